@@ -12,6 +12,7 @@ from plaudit.ledger.returns import number_decisions, read_steps
 from plaudit.ledger.rounding import Rounding
 from plaudit.ledger.storage.codec import FLOAT, RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.translation import Translation, find_terminated, find_translation
 from plaudit.targets.dtypes import estimate_rounding
@@ -24,10 +25,10 @@ def compare_totals(store: Store, job: int, changes: Changes) -> None:
     """Compare every total of a re-scoring with the one it was made from."""
     old = blocks.alias("old")
     joined = blocks.join(old, old.c.first == blocks.c.origin).join(scopes, scopes.c.id == blocks.c.scope)
-    columns = (blocks.c.origin, blocks.c.records, blocks.c.outputs, blocks.c.picked, blocks.c.episodes, blocks.c.steps)
+    names = ("origin", "records", "outputs", "picked", "episodes", "steps")
     statement = select(
-        *columns,
-        old.c.outputs.label("before"),
+        *(limit_size(blocks.c[name]) for name in names),
+        limit_size(old.c.outputs).label("before"),
         old.c.records.label("held"),
         scopes.c.decision_class,
         scopes.c.run,
@@ -61,10 +62,10 @@ def compare_rounding(store: Store, layout: RecordLayout, job: int, rounding: Rou
     """Tell which totals of a re-scoring in float64 changed because they were recorded in a narrower dtype."""
     old = blocks.alias("old")
     narrow = select(
-        *(old.c[name] for name in ("first", "records", "spec", "target", "contexts", "inputs", "outputs")),
-        blocks.c.outputs.label("after"),
+        *(limit_size(old.c[name]) for name in ("first", "records", "spec", "target", "contexts", "inputs", "outputs")),
+        limit_size(blocks.c.outputs).label("after"),
         blocks.c.records.label("taken"),
-        blocks.c.picked,
+        limit_size(blocks.c.picked),
     ).select_from(blocks.join(old, old.c.first == blocks.c.origin))
     narrow = narrow.where(blocks.c.job == job, old.c.target.like("%/%")).order_by(old.c.first)
     after = -1

@@ -11,6 +11,8 @@ from plaudit.ledger.jsonl.encoding import encode_compact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 2**63 - 1
+_LONGEST = 1 << 20
+"""Characters of a string at most."""
 _TIMES = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
 """The moments that a datetime in UTC can be: the years 1 to 9999."""
 
@@ -60,6 +62,8 @@ def validate_string(name: str, value: object) -> str | None:
         raise WrongType(f"{name}={shorten(value)} must be a string.")
     if not value:
         raise InputError(f"{name}='' is empty; leave it out instead.")
+    if len(value) > _LONGEST:
+        raise InputError(f"{name}={shorten(value)} has {len(value):,} characters; put what is so long into context=.")
     if "\0" in value:
         raise InputError(f"{name}={shorten(value)} holds a NUL character, which databases refuse in a string.")
     try:

@@ -24,6 +24,7 @@ from plaudit.ledger.ranking import check_count, check_term
 from plaudit.ledger.search import BlockSearch
 from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD, EpisodePart, add_up, split_episodes
 from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
 from plaudit.terminal import format_count
@@ -299,7 +300,8 @@ def _read_ends(connection: Connection, job: int) -> dict[tuple[int | None, str],
 
 _ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, blocks.c.scope, scopes.c.run, scopes.c.actor)
 _OPENED = [
-    blocks.c[name] for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
+    limit_size(blocks.c[name])
+    for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
 ]
 """What the parts of a block follow from: what `split_episodes` takes."""
 _PART = len(_ABOUT) + len(_OPENED)
@@ -313,13 +315,14 @@ Parts = Iterator[tuple[Any, EpisodePart]]
 def _read_parts(connection: Connection, chosen: Select[Any]) -> Parts:
     """Yield what the chosen blocks have of episodes; those of which nothing is kept are opened, the large ones last."""
     large: list[int] = []
-    for row in connection.execute(_build_statement(chosen), execution_options=_STREAMED):
-        if row[_PART] is not None:
-            yield row[: len(_ABOUT)], EpisodePart._make(row[_PART:])
-        elif row.records == 1:
-            yield from _open(row)
-        else:
-            large.append(row[0])
+    with connection.execute(_build_statement(chosen), execution_options=_STREAMED) as rows:
+        for row in rows:
+            if row[_PART] is not None:
+                yield row[: len(_ABOUT)], EpisodePart._make(row[_PART:])
+            elif row.records == 1:
+                yield from _open(row)
+            else:
+                large.append(row[0])
     for first in large:
         statement = select(*_ABOUT, *_OPENED).select_from(_LOCATED).where(blocks.c.first == first)
         yield from _open(connection.execute(statement).one())

@@ -12,12 +12,14 @@ from plaudit.ledger.context import validate_integer
 from plaudit.ledger.search import BlockSearch, Found, Positions
 from plaudit.ledger.storage.codec import FLOAT
 from plaudit.ledger.storage.schema import blocks, summaries
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import read_terms
 from plaudit.ledger.storage.store import Store
 
 _TOGETHER = 16
 """Blocks to open at a time, those first in which the lowest, or the highest, totals are."""
 _READ = (blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.outputs)
+_LOAD = select(*map(limit_size, _READ))
 _STREAMED = {"yield_per": 10_000}
 
 
@@ -85,7 +87,7 @@ def _read_promising(store: Store, search: BlockSearch, sign: float) -> Iterator[
         }
         order = sorted(bounds, key=lambda first: (bounds[first], first))
         for start in range(0, len(order), _TOGETHER):
-            wanted = select(*_READ).where(blocks.c.first.in_(order[start : start + _TOGETHER]))
+            wanted = _LOAD.where(blocks.c.first.in_(order[start : start + _TOGETHER]))
             for row in sorted(connection.execute(wanted), key=lambda row: (bounds[row.first], row.first)):
                 yield Found(row, None), bounds[row.first]
 

@@ -16,6 +16,7 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, check_count, decode_column
 from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import list_forks, number_episode
 
@@ -65,7 +66,7 @@ class BlockSearch:
 
     def read(self, columns: Sequence[ColumnElement[Any]], *, newest_first: bool = False) -> Iterator[Found]:
         """Yield columns of the blocks that hold chosen records, in order, from one short transaction after another."""
-        wanted = [*dict.fromkeys((*self._deciding, *columns))]
+        wanted = [limit_size(column) for column in dict.fromkeys((*self._deciding, *columns))]
         go_through = self._scan if self._is_ordered() else self._look_up
         for row, window in go_through(wanted, newest_first=newest_first):
             with report_damage(self._backend.name, f"the block of record {row.first}"):
@@ -126,16 +127,18 @@ class BlockSearch:
     def _find(self, window: Window) -> "array[int]":
         """Return the numbers of the blocks that may hold chosen records, in order."""
         probed = {"episode": blocks.c.episodes, "step": blocks.c.steps}
-        texts = [column for name, column in probed.items() if getattr(self.query, name) is not None]
+        texts = [limit_size(column) for name, column in probed.items() if getattr(self.query, name) is not None]
         with self._backend.snapshot() as connection, report_damage(self._backend.name, "a block"):
             chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
             statement = select(blocks.c.first, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
-            rows = connection.execute(statement, execution_options=_PROBED)
-            return array("q", (row.first for row in rows if self._may_hold(row)))
+            with connection.execute(statement, execution_options=_PROBED) as rows:
+                return array("q", (row.first for row in rows if self._may_hold(row)))
 
     def _may_hold(self, row: Any) -> bool:
         """Return whether the texts of a block have the episode and the step wanted, perhaps of different records."""
         query = self.query
+        if not all(text.startswith("[") for text in row[1:]):
+            raise ValueError("its episodes or its steps are no list")
         if query.episode is not None and json.dumps(query.episode) not in row.episodes:
             return False
         return query.step is None or next(_find_steps(row.steps, query.step), None) is not None
@@ -288,7 +291,7 @@ def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
 def _select_blocks(columns: tuple[ColumnElement[Any], ...]) -> Select[Any]:
     """Return what reads columns of blocks by their numbers; to make it takes as long as to run it."""
     chosen = blocks.c.first.in_(bindparam("firsts", expanding=True))
-    return _join(select(*columns)).where(chosen).order_by(blocks.c.first)
+    return _join(select(*map(limit_size, columns))).where(chosen).order_by(blocks.c.first)
 
 
 def _limit_to(window: Window) -> list[ColumnElement[bool]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import NoResultFound
+from sqlalchemy.exc import MultipleResultsFound, NoResultFound
 from sqlalchemy.sql import ClauseElement
 
 from plaudit.errors import LedgerBroken, LedgerBusy, LedgerError, PlauditError
@@ -24,10 +24,14 @@ UNREADABLE = (
     AttributeError,
     RecursionError,
     NoResultFound,
+    MultipleResultsFound,
     struct.error,
 )
 """What reading a row raises that no ledger has written."""
 
+
+LARGEST_VALUE = 128 << 20
+"""Bytes of a value: no ledger writes more, and what is larger is not read."""
 
 OUT_OF_ORDER = "this block does not follow the last one of its writer"
 """What the trigger of a ledger says to a writer whose chain another process has moved on."""
@@ -170,6 +174,8 @@ def require_type(kind: type, *values: object) -> None:
 
 def read_bytes(value: Any) -> bytes:
     """Return what a column of bytes holds; TypeError where it holds a number, say, of which `bytes` makes zeros."""
+    if value is None:
+        raise TypeError("no bytes, or more than a ledger writes")
     return value if isinstance(value, bytes) else bytes(memoryview(value))
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
-from plaudit.ledger.backends.backend import OUT_OF_ORDER, Backend, WriteConflict, report_damage
+from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, WriteConflict, report_damage
 from plaudit.ledger.backends.locks import ClaimedNames, WriterLock
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
@@ -233,6 +233,11 @@ class SqliteBackend(Backend):
             return FileError(f"{self.name} cannot be opened or written: {text}. Are file and folder writable?")
         if "not a database" in text:
             return LedgerBroken(f"{self.name} is not a ledger: it is no SQLite database, or its beginning is damaged.")
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_TOOBIG":
+            return LedgerBroken(
+                f"{self.name}: a value is larger than {LARGEST_VALUE >> 20} MiB, and no ledger holds one. If it was to "
+                "be recorded, nothing was; if it is in the file, that is damaged: verify says where."
+            )
         if any(sign in text for sign in _DAMAGED):
             return LedgerBroken(f"{self.name}: {text}. Nothing more can be recorded here; open it again and verify it.")
         return LedgerError(f"{self.name}: {text}")
@@ -407,6 +412,7 @@ def _build_dialect() -> Dialect:
 def _connect(path: Path, timeout: float, mode: str) -> sqlite3.Connection:
     address = f"file:{quote(os.fsencode(path))}?mode={mode}"
     connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)  # which SQLite knows before it loads a value
     connection.execute(f"PRAGMA cache_size = {-8 * 1024}")
     if mode.startswith("ro"):
         connection.execute("PRAGMA query_only = 1")

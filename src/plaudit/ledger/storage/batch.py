@@ -10,7 +10,6 @@ from plaudit.errors import LedgerError, ShapeMismatch, TargetError, did_you_mean
 from plaudit.ledger.context import VALIDATORS, Scope
 from plaudit.ledger.storage.codec import (
     FLOAT,
-    MAX_RECORDS,
     Block,
     PackedRecord,
     RecordLayout,
@@ -18,6 +17,7 @@ from plaudit.ledger.storage.codec import (
     encode_column,
     encode_contexts,
     encode_times,
+    find_fitting,
 )
 from plaudit.ledger.storage.computation import LIBRARIES, Computation, restore_columns
 from plaudit.ledger.storage.writer import BlockWriter
@@ -144,7 +144,7 @@ def _build_blocks(
     layout: RecordLayout, inputs: Rows, outputs: Rows, parts: Mapping[str, Any], now: int, target: str
 ) -> Iterator[Block]:
     """Yield the batch as blocks, a new one wherever the scope changes."""
-    for start, end in _find_runs([parts[name] for name in Scope._fields], len(inputs)):
+    for start, end in _find_runs(layout, parts, len(inputs)):
         count = end - start
         slices = {k: v[start:end] if isinstance(v, list) else [v] for k, v in parts.items()}
         ats = [now if at is None else at for at in slices["at"]]
@@ -166,14 +166,19 @@ def _build_blocks(
         )
 
 
-def _find_runs(columns: Sequence[Any], count: int) -> Iterator[tuple[int, int]]:
-    """Yield where blocks begin and end: no longer than they may be, and never across a change in `columns`."""
-    varying = [column for column in columns if isinstance(column, list)]
+def _find_runs(layout: RecordLayout, parts: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
+    """Yield where blocks begin and end: no longer than they may be, and never across a change of the scope."""
+    scopes, texts = (
+        [parts[name] for name in names if isinstance(parts[name], list)]
+        for names in (Scope._fields, ("episode", "context"))
+    )
     start = 0
     while start < count:
-        end = min(start + MAX_RECORDS, count)
-        for column in varying:
+        end = min(start + layout.most_records, count)
+        for column in scopes:
             first = column[start]
             end = next((at for at in range(start + 1, end) if column[at] != first), end)
+        if texts:
+            end = start + find_fitting(*(column[start:end] for column in texts))
         yield start, end
         start = end

@@ -4,11 +4,12 @@ import hashlib
 import json
 import math
 import struct
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from json.encoder import encode_basestring_ascii as quote_string
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -34,6 +35,13 @@ from plaudit.targets.compiled import Scores
 FLOAT = np.dtype("<f8")
 MAX_RECORDS = 4096
 """Records in a block at most, so that one of them can be read without much of the rest."""
+MAX_NUMBERS = 32 << 20
+"""Bytes of the inputs or the outputs of a block at most, but for a block of one record."""
+MAX_TEXT = 8 << 20
+"""Characters of the keys, the episodes or the contexts of a block at most, but for a block of one record.
+
+JSON makes up to twelve characters of one: this keeps every value far below what a database is asked for.
+"""
 
 Rows = NDArray[np.float64]
 Gaps = dict[str, NDArray[np.bool_]]
@@ -85,6 +93,11 @@ class RecordLayout:
     def breadth(self) -> int:
         """How many numbers come out."""
         return 1 + 2 * len(self.scored.program.terms)
+
+    @cached_property
+    def most_records(self) -> int:
+        """How many records a block may hold."""
+        return max(1, min(MAX_RECORDS, MAX_NUMBERS // (8 * max(self.width, self.breadth))))
 
     # -- from signals and scores to bytes ---------------------------------------------------------------------------
 
@@ -231,8 +244,10 @@ class RecordLayout:
         """Return the signal of a block of one row."""
         return self.build_signal(list(self._unpack_inputs(inputs)), list(self._unpack_outputs(outputs)))
 
-    def fits(self, inputs: bytes, outputs: bytes, count: int) -> bool:
-        """Return whether a block holds as many bytes as `count` rows have."""
+    def fits(self, inputs: bytes | None, outputs: bytes | None, count: int) -> bool:
+        """Return whether a block holds as many bytes as `count` rows have; None is more than any have."""
+        if inputs is None or outputs is None:
+            return False
         return len(inputs) == 8 * count * self.width and len(outputs) == 8 * count * self.breadth
 
     def decode_inputs(self, inputs: bytes, count: int) -> Rows:
@@ -290,6 +305,7 @@ class PackedRecord(NamedTuple):
 
 _KIND = itemgetter(0, 1, 2)
 """What the records of a block share: layout, target and scope."""
+_TEXTS = [PackedRecord._fields.index(name) for name in ("key", "episode", "context")]
 
 
 @dataclass(slots=True)
@@ -356,8 +372,11 @@ def build_blocks(records: Sequence[PackedRecord]) -> Iterator[Block]:
         return
     for (layout, target, scope), group in groupby(records, key=_KIND):
         members = list(group)
-        for start in range(0, len(members), MAX_RECORDS):
-            part = members[start : start + MAX_RECORDS]
+        start = 0
+        while start < len(members):
+            part = members[start : start + layout.most_records]
+            part = part[: find_fitting(*([record[at] for record in part] for at in _TEXTS))]
+            start += len(part)
             _, _, _, ats, keys, episodes, steps, contexts, inputs, outputs = zip(*part, strict=True)
             yield Block(
                 layout,
@@ -375,6 +394,16 @@ def build_blocks(records: Sequence[PackedRecord]) -> Iterator[Block]:
                 encode_contexts(contexts),
                 moments=struct.pack(f"<{len(ats)}q", *ats),
             )
+
+
+def find_fitting(*columns: Sequence[str | None]) -> int:
+    """Return how many records, of which each column has a text, a block can begin with."""
+    fitting = len(columns[0])
+    for column in columns:
+        lengths = [0 if text is None else len(text) for text in column[:fitting]]
+        if max(lengths) * fitting > MAX_TEXT and column.count(column[0]) < len(column):  # one may stand for all
+            fitting = max(1, bisect_right(list(accumulate(lengths)), MAX_TEXT))
+    return fitting
 
 
 def encode_times(ats: Sequence[int]) -> str | None:

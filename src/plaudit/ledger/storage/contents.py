@@ -10,6 +10,7 @@ from plaudit.ledger.backends.backend import Backend, read_bytes
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.storage.codec import PackedRecord, decode_column
 from plaudit.ledger.storage.schema import blocks, scopes, specs
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import IDENTITY
 
 _COLUMNS = ("times", "keys", "episodes", "steps", "contexts", "inputs", "outputs")
@@ -26,7 +27,7 @@ _READ = (
         blocks.c.target,
         *(specs.c[name] for name in IDENTITY),
         *(scopes.c[name] for name in Scope._fields),
-        *(blocks.c[name] for name in _COLUMNS),
+        *(limit_size(blocks.c[name]) for name in _COLUMNS),
     )
     .join(specs, specs.c.id == blocks.c.spec)
     .join(scopes, scopes.c.id == blocks.c.scope)

@@ -16,9 +16,10 @@ from sqlalchemy import bindparam, delete, insert, select
 from plaudit.errors import PlauditError
 from plaudit.ledger.backends.backend import read_bytes, report_damage
 from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
-from plaudit.ledger.storage.codec import MAX_RECORDS, encode_times
+from plaudit.ledger.storage.codec import MAX_NUMBERS, MAX_RECORDS, encode_times
 from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries, writers
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import summarize
 from plaudit.ledger.storage.writer import ADD_PARTS, Segment
@@ -30,7 +31,7 @@ _MANY = 64
 _SHARED = ("writer", "spec", "scope", "target")
 _NAMES = [column.name for column in blocks.columns]
 _between: tuple[Any, Any] = (bindparam("low"), bindparam("high"))
-_READ = select(blocks).where(blocks.c.first.between(*_between)).order_by(blocks.c.first)
+_READ = select(*map(limit_size, blocks.c)).where(blocks.c.first.between(*_between)).order_by(blocks.c.first)
 _RESCORED = select(blocks.c.origin).where(
     blocks.c.job.in_(select(jobs.c.id)), blocks.c.origin.between(*_between)
 )  # by the index of jobs and origins
@@ -40,6 +41,7 @@ _SUMMARIZE = insert(summaries).values({column.name: bindparam(column.name) for c
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
 _SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
 
+_Row = dict[str, Any]
 Span = tuple[int, int]
 """The first numbers of the first and of the last of some blocks."""
 
@@ -126,25 +128,37 @@ def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
         found = cursor.execute(render(_READ), span).fetchall()
         rows = [dict(zip(_NAMES, row, strict=True)) for row in found]
         for rescored, run in groupby(rows, key=lambda row: row["first"] in kept):
-            part = list(run)
-            if rescored or len(part) < 2:  # a re-scoring knows the blocks that it has scored by their numbers
+            if rescored:  # a re-scoring knows the blocks that it has scored by their numbers
                 continue
-            try:
-                made = _merge_rows(part)
-            except (ValueError, TypeError):  # what cannot be read is left as it is, for `verify` to tell
-                continue
-            for statement in _REMOVE:
-                cursor.execute(render(statement), (part[0]["first"], part[-1]["first"]))
-            cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
-            cursor.execute(render(_SUMMARIZE), (made["first"], *summarize(*(made[name] for name in _SUMMARIZED))))
-            parts = summarize_episodes(*(made[name] for name in _SPLIT))
-            if parts:
-                cursor.executemany(render(ADD_PARTS), [(made["first"], *each) for each in parts])
-            merged += len(part) - 1
+            for part, made in _merge_fitting(list(run)):
+                for statement in _REMOVE:
+                    cursor.execute(render(statement), (part[0]["first"], part[-1]["first"]))
+                cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
+                cursor.execute(render(_SUMMARIZE), (made["first"], *summarize(*(made[name] for name in _SUMMARIZED))))
+                parts = summarize_episodes(*(made[name] for name in _SPLIT))
+                if parts:
+                    cursor.executemany(render(ADD_PARTS), [(made["first"], *each) for each in parts])
+                merged += len(part) - 1
     return merged
 
 
-def _merge_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _merge_fitting(rows: Sequence[_Row]) -> Iterator[tuple[Sequence[_Row], _Row]]:
+    """Yield blocks with the one that takes their place; where that would be too large, halves of them."""
+    if len(rows) < 2:
+        return
+    try:
+        made = _merge_rows(rows)
+    except (ValueError, TypeError):  # what cannot be read is left as it is, for `verify` to tell
+        return
+    if max(len(value) for value in made.values() if isinstance(value, str | bytes)) <= MAX_NUMBERS:
+        yield rows, made
+        return
+    middle = len(rows) // 2
+    yield from _merge_fitting(rows[:middle])
+    yield from _merge_fitting(rows[middle:])
+
+
+def _merge_rows(rows: Sequence[_Row]) -> _Row:
     """Return one block with the records of several."""
     moments: list[int] = []
     for row in rows:
@@ -163,7 +177,7 @@ def _merge_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _join_column(rows: Sequence[dict[str, Any]], name: str, separator: str) -> str | None:
+def _join_column(rows: Sequence[_Row], name: str, separator: str) -> str | None:
     """Return the entries of several blocks as one column: one where all are the same, None where there are none."""
     entries = [entry for row in rows for entry in split_column(row[name], row["records"], separator)]
     if entries.count(entries[0]) == len(entries):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plaudit.ledger.context import Scope
 from plaudit.ledger.jsonl.encoding import encode_compact
-from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, Block, RecordLayout, Rows
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import ENDS, MASKED, ORIGINAL_REWARD
 from plaudit.ledger.storage.recompute import get_recomputer
@@ -89,8 +89,9 @@ class StepStream:
         masked[[at for at, said in about.items() if MASKED in said]] = False
         if masked.any():  # it was paid, so that it must have a score: this raises why it has none
             self._layout.scored.compile("numpy")(self._layout.split_columns(inputs[masked]))
-        for start in range(0, len(outputs), MAX_RECORDS):
-            end = start + MAX_RECORDS
+        most = self._layout.most_records
+        for start in range(0, len(outputs), most):
+            end = start + most
             part = Steps._make(column[start:end] for column in steps)
             said = {at - start: each for at, each in about.items() if start <= at < end}
             yield self._build_block(part, outputs[start:end], said)
