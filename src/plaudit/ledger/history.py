@@ -154,7 +154,7 @@ class History:
         return sum(map(len, self._search.read(())))
 
     def counts(self) -> list[tuple[RecordLayout, int]]:
-        """Return how many records there are of each reward."""
+        """Return how many records there are of each reward, in the order in which rewards were stored."""
         counted: dict[int, int] = {}
         if self._search.by_block:
             statement = select(blocks.c.spec, func.sum(blocks.c.records)).group_by(blocks.c.spec)
@@ -166,7 +166,7 @@ class History:
                 counted[found.row.spec] = counted.get(found.row.spec, 0) + len(found)
         with self._store.backend.snapshot() as connection:
             layouts = self._store.specs.read(connection, counted)
-        return [(layouts[spec], count) for spec, count in counted.items()]
+        return [(layouts[spec], counted[spec]) for spec in sorted(counted)]
 
     def totals(self) -> Totals:
         """Return what the totals of the records are like: their mean, the lowest and the highest.
@@ -188,12 +188,12 @@ class History:
         unsummed: list[int] = []
         with self._store.backend.snapshot() as connection:
             statement = search.where(select(*_SUMS, *groups), connection)
-            rows = connection.execute(statement, execution_options=_STREAMED)
-            for first, count, total, low, high, *group in rows:
-                if total is None:
-                    unsummed.append(first)
-                else:
-                    found[tuple(group)].add_sum(count, total, low, high)
+            with connection.execute(statement, execution_options=_STREAMED) as rows:
+                for first, count, total, low, high, *group in rows:
+                    if total is None:
+                        unsummed.append(first)
+                    else:
+                        found[tuple(group)].add_sum(count, total, low, high)
         for first in unsummed:
             for row in search.read_blocks([first], (blocks.c.records, blocks.c.outputs, *groups)):
                 found[tuple(row[2:])].add(read_totals(row))

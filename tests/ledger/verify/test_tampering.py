@@ -139,7 +139,29 @@ def test_a_trigger_that_was_added_is_seen(ledger, execute, where):
 
 def test_an_index_that_is_gone_is_seen(ledger, execute):
     execute("DROP INDEX blocks_by_scope")
-    assert problems(ledger, "edited") == ["the index of 'blocks' on scope, first was removed or is another"]
+    assert problems(ledger) == ["the index 'blocks_by_scope' of 'blocks' was removed"]
+
+
+def test_an_index_that_was_added_is_named(ledger, execute):
+    execute("CREATE INDEX e ON blocks ((writer * 0))")
+    assert problems(ledger) == ["the index 'e' of 'blocks' was added: no ledger has it"]
+
+
+def test_other_tables_are_named_in_a_file_and_left_alone_in_a_database(ledger, execute, where):
+    execute("CREATE TABLE notes (number INTEGER)")
+    execute("CREATE VIEW latest AS SELECT max(first) FROM blocks")
+    if str(where).startswith("postgresql"):
+        verified(ledger)
+        execute("CREATE TABLE more () INHERITS (keys)")  # whose rows would be keys
+        assert problems(ledger) == ["the child table 'more' of 'keys' was added: no ledger has it"]
+    else:
+        added = ["the table 'notes' was added: no ledger has it", "the view 'latest' was added: no ledger has it"]
+        assert problems(ledger) == added
+
+
+def test_what_planners_know_is_no_part_of_a_ledger(ledger, execute):
+    execute("ANALYZE")
+    verified(ledger)
 
 
 @pytest.mark.parametrize(("old", "new"), [("Pays what it gets.", "Is harmless."), ("meant so", "approved")])

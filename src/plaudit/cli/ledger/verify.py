@@ -29,7 +29,8 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
     past that was rewritten together with its checksums.
 
     The exit code is 0 if everything is as it was written, 1 if something is not, 2 if there is no such LEDGER, 3 if
-    its server does not answer, another program holds it, or what scored some records is not installed.
+    its server does not answer, another program holds it, what scored some records is not installed, or a server does
+    not let its tables be compared with those of a new ledger.
     """
     heads = () if kept is None else _read_heads(Path(kept))
     try:
@@ -40,7 +41,7 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
     click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
         raise click.exceptions.Exit(SOME_BAD)
-    if result.not_recomputed:
+    if result.not_recomputed or result.not_compared is not None:
         raise click.exceptions.Exit(UNDECIDED)
 
 

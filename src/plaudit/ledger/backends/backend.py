@@ -37,6 +37,10 @@ OUT_OF_ORDER = "this block does not follow the last one of its writer"
 """What the trigger of a ledger says to a writer whose chain another process has moved on."""
 
 
+class TooLarge(LedgerBroken):
+    """A value is larger than any that a ledger holds."""
+
+
 class WriteConflict(LedgerError):
     """The database refuses a row: another writer wrote it first, or somebody added a constraint."""
 

@@ -17,7 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
-from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, WriteConflict, report_damage
+from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, TooLarge, WriteConflict, report_damage
 from plaudit.ledger.backends.locks import ClaimedNames, WriterLock
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
@@ -234,7 +234,7 @@ class SqliteBackend(Backend):
         if "not a database" in text:
             return LedgerBroken(f"{self.name} is not a ledger: it is no SQLite database, or its beginning is damaged.")
         if getattr(error, "sqlite_errorname", "") == "SQLITE_TOOBIG":
-            return LedgerBroken(
+            return TooLarge(
                 f"{self.name}: a value is larger than {LARGEST_VALUE >> 20} MiB, and no ledger holds one. If it was to "
                 "be recorded, nothing was; if it is in the file, that is damaged: verify says where."
             )

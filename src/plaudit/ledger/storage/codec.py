@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import accumulate, groupby
 from json.encoder import encode_basestring_ascii as quote_string
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -305,7 +305,7 @@ class PackedRecord(NamedTuple):
 
 _KIND = itemgetter(0, 1, 2)
 """What the records of a block share: layout, target and scope."""
-_TEXTS = [PackedRecord._fields.index(name) for name in ("key", "episode", "context")]
+_TEXTS = attrgetter("key", "episode", "context")
 
 
 @dataclass(slots=True)
@@ -375,7 +375,7 @@ def build_blocks(records: Sequence[PackedRecord]) -> Iterator[Block]:
         start = 0
         while start < len(members):
             part = members[start : start + layout.most_records]
-            part = part[: find_fitting(*([record[at] for record in part] for at in _TEXTS))]
+            part = part[: find_fitting(*zip(*map(_TEXTS, part), strict=True))]
             start += len(part)
             _, _, _, ats, keys, episodes, steps, contexts, inputs, outputs = zip(*part, strict=True)
             yield Block(

@@ -86,20 +86,21 @@ def _find_spans(store: Store, segment: Segment | None) -> Iterator[list[Span]]:
     with store.backend.snapshot() as connection:
         chained = select(writers.c.id).where(writers.c.scheme == BY_RECORD)
         mergeable = set(connection.execute(chained).scalars())
-        for row in connection.execution_options(stream_results=True).execute(statement):
-            if group and not _follows(group, row):
-                waiting, size = _close_group(group, waiting, size)
-                group = []
-            if row.job is None and row.writer in mergeable:
-                group.append(row)
-            since[row.writer] = since.get(row.writer, 0) + row.records
-            if since[row.writer] >= SEGMENT:  # where the chain begins anew, a block has to end
-                since[row.writer] = 0
-                waiting, size = _close_group(group, waiting, size)
-                group = []
-            if size >= _TOGETHER:
-                yield waiting
-                waiting, size = [], 0
+        with connection.execution_options(stream_results=True).execute(statement) as rows:
+            for row in rows:
+                if group and not _follows(group, row):
+                    waiting, size = _close_group(group, waiting, size)
+                    group = []
+                if row.job is None and row.writer in mergeable:
+                    group.append(row)
+                since[row.writer] = since.get(row.writer, 0) + row.records
+                if since[row.writer] >= SEGMENT:  # where the chain begins anew, a block has to end
+                    since[row.writer] = 0
+                    waiting, size = _close_group(group, waiting, size)
+                    group = []
+                if size >= _TOGETHER:
+                    yield waiting
+                    waiting, size = [], 0
     waiting, _ = _close_group(group, waiting, size)
     if waiting:
         yield waiting

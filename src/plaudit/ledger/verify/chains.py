@@ -60,10 +60,10 @@ class WriterChain:
         """Take in the next block; return kind and text of what is wrong with it."""
         raise NotImplementedError
 
-    def skip(self, block: BlockRow) -> None:
+    def skip(self, seq: int, records: int, head: bytes) -> None:
         """Pass over a block that cannot be read."""
-        self.seen, self.last = block.seq, block.head
-        self.counted += block.records
+        self.seen, self.last = seq, head
+        self.counted += records
 
     def find_problems(self) -> Iterator[str]:
         """Yield what is wrong with the end of the chain, when every block was seen."""
@@ -158,10 +158,10 @@ class ChainByRecord(WriterChain):
             self._meet(self.counted, block.head)
         return problem
 
-    def skip(self, block: BlockRow) -> None:
+    def skip(self, seq: int, records: int, head: bytes) -> None:
         """Pass over a block that cannot be read."""
-        self.chain, self.last = None, block.head
-        self.counted = block.seq - 1 + block.records
+        self.chain, self.last = None, head
+        self.counted = seq - 1 + records
 
     def _meet_inside(self, block: BlockRow, common: bytes, moments: bytes | None) -> None:
         """Check the heads that were kept when the writer had written a part of what is one block now."""

@@ -1,156 +1,148 @@
-"""Whether tables, indexes, views and triggers are those that the migrations make."""
+"""Whether tables, indexes, views, triggers and constraints are those of a new ledger."""
 
-from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, Inspector, Table, UniqueConstraint, inspect, text
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
-from plaudit.ledger.storage.schema import metadata
+from plaudit.ledger.storage.schema import build_new_file, metadata, read_script
+
+Objects = dict[tuple[str, str, str], Any]
+"""By kind, table and name of an object, its definition."""
+
+_STATISTICS = {("table", name, name) for name in ("sqlite_stat1", "sqlite_stat4")}
+"""What SQLite keeps of tables for its planner; `compact` lets it."""
+_LIST_SQLITE = "SELECT type, tbl_name, name, sql FROM sqlite_master"
 
 
-class _Texts(NamedTuple):
-    """What the migrations say: views and triggers of SQLite, views of PostgreSQL and the source of its function."""
+class NothingToCompare(Exception):
+    """The server does not let us make the tables of a new ledger, with which to compare those that are there."""
 
-    sqlite: dict[str, str]
-    postgresql: dict[str, str]
-    function: str
+
+def find_changed_objects(connection: Connection) -> Iterator[str]:
+    """Yield what differs from a new ledger; NothingToCompare where the server lets us make none.
+
+    A SQLite file holds a ledger and nothing else. On a server, other tables, views and functions of the same schema
+    are left alone, unless they are part of one of the ledger's tables or refer to one.
+    """
+    if connection.dialect.name == "sqlite":
+        wanted = _list_new_sqlite()
+        found = _index(connection.exec_driver_sql(_LIST_SQLITE))
+        found = {key: made for key, made in found.items() if key not in _STATISTICS}
+    else:
+        wanted = _list_new_postgresql(connection)
+        found = _list_postgresql(connection, wanted)
+        yield from _find_late_sequences(connection, found)
+    for key in sorted(wanted.keys() | found.keys(), key=repr):
+        kind, table, name = key
+        what = f"the {kind} {name!r}" if name == table else f"the {kind} {name!r} of {table!r}"
+        if key not in wanted:
+            yield f"{what} was added: no ledger has it"
+        elif key not in found:
+            yield f"{what} was removed"
+        elif found[key] != wanted[key]:
+            yield f"{what} is not what it was"
+
+
+def _index(rows: Any) -> Objects:
+    """Return objects by kind, table and name, whatever the blanks in their definitions."""
+    return {(kind, table, name): sql.split() if isinstance(sql, str) else sql for kind, table, name, sql in rows}
 
 
 @cache
-def _read_migrations() -> _Texts:
-    # Alembic comes with them, and takes a quarter of the time that a ledger takes to import.
-    from plaudit.ledger.storage.migrations.versions import first_0001, third_0003
-
-    return _Texts(
-        sqlite={
-            "readable": first_0001._SQLITE,
-            "appended": third_0003.VIEW,
-            "append": third_0003.SQLITE_APPEND,
-        },
-        postgresql={"readable": first_0001._POSTGRESQL, "appended": third_0003.VIEW},
-        function=third_0003.APPEND_SOURCE,
-    )
+def _list_new_sqlite() -> Objects:
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.deserialize(build_new_file())
+        return _index(made.execute(_LIST_SQLITE))
 
 
-def find_changed_objects(connection: Connection) -> list[str]:
-    """Return what is not as the migrations make it. Tables and indexes that somebody added do no harm."""
-    if connection.dialect.name == "sqlite":
-        rows = connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").all()
-        return list(_check_sqlite(tuple(map(tuple, rows)), _Once(connection)))
-    return [*_check_tables(inspect(connection)), *_check_postgresql(connection)]
+# -- a server ----------------------------------------------------------------------------------------------------------
+
+_LIST_POSTGRESQL = """
+WITH own AS (
+    SELECT c.*, quote_ident(n.nspname) || '.' AS prefix
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE {chosen}
+)
+SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'S' THEN 'sequence' ELSE 'relation' END,
+    c.relname, c.relname, concat_ws(' ', c.relkind, CASE WHEN c.relpersistence = 'u' THEN 'unlogged' END,
+        c.relrowsecurity, c.relforcerowsecurity,
+        CASE WHEN c.prefix <> (SELECT prefix FROM own WHERE relname = 'blocks') THEN c.prefix END,
+        CASE WHEN c.relkind = 'v' THEN pg_get_viewdef(c.oid) END,
+        (SELECT (s.seqtypid, s.seqstart, s.seqincrement, s.seqmax, s.seqmin, s.seqcache, s.seqcycle)::text
+         FROM pg_sequence AS s WHERE s.seqrelid = c.oid))
+FROM own AS c
+UNION ALL SELECT 'column', c.relname, a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull,
+        a.attidentity, a.attgenerated, a.attcollation, pg_get_expr(d.adbin, d.adrelid))
+FROM own AS c JOIN pg_attribute AS a ON a.attrelid = c.oid LEFT JOIN pg_attrdef AS d
+    ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
+WHERE c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL SELECT 'constraint', coalesce(c.relname, other.relname), o.conname,
+    concat_ws(' ', c.relname, pg_get_constraintdef(o.oid))
+FROM pg_constraint AS o LEFT JOIN own AS c ON c.oid = o.conrelid LEFT JOIN own AS other ON other.oid = o.confrelid
+WHERE coalesce(c.oid, other.oid) IS NOT NULL AND o.contype NOT IN ('n', 't')
+UNION ALL SELECT 'index', c.relname, i.indexrelid::regclass::text,
+    concat_ws(' ', replace(replace(pg_get_indexdef(i.indexrelid), c.prefix, ''), 'pg_temp.', ''), i.indisready)
+FROM own AS c JOIN pg_index AS i ON i.indrelid = c.oid
+UNION ALL SELECT 'trigger', c.relname, t.tgname,
+    concat_ws(' ', replace(replace(pg_get_triggerdef(t.oid), c.prefix, ''), 'pg_temp.', ''), t.tgenabled)
+FROM own AS c JOIN pg_trigger AS t ON t.tgrelid = c.oid WHERE NOT t.tgisinternal
+UNION ALL SELECT 'rule', c.relname, r.rulename, pg_get_ruledef(r.oid)
+FROM own AS c JOIN pg_rewrite AS r ON r.ev_class = c.oid WHERE r.rulename <> '_RETURN'
+UNION ALL SELECT 'policy', c.relname, p.polname, NULL FROM own AS c JOIN pg_policy AS p ON p.polrelid = c.oid
+UNION ALL SELECT 'child table', c.relname, h.inhrelid::regclass::text, NULL
+FROM own AS c JOIN pg_inherits AS h ON h.inhparent = c.oid
+UNION ALL SELECT 'function', p.proname, p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+    replace(replace(pg_get_functiondef(p.oid), c.prefix, ''), 'pg_temp.', '')
+FROM own AS c JOIN pg_proc AS p ON p.pronamespace = c.relnamespace
+WHERE c.relname = 'appended' AND p.proname = 'append_block'
+"""
+_NEW = _LIST_POSTGRESQL.format(chosen="c.relnamespace = pg_my_temp_schema() AND c.relkind IN ('r', 'v', 'S')")
+_THERE = _LIST_POSTGRESQL.format(chosen="c.oid IN (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)")
+_LAST_NUMBERS = """
+SELECT sequencename, last_value FROM pg_sequences
+WHERE schemaname = (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass('blocks'))
+"""
+_NUMBERED = ("specs", "scopes", "writers", "jobs", "quarantine")
+"""Tables whose rows a sequence numbers."""
+_MADE: dict[Any, Objects] = {}
+"""The objects of a new ledger by version of the server, which decides how definitions are spelled."""
 
 
-class _Once:
-    """A connection that is no part of what is remembered: the same objects give the same answer."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Once)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=8)
-def _check_sqlite(found: tuple[Any, ...], once: _Once) -> tuple[str, ...]:
-    problems, wanted = list(_check_tables(inspect(once.connection))), _read_migrations().sqlite
-    texts = {name: (kind, sql) for kind, name, sql in found if kind in ("view", "trigger")}
-    for name in sorted(texts.keys() | wanted.keys()):
-        kind, sql = texts.get(name, ("view or trigger", None))
-        if name not in wanted:
-            problems.append(f"the {kind} {name!r} was added")
-        elif sql is None:
-            problems.append(f"the {kind} {name!r} was removed")
-        elif sql.split() != wanted[name].split():
-            problems.append(f"the {kind} {name!r} is not what it was")
-    return tuple(problems)
+def _list_new_postgresql(connection: Connection) -> Objects:
+    """Make the tables of a new ledger as temporary ones, list them, and take them back."""
+    version = connection.dialect.server_version_info
+    if version not in _MADE:
+        # PostgreSQL finds no function in the schema of temporary tables by its name alone.
+        script = read_script("postgresql").replace("EXECUTE FUNCTION ", "EXECUTE FUNCTION pg_temp.")
+        with connection.engine.connect() as other:  # one that may write, also where this one may not
+            try:
+                other.exec_driver_sql("SET TRANSACTION READ WRITE")
+                other.exec_driver_sql("SET LOCAL search_path = pg_temp")
+                other.exec_driver_sql(script, execution_options={"no_parameters": True})
+                _MADE[version] = _index(other.exec_driver_sql(_NEW))
+            except DBAPIError as error:
+                raise NothingToCompare(str(error.orig).strip()) from error
+            finally:
+                other.rollback()
+    return _MADE[version]
 
 
-def _check_tables(found: Inspector) -> Iterator[str]:
-    columns, indexes = _read_columns(found), _read_indexes(found)
-    for table in metadata.sorted_tables:
-        if table.name not in columns:
-            yield f"the table {table.name!r} was removed"
-        elif _describe_columns(table) != columns[table.name]:
-            yield f"the columns of {table.name!r} are not what they were"
-        else:
-            for wanted in sorted(_describe_indexes(table) - indexes.get(table.name, set())):
-                yield f"the index of {table.name!r} on {', '.join(wanted[0])} was removed or is another"
+def _list_postgresql(connection: Connection, wanted: Objects) -> Objects:
+    names = [name for kind, _, name in wanted if kind in ("table", "view", "sequence")]
+    return _index(connection.exec_driver_sql(_THERE, (names,)))
 
 
-def _describe_columns(table: Table) -> list[tuple[Any, ...]]:
-    return [(c.name, c.type._type_affinity, bool(c.nullable), c.primary_key) for c in table.columns]
-
-
-def _read_columns(found: Inspector) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the columns of every table that is there; a server is asked about all of them at once."""
-    primary = {table: key["constrained_columns"] for table, key in _ask(found.get_multi_pk_constraint).items()}
-    return {
-        table: [
-            (c["name"], c["type"]._type_affinity, c["nullable"] and c["name"] not in keys, c["name"] in keys)
-            for c in columns
-        ]
-        for table, columns in _ask(found.get_multi_columns).items()
-        if (keys := primary.get(table)) is not None  # of a table whose definition is damaged there is none
-    }
-
-
-def _ask(reflect: Callable[..., Any]) -> dict[str, Any]:
-    """Return what the database says about each of our tables that is there."""
-    return {name: said for (_, name), said in reflect(filter_names=list(metadata.tables)).items()}
-
-
-def _describe_indexes(table: Table) -> set[tuple[tuple[str, ...], bool]]:
-    indexes = {(tuple(column.name for column in index.columns), bool(index.unique)) for index in table.indexes}
-    uniques = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
-    return indexes | {(tuple(column.name for column in each.columns), True) for each in uniques}
-
-
-def _read_indexes(found: Inspector) -> dict[str, set[tuple[tuple[str, ...], bool]]]:
-    uniques = _ask(found.get_multi_unique_constraints)
-    return {
-        table: {(tuple(map(str, index["column_names"])), bool(index["unique"])) for index in indexes}
-        | {(tuple(each["column_names"]), True) for each in uniques.get(table, ())}
-        for table, indexes in _ask(found.get_multi_indexes).items()
-    }
-
-
-def _check_postgresql(connection: Connection) -> Iterator[str]:
-    migrations = _read_migrations()
-    source = connection.execute(text("SELECT prosrc FROM pg_proc WHERE proname = 'append_block'")).scalars().all()
-    if source != [migrations.function]:
-        yield "the function 'append_block' was removed or is not what it was"
-    names = [*(table.name for table in metadata.sorted_tables), *migrations.postgresql]
-    triggers = text(
-        "SELECT t.tgname, c.relname, p.proname, t.tgenabled FROM pg_trigger AS t "
-        "JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_proc AS p ON p.oid = t.tgfoid "
-        "WHERE NOT t.tgisinternal AND pg_table_is_visible(c.oid)"
-    )
-    found = [tuple(row) for row in connection.execute(triggers) if row.relname in names]
-    if found != [("append", "appended", "append_block", "O")]:
-        yield "a trigger was added or removed, or is not what it was"
-    for name, wanted in migrations.postgresql.items():
-        if not _is_same_view(connection, name, wanted):
-            yield f"the view {name!r} was removed or is not what it was"
-
-
-def _is_same_view(connection: Connection, name: str, wanted: str) -> bool:
-    """Return whether a view is defined as `wanted`, which the server reads once more to spell it in the same way."""
-    definition = text("SELECT pg_get_viewdef(to_regclass(:name))")
-    there = connection.execute(definition, {"name": name}).scalar()
-    if there is None:
-        return False
-    attempt = connection.begin_nested()
-    try:
-        again = wanted.replace(f"CREATE VIEW {name}", f"CREATE TEMPORARY VIEW {name}_again").replace("%", "%%")
-        connection.exec_driver_sql(again)
-        expected = connection.execute(definition, {"name": f"{name}_again"}).scalar()
-    except DBAPIError:  # a standby, or somebody who may only read: nothing to compare with
-        return True
-    finally:
-        attempt.rollback()
-    return bool(there == expected)
+def _find_late_sequences(connection: Connection, found: Objects) -> Iterator[str]:
+    """Yield the sequences whose next number is taken: a writer would believe that another one was quicker."""
+    given: dict[str, int | None] = dict(connection.exec_driver_sql(_LAST_NUMBERS).all())
+    for name in _NUMBERED:
+        sequence, numbers = f"{name}_id_seq", metadata.tables[name].c.id
+        last = given.get(sequence)
+        if ("column", name, "id") in found and last is not None:
+            highest = connection.execute(select(func.max(numbers))).scalar()
+            if highest is not None and last < highest:
+                yield f"the sequence {sequence!r} is behind: it would give a row of {name!r} a number that is taken"

@@ -39,6 +39,8 @@ class Verification:
     """Records that JAX or PyTorch computed, which may differ as far as rounding can move them."""
     not_recomputed: Counter[str] = field(default_factory=Counter)
     """Records whose checksums alone were checked, by the target that computed them, which is not installed here."""
+    not_compared: str | None = None
+    """Why tables, indexes and triggers could not be compared with those of a new ledger, as on a standby server."""
     found: int = 0
     problems: list[Problem] = field(default_factory=list)
     """The first of what was found."""
@@ -69,6 +71,8 @@ class Verification:
             f"{format_count(count, 'record')} of the {target} target not recomputed: it is not installed here."
             for target, count in self.not_recomputed.items()
         ]
+        if self.not_compared is not None:
+            lines.append(f"Tables and indexes were not compared with those of a new ledger: {self.not_compared}")
         if self.ok:
             return escape_controls("\n".join([*lines, "Everything is as it was written."]))
         lines.append(f"{counts['problem']}:")
@@ -87,5 +91,6 @@ class Verification:
             "head": self.head,
             **{n: getattr(self, n) for n in counts},
             "not_recomputed": dict(self.not_recomputed),
+            "not_compared": self.not_compared,
             "problems": listed,
         }

@@ -17,7 +17,6 @@ from plaudit.ledger.storage.schema import (
     blocks,
     episode_parts,
     jobs,
-    keys,
     labels,
     metadata,
     scopes,
@@ -26,6 +25,7 @@ from plaudit.ledger.storage.schema import (
     writers,
 )
 from plaudit.ledger.storage.signing import SignatureChecker, format_ledger_end, format_table_end, format_writer_end
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.summary import Summary, summarize
 
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
@@ -38,11 +38,12 @@ _CHAINED = {
     name: select(*(metadata.tables[name].c[column] for column in columns)).order_by(metadata.tables[name].c[columns[0]])
     for name, columns in CHAINED.items()
 }
+_CHAINS = select(table_heads.c.name)
 _TABLE_HEAD = select(table_heads).where(table_heads.c.name == bindparam("wanted"))
-_COUNTS = {table.name: select(func.count()).select_from(table) for table in (keys, summaries, episode_parts)}
+_COUNTS = {table.name: select(func.count()).select_from(table) for table in (summaries, episode_parts)}
 _OF_BLOCK = ("first", *dict.fromkeys((*_SUMMARIZED, *_SPLIT)))
 _DERIVED = (
-    select(*(blocks.c[name] for name in _OF_BLOCK), *(summaries.c[name] for name in Summary._fields))
+    select(*(limit_size(blocks.c[name]) for name in _OF_BLOCK), *(summaries.c[name] for name in Summary._fields))
     .select_from(blocks.outerjoin(summaries, summaries.c.first == blocks.c.first))
     .order_by(blocks.c.first)
 )
@@ -56,18 +57,16 @@ _PARTS = (
 Kept = Sequence[tuple[str, TableHead]]
 
 
-def find_problems(
-    connection: Connection, layouts: Mapping[int, RecordLayout], keyed: int, kept: Kept
-) -> Iterator[tuple[str, str]]:
-    """Yield kind and text; `keyed` is how many records have keys, `kept` are heads of tables kept elsewhere."""
+def find_problems(connection: Connection, layouts: Mapping[int, RecordLayout], kept: Kept) -> Iterator[tuple[str, str]]:
+    """Yield kind and text; `kept` are heads of tables kept elsewhere."""
     yield from _check_labels(connection, layouts)
     yield from _check_scopes(connection)
     yield from _check_jobs(connection, layouts)
     for name in CHAINED:
         yield from _check_rows(connection, name, [head for of, head in kept if of == name])
-    found = connection.execute(_COUNTS["keys"]).scalar_one()
-    if found != keyed:
-        yield "key", f"{found:,} keys are kept, and {keyed:,} records have one"
+    for name in connection.execute(_CHAINS).scalars():
+        if name not in CHAINED:
+            yield "edited", f"a head is kept of {name!r:.60}, which is no table with one"
     cursor = connection.connection.cursor()  # two thousand rows, which need not be more than tuples
     cursor.execute("SELECT exponent, value FROM powers ORDER BY exponent")
     if cursor.fetchall() != POWERS:
@@ -123,16 +122,20 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
 def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
     """Yield the first record of each block of which another table says what does not follow from it; None for all."""
     counted = split = 0
-    for page in connection.execute(_DERIVED, execution_options=_STREAMED).partitions():
-        parts = _read_parts(connection, page[0].first, page[-1].first)
-        for row in page:
-            counted += 1
-            if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(row[len(_OF_BLOCK) :])):
-                yield row.first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
-            own = parts.get(row.first, [])
-            split += len(own)
-            if not _follows(summarize_episodes, _TAKE_SPLIT(row), own):
-                yield row.first, "its episodes do not add up to what is kept of them: what is listed of them is wrong"
+    with connection.execute(_DERIVED, execution_options=_STREAMED) as rows:
+        for page in rows.partitions():
+            parts = _read_parts(connection, page[0].first, page[-1].first)
+            for row in page:
+                counted += 1
+                if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(row[len(_OF_BLOCK) :])):
+                    yield row.first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
+                own = parts.get(row.first, [])
+                split += len(own)
+                if not _follows(summarize_episodes, _TAKE_SPLIT(row), own):
+                    yield (
+                        row.first,
+                        "its episodes do not add up to what is kept of them: what is listed of them is wrong",
+                    )
     for table, wanted, what in (("summaries", counted, "summaries"), ("episode_parts", split, "parts of episodes")):
         found = connection.execute(_COUNTS[table]).scalar_one()
         if found != wanted:

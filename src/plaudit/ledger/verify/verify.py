@@ -9,18 +9,21 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
 from plaudit.errors import LedgerBroken, LedgerError
-from plaudit.ledger.backends.backend import UNREADABLE, Backend
+from plaudit.ledger.backends.backend import LARGEST_VALUE, UNREADABLE, Backend, TooLarge
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads, list_heads, read_head
-from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
+from plaudit.ledger.storage.codec import RecordLayout, format_origin
 from plaudit.ledger.storage.computation import LIBRARIES, parse_computation
 from plaudit.ledger.storage.recompute import get_recomputer
-from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
+from plaudit.ledger.storage.schema import blocks, jobs, scopes, writers
 from plaudit.ledger.storage.signing import SignatureChecker
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
-from plaudit.ledger.verify.objects import find_changed_objects
+from plaudit.ledger.verify.columns import find_wrong_types
+from plaudit.ledger.verify.keys import KeyCheck
+from plaudit.ledger.verify.objects import NothingToCompare, find_changed_objects
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.tables import check_derived, find_problems, find_unsigned
 
@@ -32,13 +35,14 @@ _BYTES = 16 << 20
 _EMPTY = re.compile(r"\[null(?:, ?null)*\]")
 """A column without an entry, which no ledger writes and which changes no record."""
 _PAGE = (
-    select(blocks)
+    select(*map(limit_size, blocks.c))
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
     .order_by(blocks.c.first)
 )
+_PLACE = select(blocks.c.records, blocks.c.writer, blocks.c.seq).where(blocks.c.first == bindparam("first"))
 _EXTENT = select(func.sum(blocks.c.records), func.max(blocks.c.first))
 _NEXT = select(func.min(blocks.c.first)).where(blocks.c.first > bindparam("after"))
-_WRITERS, _JOBS, _KEYS = select(writers), select(jobs), select(keys.c.key, keys.c.record)
+_WRITERS, _JOBS = select(writers), select(jobs)
 _FIND_SCOPE = select(*(scopes.c[name] for name in Scope._fields)).where(scopes.c.id == bindparam("wanted"))
 
 
@@ -91,6 +95,8 @@ class _Walk:
         self.result = result
         self.progress = progress
         self.reporting = False
+        self.unloaded = False
+        """Whether there is a block with a value that is too large to be loaded."""
         self.here = describe_platform()
         self.heads = heads
         self.table_heads = table_heads
@@ -98,8 +104,7 @@ class _Walk:
         self.chains: dict[int, WriterChain] = {}
         self.jobs: dict[int, str] = {}
         self.next = 1
-        self.keyed = 0
-        self.key_sum = 0
+        self.keys = KeyCheck()
         self.cursor = connection.connection.cursor()
         self.common: dict[tuple[Any, ...], bytes] = {}
         self.waiting: dict[tuple[int, str, bool], list[tuple[int, int, bytes, bytes]]] = {}
@@ -108,8 +113,7 @@ class _Walk:
         """What computed records of each reward, as far as it can be read."""
 
     def run(self) -> None:
-        for text in find_changed_objects(self.connection):
-            self.result.add("edited", None, text)
+        self._check_schema()
         self._read_small_tables()
         total, last = self.connection.execute(_EXTENT).one()
         for row in self._read_blocks(last or 0):
@@ -120,14 +124,25 @@ class _Walk:
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
         self._recompute()
-        self._check_keys()
+        for record, text in self.keys.find_problems(self.connection):
+            self.result.add("key", record, text)
         for chain in self.chains.values():
             for text in chain.find_problems():
                 self.result.add("removed", None, text)
-        for kind, text in find_problems(self.connection, self.layouts, self.keyed, self.table_heads):
+        for kind, text in find_problems(self.connection, self.layouts, self.table_heads):
             self.result.add(kind, None, text)
-        self._check_derived()
+        if not self.unloaded:  # which it would be asked to load again
+            self._check_derived()
         self._report(total or 0, total or 0)
+
+    def _check_schema(self) -> None:
+        try:
+            for text in find_changed_objects(self.connection):
+                self.result.add("edited", None, text)
+        except NothingToCompare as error:
+            self.result.not_compared = str(error)
+        for text in find_wrong_types(self.connection):
+            self.result.add("edited", None, text)
 
     def _check_derived(self) -> None:
         """Check what other tables say of blocks; of one that was changed itself, that is said already."""
@@ -164,11 +179,19 @@ class _Walk:
         cursor = self.connection.connection.cursor()
         after, span = -1, 64
         while after < last:
-            cursor.execute(statement, (after, after + span))
-            found = cursor.fetchall()
+            try:
+                with self.backend.translate_errors():
+                    cursor.execute(statement, (after, after + span))
+                    found = cursor.fetchall()
+            except TooLarge:  # the others are read without its block
+                if span == 1:
+                    self._skip_block(after + 1)
+                    after += 1
+                span = max(1, span // 8)
+                continue
             yield from found
             after += span
-            size = sum(len(row[-3]) + len(row[-2]) for row in found)
+            size = sum(len(row[-3] or b"") + len(row[-2] or b"") for row in found)
             if not found:
                 following = self.connection.execute(_NEXT, {"after": after}).scalar()
                 after = max(after, (following or last + 1) - 1)
@@ -176,6 +199,17 @@ class _Walk:
                 span *= 2
             elif len(found) > 2 * _BLOCKS or size > 2 * _BYTES:
                 span = max(1, span // 4)
+
+    def _skip_block(self, first: int) -> None:
+        """Tell of a block that SQLite does not load, and go on behind it."""
+        self.unloaded = True
+        self.result.add(
+            "damaged", first, f"one of its columns is larger than {LARGEST_VALUE >> 20} MiB, which none can be"
+        )
+        with suppress(*UNREADABLE):
+            count, writer, seq = self.connection.execute(_PLACE, {"first": first}).one()
+            self.next = max(self.next, first + count)
+            self.chains[writer].skip(seq, count, b"")
 
     def _check_block(self, block: BlockRow) -> None:
         first, count, writer, spec, target = block.first, block.records, block.writer, block.spec, block.target
@@ -195,14 +229,14 @@ class _Walk:
         common = self.common.get((writer, spec, target, scope)) or self._find_common(writer, spec, target, scope)
         if not layout.fits(block.inputs, block.outputs, count):
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
-            chain.skip(block)
+            chain.skip(block.seq, count, block.head)
             return
         if (spec, target) not in self.targets:
             try:
                 parse_computation(target, layout.scored.program)
             except LedgerError as error:
                 result.add("damaged", first, str(error))
-                chain.skip(block)
+                chain.skip(block.seq, count, block.head)
                 return
             self.targets.add((spec, target))
         columns = (block.keys, block.episodes, block.steps, block.contexts)
@@ -212,7 +246,7 @@ class _Walk:
         if problem is not None:
             result.add(problem[0], first, problem[1])
         if block.keys is not None:
-            self._note_keys(first, count, block.keys)
+            self.keys.add(first, count, block.keys)
         here = chain.row.made_with == self.here
         self.waiting.setdefault((spec, target, here), []).append((first, count, block.inputs, block.outputs))
         self.waiting_rows += count
@@ -228,37 +262,6 @@ class _Walk:
             self.chains[writer].row.token, self.layouts[spec], target, shared
         )
         return made
-
-    def _note_keys(self, first: int, count: int, column: str) -> None:
-        """Count keys and add up their hashes, which this process has by a secret of its own."""
-        names = decode_column(column, count)
-        pairs = [pair for pair in zip(names, range(first, first + count), strict=True) if pair[0] is not None]
-        self.keyed += len(pairs)
-        self.key_sum += sum(map(hash, pairs))
-
-    def _check_keys(self) -> None:
-        """Check that keys still lead to their records; one by one only where their sums differ."""
-        found = 0
-        self.cursor.execute(self.backend.render(_KEYS))
-        while rows := self.cursor.fetchmany(10_000):
-            found += sum(map(hash, rows))
-        if found == self.key_sum:
-            return
-        keyed = select(blocks.c.first, blocks.c.records, blocks.c["keys"]).where(blocks.c["keys"].is_not(None))
-        for first, count, column in self.connection.execute(keyed.order_by(blocks.c.first)):
-            with suppress(*UNREADABLE):  # which was told before
-                wanted = {key: first + at for at, key in enumerate(decode_column(column, count)) if key is not None}
-                self._look_up_keys(wanted)
-
-    def _look_up_keys(self, wanted: dict[str, int]) -> None:
-        names = list(wanted)
-        found: dict[str, int] = {}
-        for start in range(0, len(names), 500):
-            part = select(keys.c.key, keys.c.record).where(keys.c.key.in_(names[start : start + 500]))
-            found |= {row.key: row.record for row in self.connection.execute(part)}
-        for key, record in wanted.items():
-            if found.get(key) != record:
-                self.result.add("key", record, f"its key {key!r} leads to {found.get(key, 'nothing')}")
 
     def _recompute(self) -> None:
         for (spec, target, here), group in self.waiting.items():
