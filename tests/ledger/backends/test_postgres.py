@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from plaudit import Entry, Ledger
-from plaudit.errors import LedgerBusy, LedgerError
+from plaudit.errors import InputError, LedgerBusy, LedgerError
 from plaudit.ledger import imports
 from plaudit.ledger.backends import postgres_wait
 from support.ledgers import REWARD, Writing, check_kept, columns, signal, steps_by_run, verified
@@ -266,3 +266,13 @@ def test_tables_of_others_in_the_database_are_left_alone(postgres_url):
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT count(*) FROM notes").fetchone() == (0,)
         connection.execute("DROP TABLE notes")
+
+
+@pytest.mark.parametrize("name", ["key", "run"])
+def test_a_string_too_long_for_an_index_is_refused_at_once(postgres_ledger, name):
+    long = "".join(map(chr, range(0x400, 0x400 + 4000)))  # which cannot be compressed much
+    with Ledger(postgres_ledger) as ledger:
+        with pytest.raises(InputError, match=r"index row .*put what is longer into context="):
+            ledger.record(signal(), **{name: long})
+        assert ledger.record(signal(), context=long) == 1
+        verified(ledger)

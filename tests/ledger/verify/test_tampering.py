@@ -159,6 +159,12 @@ def test_other_tables_are_named_in_a_file_and_left_alone_in_a_database(ledger, e
         assert problems(ledger) == added
 
 
+@pytest.mark.parametrize("table", ["keys", "summaries", "jobs"])
+def test_a_table_that_is_gone_is_named(ledger, execute, where, table):
+    execute(f"DROP TABLE {table}" + " CASCADE" * str(where).startswith("postgresql"))
+    assert f"the table '{table}' was removed" in problems(ledger, "edited")
+
+
 def test_what_planners_know_is_no_part_of_a_ledger(ledger, execute):
     execute("ANALYZE")
     verified(ledger)

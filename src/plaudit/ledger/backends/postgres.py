@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
-from plaudit.errors import LedgerBusy, LedgerError, MissingExtra, UnusableFile
+from plaudit.errors import InputError, LedgerBusy, LedgerError, MissingExtra, UnusableFile
 from plaudit.ledger.backends.backend import OUT_OF_ORDER, Backend, ConnectionLost, WriteConflict
 
 try:
@@ -198,6 +198,12 @@ class PostgresBackend(Backend):
             reason = error.diag.message_primary or message
             constraint = error.diag.constraint_name or reason
             return WriteConflict(self.name, reason, None if reason == OUT_OF_ORDER else constraint)
+        if isinstance(error, psycopg.errors.ProgramLimitExceeded):
+            return InputError(
+                f"{self.name}: {error.diag.message_primary or message}. A server keeps keys, runs, phases, decision "
+                "classes and actors in indexes, which take some 2,700 bytes of each: put what is longer into context=. "
+                "Nothing was recorded."
+            )
         if isinstance(error, psycopg.errors.DiskFull):
             return UnusableFile(f"{self.name}: the server's disk is full. Nothing was recorded; make room and go on.")
         if isinstance(error, psycopg.errors.LockNotAvailable):

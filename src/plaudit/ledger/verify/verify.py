@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from plaudit.errors import LedgerBroken, LedgerError
+from plaudit.errors import LedgerBroken, LedgerBusy, LedgerError
 from plaudit.ledger.backends.backend import LARGEST_VALUE, UNREADABLE, Backend, TooLarge
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads, list_heads, read_head
@@ -69,8 +69,10 @@ def verify(
             if checker is not None:
                 for text in find_unsigned(connection, kept, checker):
                     result.add("unsigned", None, text)
-    except LedgerBroken as error:
-        result.add("damaged", None, str(error))
+    except LedgerError as error:
+        if isinstance(error, LedgerBusy) or (result.ok and not isinstance(error, LedgerBroken)):
+            raise
+        result.add("damaged", None, str(error))  # of a table that is gone, say, nothing more can be read
     except UNREADABLE as error:
         if walk.reporting:  # the caller's own
             raise
