@@ -314,8 +314,9 @@ def _change_objects(dialect: str, objects: Sequence[tuple[str, str]]) -> Iterato
         "function overloaded", "", ("CREATE FUNCTION append_block(n int) RETURNS int LANGUAGE sql AS 'SELECT 1'",)
     )
     yield Edit("function altered", "", ("ALTER FUNCTION append_block() SET search_path = pg_temp",))
-    for name in ("specs", "scopes", "writers", "jobs", "quarantine"):
+    for name in ("specs", "scopes", "writers", "quarantine"):  # of which there are several rows
         yield Edit("sequence set back", "", (f"SELECT setval('{name}_id_seq', 1)",))
+        yield Edit("sequence restarted", "", (f"ALTER SEQUENCE {name}_id_seq RESTART",))
         yield Edit("sequence altered", "", (f"ALTER SEQUENCE {name}_id_seq INCREMENT -1",))
     shadow = ("CREATE SCHEMA postgres", "CREATE TABLE postgres.keys (key text PRIMARY KEY, record bigint NOT NULL)")
     yield Edit("shadowed", "", shadow)

@@ -103,8 +103,10 @@ WHERE c.relname = 'appended' AND p.proname = 'append_block'
 _NEW = _LIST_POSTGRESQL.format(chosen="c.relnamespace = pg_my_temp_schema() AND c.relkind IN ('r', 'v', 'S')")
 _THERE = _LIST_POSTGRESQL.format(chosen="c.oid IN (SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)")
 _LAST_NUMBERS = """
-SELECT sequencename, last_value FROM pg_sequences
-WHERE schemaname = (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass('blocks'))
+SELECT sequencename, coalesce(last_value, 0) FROM pg_sequences -- which is NULL too where one may not know it
+WHERE has_sequence_privilege(quote_ident(schemaname) || '.' || quote_ident(sequencename), 'SELECT, USAGE')
+    AND schemaname = (SELECT n.nspname FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid
+                      WHERE c.oid = to_regclass('blocks'))
 """
 _NUMBERED = ("specs", "scopes", "writers", "jobs", "quarantine")
 """Tables whose rows a sequence numbers."""
