@@ -12,7 +12,7 @@ from plaudit.ledger.backends.backend import LARGEST_VALUE
 from plaudit.ledger.storage.schema import specs
 
 _FEW = 1024
-"""Bytes a record of which it is not asked whether its reward has as many: that takes longer than to read them."""
+"""Bytes per record that are read without asking how many numbers the reward has: asking takes longer."""
 _INSTEAD = f"(more than {LARGEST_VALUE >> 20} MiB)"
 """What is read in place of a text that is too large: no JSON."""
 
