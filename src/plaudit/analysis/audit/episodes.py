@@ -67,10 +67,21 @@ class EpisodeTable:
     # -- which of them are whole ------------------------------------------------------------------------------------
 
     @cached_property
+    def _runs(self) -> dict[str | None, list[int]]:
+        runs: dict[str | None, list[int]] = {}
+        for row, each in enumerate(self.listed):
+            runs.setdefault(each.run, []).append(row)
+        return runs
+
+    @cached_property
+    def _open_runs(self) -> dict[str | None, list[int]]:
+        """The runs of which no record says how an episode ends: nothing tells the unfinished ones apart."""
+        return {run: rows for run, rows in self._runs.items() if all(self.listed[at].ended is None for at in rows)}
+
+    @cached_property
     def unfinished(self) -> NDArray[np.bool_]:
-        """Those that did not end, where others did: they are still running, or were broken off."""
-        open_ended = np.array([each.ended is None for each in self.listed], np.bool_)
-        return open_ended if not open_ended.all() else np.zeros(len(self), np.bool_)
+        """Those that did not end, where others of their run did: they are still running, or were broken off."""
+        return np.array([each.ended is None and each.run not in self._open_runs for each in self.listed], np.bool_)
 
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:
@@ -85,18 +96,35 @@ class EpisodeTable:
     def choose_late(self, share: float) -> NDArray[np.bool_]:
         """Return the last whole episodes of each run: that share of them, and one at least."""
         late = np.zeros(len(self), np.bool_)
-        runs: dict[str | None, list[int]] = {}
-        for row in np.flatnonzero(self.whole).tolist():
-            runs.setdefault(self.listed[row].run, []).append(row)
-        for rows in runs.values():
+        for listed in self._runs.values():
+            rows = [row for row in listed if self.whole[row]]
             late[rows[len(rows) - max(1, round(share * len(rows))) :]] = True
         return late
+
+    def split_runs(self) -> list[NDArray[np.intp]]:
+        """Return the whole episodes of each run, in the order of training.
+
+        Of several actors, each counts from its own first episode to its own last: one that comes later, and is paid
+        otherwise, is no change in training.
+        """
+        return [self._order(np.array(rows)[self.whole[rows]]) for rows in self._runs.values()]
+
+    def _order(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        actors: dict[str | None, list[int]] = {}
+        for at, row in enumerate(rows.tolist()):
+            actors.setdefault(self.listed[row].actor, []).append(at)
+        progress = np.zeros(len(rows))
+        for places in actors.values():
+            progress[places] = (np.arange(len(places)) + 0.5) / len(places)
+        return rows[np.argsort(progress, kind="stable")]
 
     def list_remarks(self) -> list[str]:
         """Return what is to be said of episodes that are not whole."""
         remarks = []
-        if len(self) and all(each.ended is None for each in self.listed):
-            remarks.append("No record says how an episode ends: the last one may be unfinished.")
+        if self._open_runs:
+            some = len(self._open_runs) < len(self._runs)
+            of = f" of {format_runs(self._open_runs)}" if some else ""
+            remarks.append(f"No record{of} says how an episode ends: the last one may be unfinished.")
         for which, what in (
             (self.unfinished, "no recorded end and are left out of what is said of returns"),
             (self.gaps, "missing step numbers and are left out of what is said of returns, laps and stays"),
@@ -107,6 +135,11 @@ class EpisodeTable:
                 text = what.replace("and are", "and is") if len(rows) == 1 else what
                 remarks.append(f"{format_count(len(rows), 'episode')} {have} {text}: {self.describe(rows)}.")
         return remarks
+
+
+def format_runs(runs: Iterable[str | None]) -> str:
+    """Return the first few of some runs by name."""
+    return format_episodes([("no run" if run is None else run, None, None) for run in runs])
 
 
 def _has_gaps(episode: Episode, has_final: bool) -> bool:

@@ -1,23 +1,35 @@
 """What each episode came to by other measures than its return: the goal, `better` fields, the environment's reward."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.audit.context import AuditContext, compile_goal, find_input
-from plaudit.analysis.audit.steps import Numbers, StepBatch
+from plaudit.analysis.audit.context import AuditContext, compile_goal, find_input, format_percent
+from plaudit.analysis.audit.episodes import format_runs
+from plaudit.analysis.audit.parting import Parting, find_parting
+from plaudit.analysis.audit.steps import Numbers, Positions, StepBatch
 from plaudit.checks.finding import Finding
-from plaudit.checks.formats.plain import format_number
-from plaudit.ledger.ranks import compute_ranks, correlate_ranks
+from plaudit.checks.formats.plain import format_apart, format_number
+from plaudit.ledger.ranks import compute_ranks
+from plaudit.terminal import format_count
 
-PARTS = 10
-"""Episodes are compared in so many stretches, one after the other."""
-LEVEL = 0.05
-"""Stretches that are this near to the best one, as a share of the way from the best to the worst, are as good."""
-LEAST_FALL = 0.2
-"""What falls must lose this share of the way between its best and its worst stretch."""
+
+class Wish(NamedTuple):
+    """What is wanted of episodes, by one measure."""
+
+    name: str
+    values: Numbers
+    """The measure of each episode, as it is shown."""
+    sign: float = 1.0
+    """-1 where less of it is better."""
+    is_share: bool = False
+
+    def format(self, one: float, other: float) -> tuple[str, str]:
+        """Return two means of it, told apart."""
+        return (format_percent(one), format_percent(other)) if self.is_share else format_apart(one, other)
 
 
 class EpisodeOutcomes:
@@ -40,9 +52,8 @@ class EpisodeOutcomes:
         if lacking:
             context.remarks.append(f"Not recorded, for no term reads it: {', '.join(lacking)}.")
         count = len(context.table)
-        self._steps = np.zeros(count)
         self._reached = np.zeros(count)
-        self._sums = {name: np.zeros(count) for name in self._fields}
+        self._sums, self._known = ({name: np.zeros(count) for name in self._fields} for _ in range(2))
         self._original: Numbers | None = np.zeros(count)
 
     def add(self, batch: StepBatch) -> None:
@@ -55,14 +66,14 @@ class EpisodeOutcomes:
         def add_up(column: NDArray[np.generic], onto: Numbers) -> None:
             np.add.at(onto, rows[known], np.add.reduceat(np.asarray(column, np.float64), batch.starts)[known])
 
-        add_up(np.ones(len(batch)), self._steps)
         if self._goal is not None:
             add_up(self._goal.evaluate(batch)["goal"], self._reached)
         for name, (field, inputs) in self._fields.items():
             for each in inputs:
                 column = np.asarray(batch.columns[each], np.float64)
-                wish = column if field.aim is None else -np.abs(column - field.aim)
+                wish = column if field.aim is None else np.abs(column - field.aim)
                 add_up(np.where(np.isfinite(wish), wish, 0.0), self._sums[name])
+                add_up(np.isfinite(wish), self._known[name])
         if batch.original is None:
             self._original = None
         elif self._original is not None:
@@ -80,19 +91,19 @@ class EpisodeOutcomes:
         return self._original if known else None
 
     @cached_property
-    def wishes(self) -> Mapping[str, Numbers]:
-        """What is wanted of each episode, more of it being better, by a name for people."""
-        found: dict[str, Numbers] = {}
+    def wishes(self) -> Sequence[Wish]:
+        """What is wanted of each episode."""
+        found: list[Wish] = []
         if self.reached is not None:
-            found["the share of episodes that reach the goal"] = self.reached.astype(np.float64)
-        for name, (field, inputs) in self._fields.items():
-            mean = self._sums[name] / np.maximum(self._steps * len(inputs), 1)
+            found.append(Wish("the share of episodes that reach the goal", self.reached.astype(np.float64), 1.0, True))
+        for name, (field, _) in self._fields.items():
+            mean = self._sums[name] / np.maximum(self._known[name], 1)
             if field.aim is not None:
-                found[f"how near {name} is to {format_number(field.aim)}"] = mean
+                found.append(Wish(f"the distance of {name} from {format_number(field.aim)}", mean, -1.0))
             else:
-                found[f"{name} (better {field.better})"] = mean if field.better == "high" else -mean
+                found.append(Wish(f"{name} (better {field.better})", mean, 1.0 if field.better == "high" else -1.0))
         if self.original is not None:
-            found["the environment's own return"] = self.original
+            found.append(Wish("the environment's own return", self.original))
         return found
 
     # -- what is found -------------------------------------------------------------------------------------------------
@@ -106,46 +117,56 @@ class EpisodeOutcomes:
             context.skip("no goal is declared", "goal-earned-less")
         if not context.has_episodes(*self.codes):
             return
-        for name, wish in self.wishes.items():
-            yield from self._find_parting(context, name, wish)
+        yield from self._find_partings(context)
         if self.reached is not None:
             yield from self._find_worthless_goal(context, self.reached)
 
-    def _find_parting(self, context: AuditContext, name: str, wish: Numbers) -> Iterator[Finding]:
-        """Yield the stretch from which on returns rise and a wish falls, by more than chance would have it."""
-        rows = np.flatnonzero(context.table.whole)
-        returns, wanted = context.table.returns[rows], wish[rows]
-        parts = np.array_split(np.arange(len(rows)), min(PARTS, len(rows) // 4))
-        levels = np.array([[column[part].mean() for part in parts] for column in (returns, wanted)])
-        way = float(np.ptp(levels[1]))
-        best = int(np.flatnonzero(levels[1] >= levels[1].max() - LEVEL * way)[-1])
-        if best == len(parts) - 1:
-            return
-        before, after = parts[best], parts[-1]
-        rise, fall = (_compare(column[before], column[after]) for column in (returns, wanted))
-        limit = context.thresholds.fall
-        if rise[1] < limit or fall[1] > -limit or -fall[0] < LEAST_FALL * way:
-            return
-        later = np.concatenate(parts[best:])
-        together = correlate_ranks(returns[later], wanted[later])
-        if together is None or together >= 0:
-            return
-        sign = -1.0 if "(better low)" in name or "how near" in name else 1.0
-        first, last = int(rows[_locate_turn(wanted, before, LEVEL * way)]), int(rows[after[-1]])
-        levels_before, levels_after = (sign * float(wanted[part].mean()) for part in (before, after))
-        begins = context.table.listed[first]
-        yield context.finding(
+    def _find_partings(self, context: AuditContext) -> Iterator[Finding]:
+        """Yield for each wish where the return rises while it falls, within a run: runs differ in more than that."""
+        least = context.thresholds.min_episodes
+        runs = [rows for rows in context.table.split_runs() if len(rows) >= least]
+        if not runs:
+            longest = max(len(rows) for rows in context.table.split_runs())
+            context.skip(f"{least:,} whole episodes of one run are needed, and there are {longest:,}", self.codes[0])
+        chance = context.thresholds.chance / max(1, len(runs) * len(self.wishes))
+        for wish in self.wishes:
+            found = []
+            for rows in runs:
+                returns, wanted = context.table.returns[rows], wish.sign * wish.values[rows]
+                parting = find_parting(returns, wanted, late=context.thresholds.late, chance=chance)
+                if parting is not None:
+                    found.append((rows, parting))
+            if found:
+                others = [context.table.listed[rows[0]].run for rows, _ in found[1:]]
+                yield self._describe_parting(context, wish, *found[0], others)
+
+    def _describe_parting(
+        self, context: AuditContext, wish: Wish, rows: Positions, parting: Parting, others: Sequence[str | None]
+    ) -> Finding:
+        table = context.table
+        before, after = rows[parting.before], rows[parting.after]
+        low, high = format_apart(float(table.returns[before].mean()), float(table.returns[after].mean()))
+        good, bad = wish.format(float(wish.values[before].mean()), float(wish.values[after].mean()))
+        turn = table.listed[rows[parting.turn]]
+        actors = {table.listed[row].actor for row in rows.tolist()}
+        counted = ", each actor's counted from its own first" if len(actors) > 1 else ""
+        as_well = f" The same happens in {format_runs(others)}." if others else ""
+        witness = (
+            before[wish.sign * (wish.values[before] - wish.values[before].mean()) >= 0][-1],
+            after[wish.sign * (wish.values[after] - wish.values[after].mean()) <= 0][-1],
+        )
+        return context.finding(
             "parted-from-goal",
             "total",
-            f"from episode {context.table.name(first)} (record {begins.first_record}) on the return rises, from "
-            f"{format_number(returns[before].mean())} to {format_number(returns[after].mean())} on average, while "
-            f"{name} goes from {format_number(levels_before)} to {format_number(levels_after)}; their rank correlation "
-            f"from there on is {together:.2f}.",
+            f"from about episode {table.name(rows[parting.turn])} (record {turn.first_record}) on the mean return "
+            f"rises from {low} to {high} while {wish.name} {'falls' if wish.sign > 0 else 'rises'} from {good} to "
+            f"{bad} ({format_count(len(before), 'whole episode')} from {table.name(before[0])} to "
+            f"{table.name(before[-1])}, and the last {len(after):,}{counted}).{as_well}",
             "Look at an episode before and one after (plaudit ledger why): what pays there is not what is wanted. Stop "
             "there, and change the reward before going on.",
             witness=(
-                context.step(begins.last_record, "before: the end of an episode"),
-                context.step(context.table.listed[last].last_record, "after"),
+                context.step(table.listed[witness[0]].last_record, "before: the end of an episode"),
+                context.step(table.listed[witness[1]].last_record, "after"),
             ),
         )
 
@@ -178,21 +199,3 @@ class EpisodeOutcomes:
                 context.step(context.table.listed[typical].last_record, "the end of one with it"),
             ),
         )
-
-
-def _locate_turn(wish: Numbers, best: NDArray[np.intp], near: float) -> int:
-    """Return the last episode around the best stretch of which a wish is still as good, but for `near`.
-
-    Half as many episodes as a stretch has are looked at together, so that no single one decides.
-    """
-    width = max(1, len(best) // 2)
-    start, end = max(0, int(best[0]) - width), min(len(wish), int(best[-1]) + 1 + len(best))
-    levels = np.convolve(wish[start:end], np.full(width, 1 / width), "valid")
-    return start + int(np.flatnonzero(levels >= levels.max() - near)[-1]) + width - 1
-
-
-def _compare(before: Numbers, after: Numbers) -> tuple[float, float]:
-    """Return how far a mean has risen, and how many standard errors that is."""
-    rise = float(after.mean() - before.mean())
-    error = float(np.sqrt(before.var() / len(before) + after.var() / len(after)))
-    return rise, rise / error if error else float(np.sign(rise)) * np.inf

@@ -44,6 +44,8 @@ class Thresholds:
     """The correlation from which two terms are one."""
     spike: float = 32.0
     """How many times the 99.9th percentile of its size a term may be."""
+    chance: float = 0.005
+    """How often chance alone may make an audit report that the return parted from what is wanted."""
     fall: float = 3.0
     """How many standard errors something must rise or fall by, to have risen or fallen."""
 
