@@ -76,11 +76,21 @@ def test_records_without_episodes_say_so(ledger):
     assert audit(ledger, REWARD).skipped["length-paid"] == "no record belongs to an episode"
 
 
-def test_episodes_without_an_end_are_left_out_of_returns_where_others_end(ledger):
-    record_episodes(ledger, REWARD, [draw(50, at) for at in range(30)], run="ended")
-    record_episodes(ledger, REWARD, [draw(50)], run="open", ends=None)
+def test_episodes_without_an_end_are_left_out_of_returns_where_others_of_their_run_end(ledger):
+    record_episodes(ledger, REWARD, [draw(50, at) for at in range(30)])
+    ledger.record_batch(REWARD, draw(50), run="night", episode="broken off", step=range(50))
     remarks = audit(ledger, REWARD).remarks
-    assert remarks[1] == "1 episode has no recorded end and is left out of what is said of returns: open/0."
+    assert remarks[1:] == (
+        "1 episode has no recorded end and is left out of what is said of returns: night/broken off.",
+    )
+
+
+def test_runs_in_which_no_episode_ends_count_whole_and_are_named(ledger):
+    record_episodes(ledger, REWARD, [draw(50, at) for at in range(10)], run="ended")
+    record_episodes(ledger, REWARD, [draw(50, at) for at in range(20)], run="by hand", ends=None)
+    report = audit(ledger, REWARD)
+    assert report.remarks[1:] == ("No record of by hand says how an episode ends: the last one may be unfinished.",)
+    assert "length-paid" not in report.skipped  # 30 whole episodes
 
 
 def test_where_no_episode_ends_that_is_said(ledger):

@@ -76,6 +76,19 @@ def test_how_often_a_saturated_clamp_bound(tmp_path):
     assert finding.message.endswith("In the ledger it bound in 2 of 4 steps (50.0 %).")
 
 
+@term(low=0.001, high=0.3)
+def held(tokens):
+    """Cost, held at both ends."""
+    return tokens / 10.0
+
+
+def test_how_often_each_end_of_a_clamp_bound(tmp_path):
+    reward = Reward("agent", version="1", terms=[held], fields=[Field("tokens", low=0, high=1000)])
+    finding = tell(tmp_path, reward, "saturated-clamp", {"tokens": [0.0, 0.0, 0.0, 1.0, 50.0]})
+    told = "In the ledger its floor bound in 3 of 5 steps (60.0 %), its cap bound in 1 of 5 steps (20.0 %)."
+    assert finding.message.endswith(told)
+
+
 @term
 def switched(distance, *, strict=False):
     """Keep away, more or less strictly."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Ledger, Reward, fact, term
-from plaudit.analysis import audit
+from plaudit.analysis import Thresholds, audit
 from support.histories import record_episodes
 
 STEPS = 4000
@@ -102,7 +102,30 @@ def test_a_term_that_never_paid(tmp_path, arrived):
     found = find(tmp_path, reward, columns)
     assert ("constant-in-practice" in found) != arrived
     if not arrived:
-        assert "'arrival' never paid anything, in 4,000 steps" in found["constant-in-practice"].message
+        assert found["constant-in-practice"].message == "'arrival' paid nothing: it was 0 in each of 4,000 steps."
+
+
+@term
+def cruising(speed):
+    """Be on the move."""
+    return 2.0 if speed > 1 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("weight", "standing", "message"),
+    [
+        (0.5, 0, "'cruising' paid 1 in each of 4,000 steps, whatever was done in them."),
+        (-1.5, 0, "'cruising' paid -3 in each of 4,000 steps, whatever was done in them."),
+        (0.5, 3, None),
+    ],
+)
+def test_a_term_that_paid_every_step_alike(tmp_path, weight, standing, message):
+    reward = Reward("car", version="1", terms=[cruising], fields=[SPEED]).with_weights(cruising=weight)
+    found = find(tmp_path, reward, {"speed": np.where(np.arange(STEPS) < standing, 0.0, 20.0)})
+    assert ("constant-in-practice" in found) == (message is not None)
+    if message is not None:
+        assert found["constant-in-practice"].message == message
+        assert "reads nothing" in found["constant-in-practice"].advice
 
 
 def test_a_price_that_never_had_to_be_paid_is_good_news(tmp_path):
@@ -154,7 +177,20 @@ def test_a_spike(tmp_path, blown_up):
     assert ("spike" in found) == blown_up
     if blown_up:
         assert found["spike"].witness[0].record == 1235
-        assert "1 of 4,000 steps (0.0 %) are 32 times as large" in found["spike"].message
+        assert found["spike"].message == (
+            "'force' was 1,000,000 in size, and at least 99.9 % of its payments were below 4; it was 128 or more in 1 "
+            "of 4,000 steps (0.025 %)."
+        )
+
+
+def test_how_many_steps_are_spikes_is_counted_from_a_bound_that_is_said(tmp_path):
+    reward = Reward("arm", version="1", terms=[force], fields=[Field("torque")])
+    torque = 2.0 + np.arange(STEPS) / STEPS
+    torque[:2] = 70.0, 100.0  # usual: below 4, and 20 times as much is 80
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(reward, {"torque": torque})
+        (finding,) = audit(ledger, reward, only="spike", thresholds=Thresholds(spike=20.0))
+    assert finding.message.endswith("it was 64 or more in 2 of 4,000 steps (0.05 %).")
 
 
 def test_a_high_price_on_a_list_of_prices_is_no_spike(tmp_path):
@@ -193,7 +229,7 @@ def test_a_fact_that_is_false(tmp_path, broken):
     found = find(tmp_path, reward, {"distance": distance, "speed": np.full(STEPS, 10.0)})
     assert ("fact-broken" in found) == broken
     if broken:
-        assert found["fact-broken"].message == "the fact 'slow_when_near' was false in 1 of 4,000 steps (0.0 %)."
+        assert found["fact-broken"].message == "the fact 'slow_when_near' was false in 1 of 4,000 steps (0.025 %)."
         assert found["fact-broken"].witness[0].record == 100
         assert found["fact-broken"].place.text.startswith("def slow_when_near")
 

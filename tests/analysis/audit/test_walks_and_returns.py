@@ -205,6 +205,16 @@ def test_the_goal_earns_less_than_sitting(tmp_path):
     assert "15 episodes reach the goal and earn 14 on average; 15 do not and earn 100" in worse.message
 
 
+def test_a_goal_that_seldom_earns_much_but_more_on_average_is_no_finding(tmp_path):
+    found, _ = audit_episodes(tmp_path, LANDER, [*[sit(11), land(10)] * 20, *[{**sit(500), **late_landing(500)}] * 3])
+    assert "goal-earned-less" not in found
+
+
+def late_landing(steps):
+    """Return the end of an episode that lands in its last step."""
+    return {"landed": np.arange(steps) == steps - 1}
+
+
 def test_the_goal_that_earns_more_is_no_finding(tmp_path):
     found, _ = audit_episodes(tmp_path, LANDER, [sit(5), land()] * 15)
     assert "goal-earned-less" not in found
@@ -236,7 +246,7 @@ def test_a_reward_that_rises_while_a_better_field_falls_has_parted_from_it(tmp_p
     found, _ = audit_episodes(tmp_path, reward, [drive(mean, at) for at, mean in enumerate(means)])
     assert ("parted-from-goal" in found) == parts
     if parts:
-        assert "speed (better high) goes from" in found["parted-from-goal"].message
+        assert "while speed (better high) falls from" in found["parted-from-goal"].message
         begins = int(found["parted-from-goal"].message.partition("night/")[2].partition(" ")[0])
         assert 38 <= begins <= 46
 
@@ -249,7 +259,7 @@ def test_the_environments_own_reward_is_a_measure_too(tmp_path, honest):
     found, _ = audit_episodes(tmp_path, reward, episodes, original=original)
     assert ("parted-from-goal" in found) != honest
     if not honest:
-        assert "the environment's own return goes from" in found["parted-from-goal"].message
+        assert "while the environment's own return falls from" in found["parted-from-goal"].message
 
 
 @term
@@ -266,6 +276,49 @@ def test_returns_that_length_alone_explains(tmp_path, paid, lasts):
     episodes = [{"speed": np.clip(each["speed"], 0, 30)} for each in episodes]
     found, _ = audit_episodes(tmp_path, reward, episodes)
     assert ("length-paid" in found) == lasts
+
+
+@term(weight=-50.0)
+def entry(begins):
+    """Do not begin too often."""
+    return 1.0 if begins else 0.0
+
+
+@pytest.mark.parametrize(("every_step", "adds", "end"), [(1.0, "1", "longest"), (-2.0, "-2", "shortest")])
+def test_what_one_more_step_adds_is_not_what_a_step_earns_on_average(tmp_path, every_step, adds, end):
+    fields = [Field("speed", low=0, high=30), Field("begins", flag=True)]
+    reward = Reward("car", version="1", terms=[hurry, entry], fields=fields, goal=never)
+    episodes = [
+        {"speed": np.ones(steps), "begins": np.arange(steps) == 0} for steps in range(10, 50)
+    ]  # which return the length - 50, or -2 * the length - 50
+    found, _ = audit_episodes(tmp_path, reward.with_weights(hurry=every_step), episodes)
+    assert found["length-paid"].message == (
+        "how long an episode lasts explains 100.0 % of the variance of returns, over 40 episodes of 10 to 49 steps: "
+        f"one more step adds {adds}, whatever is done in it."
+    )
+    assert found["length-paid"].witness[0].note.endswith(f"the end of the {end} episode")
+
+
+def never(speed):
+    """Return whether what cannot be is reached."""
+    return speed > 29
+
+
+@term
+def swing(angle):
+    """Swing to the right."""
+    return angle
+
+
+def test_what_one_term_paid_says_which_episodes_are_in_the_sum(tmp_path):
+    fields = [Field("speed", low=0, high=30), Field("angle", low=-1, high=1)]
+    reward = Reward("car", version="1", terms=[hurry, swing], fields=fields)
+    episodes = [{"speed": np.full(10, 0.01), "angle": np.full(10, 1.0 if at % 2 else -1.0)} for at in range(40)]
+    found, _ = audit_episodes(tmp_path, reward, episodes)
+    assert found["one-term-paid"].message == (
+        "'swing' paid 40, 98.0 % of all that the late 8 episodes were paid for; of the others: hurry 0.8. Episodes in "
+        "which a term cost more than it paid are left out of its sum."
+    )
 
 
 def test_an_environment_that_pays_by_the_step_itself_is_meant_to(tmp_path):

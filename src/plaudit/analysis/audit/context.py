@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import floor, log10
 from typing import Protocol
 
 import numpy as np
@@ -130,12 +131,17 @@ class Detector(Protocol):
 
 
 def format_percent(share: float) -> str:
-    """Return a share for people.
+    """Return a share for people: what is not 0, or not all of it, does not look so.
 
-    >>> format_percent(0.9512)
-    '95.1 %'
+    >>> format_percent(0.9512), format_percent(0.00025), format_percent(0.999975), format_percent(1.0)
+    ('95.1 %', '0.025 %', '>99.9 %', '100.0 %')
     """
-    return f"{100 * share:.1f} %"
+    percent = round(100 * share, 9)
+    if 99.95 <= percent < 100:
+        return ">99.9 %"
+    if not 0 < percent < 0.1:
+        return f"{percent:.1f} %"
+    return f"{percent:.{1 - floor(log10(percent))}f}".rstrip("0") + " %"
 
 
 def compile_goal(context: AuditContext) -> FlagProgram | None:

@@ -89,9 +89,10 @@ class Happenings:
         if finding.code in BY_WALKS:
             return _tell_walks(context, finding, getattr(walks, BY_WALKS[finding.code]))
         if finding.code == "saturated-clamp":
-            counts = [count for (name, _), count in clamps.bound.items() if name == finding.term]
-            happened = f"In the ledger it bound in {context.format_share(max(counts, default=0))}."
-            return replace(finding, message=f"{finding.message} {happened}")
+            counts = {side: count for (name, side), count in clamps.bound.items() if name == finding.term}
+            ends = {"low": "its floor", "high": "its cap"} if len(counts) > 1 else dict.fromkeys(counts, "it")
+            bound = [f"{ends[side]} bound in {context.format_share(count)}" for side, count in counts.items()]
+            return replace(finding, message=f"{finding.message} In the ledger {', '.join(bound)}.")
         count = self._counts.get(id(finding))
         patterns = next((patterns for each, patterns in self._patterns if each is finding), [])
         if count is None or not (patterns or finding.code in BY_TERM):

@@ -128,7 +128,7 @@ class EpisodeOutcomes:
         if not runs:
             longest = max(len(rows) for rows in context.table.split_runs())
             context.skip(f"{least:,} whole episodes of one run are needed, and there are {longest:,}", self.codes[0])
-        chance = context.thresholds.chance / max(1, len(runs) * len(self.wishes))
+        chance = min(0.5, context.thresholds.chance / max(1, len(runs) * len(self.wishes)))  # Bonferroni
         for wish in self.wishes:
             found = []
             for rows in runs:
@@ -183,7 +183,7 @@ class EpisodeOutcomes:
         ranks = compute_ranks(returns)
         surplus = ranks[done].sum() - one * (len(rows) + 1) / 2  # Mann and Whitney
         error = float(np.sqrt(one * other * (len(rows) + 1) / 12))
-        if surplus > -context.thresholds.fall * error:
+        if surplus > -context.thresholds.fall * error or returns[done].mean() >= returns[~done].mean():
             return
         best = int(rows[~done][returns[~done].argmax()])
         typical = int(rows[done][np.argsort(returns[done])[one // 2]])

@@ -19,6 +19,8 @@ RARE = 0.02
 """What so few of them go beyond is taken from them; what fewer do is worked out from it."""
 LEAST = 0.2
 """What rises or falls by less than this share of the standard deviation of single episodes is too little to report."""
+CERTAIN = 2.0
+"""A difference less this many standard errors is there for certain."""
 LASTING = 0.5
 """At the end of the run, this share of the rise and of the fall must still be there."""
 SCALED = 2.0
@@ -57,7 +59,7 @@ def find_parting(returns: Numbers, wish: Numbers, *, late: float, chance: float)
     if not stretches.size or not all(column.any() for column in columns):
         return None
     rises = np.array([_score_rises(column, stretches) for column in columns])
-    if rises.min(axis=0).max() < -NormalDist().inv_cdf(chance):  # a single comparison would come by chance
+    if rises.min(axis=0).max() < -NormalDist().inv_cdf(chance):  # a single comparison comes out so by chance
         return None
     limits = np.array([[_find_limit(column, stretches, chance)] for column in columns])
     end = slice(int(edges[count - _count_late(count, late)]), len(returns))
@@ -68,7 +70,7 @@ def find_parting(returns: Numbers, wish: Numbers, *, late: float, chance: float)
     pairs = [pair for pair in pairs if all(_is_large(column, *pair, end) for column in (returns, -wish))]
     if not pairs:
         return None
-    before, after = max(pairs, key=lambda pair: min(_bound_rise(column, *pair) for column in (returns, -wish)))
+    before, after = max(pairs, key=lambda pair: _rate_pair(returns, wish, *pair))
     if _is_rescaled(returns, wish, before, after):
         return None
     turn = before.start + _locate_turn(wish[before.start :], after.start - before.start)
@@ -130,11 +132,14 @@ def _is_large(column: Numbers, before: slice, after: slice, end: slice) -> bool:
     return bool(rise >= LEAST * spread and column[end].mean() - low >= LASTING * rise)
 
 
-def _bound_rise(column: Numbers, before: slice, after: slice) -> float:
-    """Return what a rise surely is, two standard errors less than it seems, as a share of the standard deviation."""
-    one, other = column[before], column[after]
-    error = np.sqrt(one.var() / len(one) + other.var() / len(other))
-    return float((other.mean() - one.mean() - 2.0 * error) / column.std())
+def _rate_pair(returns: Numbers, wish: Numbers, before: slice, after: slice) -> tuple[float, int]:
+    """Return how far two stretches differ for certain, and how long they are: of equal ones, the longest tell most."""
+    surely = []
+    for column in (returns, -wish):
+        one, other = column[before], column[after]
+        error = np.sqrt(one.var() / len(one) + other.var() / len(other))
+        surely.append((other.mean() - one.mean() - CERTAIN * error) / column.std())
+    return round(min(surely), 6), before.stop - before.start - after.start
 
 
 def _is_rescaled(returns: Numbers, wish: Numbers, before: slice, after: slice) -> bool:
@@ -154,7 +159,7 @@ def _fit_slope(wish: Numbers, returns: Numbers) -> tuple[float, float]:
     """Return how much more is earned for one more of the wish, and the standard error of that."""
     moved, paid = wish - wish.mean(), returns - returns.mean()
     spread = float(moved @ moved)
-    if len(wish) < 3 or not spread:
+    if len(wish) < 3 or spread < 1e-18:
         return 0.0, np.inf
     slope = float(moved @ paid) / spread
     rest = paid - slope * moved

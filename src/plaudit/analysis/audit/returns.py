@@ -41,18 +41,21 @@ class EpisodeReturns:
 def _find_one_term(context: AuditContext) -> Iterator[Finding]:
     """Yield a term that paid nearly all of what late episodes were paid, where others could have paid too."""
     terms = {term.name: term for term in context.reward.terms if term.weight != 0 and term.name in context.can_pay}
-    earned = {name: np.maximum(context.table.sum_term(name), 0.0)[context.late] for name in terms}
+    summed = {name: context.table.sum_term(name)[context.late] for name in terms}
+    earned = {name: np.maximum(column, 0.0) for name, column in summed.items()}
     sums = {name: float(column.sum()) for name, column in earned.items()}
     total = sum(sums.values())
     largest = max(sums, key=lambda name: sums[name], default="")
     if len(terms) < 2 or not 0 < context.thresholds.one_term * total < sums[largest] or terms[largest].kind == "goal":
         return
     others = ", ".join(f"{name} {format_number(value)}" for name, value in sums.items() if name != largest)
+    cost = any((column < 0).any() for column in summed.values())
+    left_out = " Episodes in which a term cost more than it paid are left out of its sum." if cost else ""
     yield context.finding(
         "one-term-paid",
         largest,
         f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of all that the "
-        f"late {len(earned[largest]):,} episodes were paid for; of the others: {others}.",
+        f"late {len(earned[largest]):,} episodes were paid for; of the others: {others}.{left_out}",
         f"If {largest!r} is what is wanted, say so: kind='goal'. If not, lower its weight, or see why nothing else is "
         "reached.",
         witness=_show_best(context, earned[largest], largest),
@@ -78,22 +81,24 @@ def _find_length(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[F
         return
     reached = outcomes.reached
     after_goal = reached is not None and reached[context.late].mean() > MOSTLY
-    rising = float(np.polyfit(lengths, returns, 1)[0]) > 0
+    slope = float(np.polyfit(lengths, returns, 1)[0])
+    rising = slope > 0
     if after_goal or (not rising and reached is None):
         return  # who is paid by the step for reaching the goal soon, or ends soon for all that is known
     original = outcomes.original
     if original is not None and original[whole].std() and _explain_by(lengths, original[whole]) >= explained:
         return  # the environment itself pays by the step
-    longest = int(np.flatnonzero(whole)[(lengths if rising else -lengths).argmax()])
+    row = int(np.flatnonzero(whole)[(lengths if rising else -lengths).argmax()])
+    which = "longest" if rising else "shortest"
     yield context.finding(
         "length-paid",
         "total",
-        f"how long an episode lasts explains {format_percent(explained)} of what it earns, over {len(lengths):,} "
-        f"episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: a step is worth "
-        f"{format_number(returns.sum() / lengths.sum())}, whatever is done in it.",
+        f"how long an episode lasts explains {format_percent(explained)} of the variance of returns, over "
+        f"{len(lengths):,} episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: one "
+        f"more step adds {format_number(slope)}, whatever is done in it.",
         "If lasting is the task, allow this with that reason; if not, let a step cost something, and pay for what is "
         "wanted.",
-        witness=(context.step(context.table.listed[longest].last_record, "the end of the best-paid length"),),
+        witness=(context.step(context.table.listed[row].last_record, f"the end of the {which} episode"),),
     )
 
 
@@ -121,8 +126,8 @@ def _find_shaping(context: AuditContext) -> Iterator[Finding]:
         "shaping-reordered",
         shaping[0],
         f"the best {count:,} of {len(returns):,} episodes earn {format_number(returns[best].mean())} on average; "
-        f"without {', '.join(map(repr, shaping))} {format_number(bare[best].mean())}, and half of all episodes earn "
-        f"{format_number(middle)} or more then.",
+        f"without what {', '.join(map(repr, shaping))} paid {format_number(bare[best].mean())}, and half of all "
+        f"episodes earn {format_number(middle)} or more then.",
         "Make shaping a difference of potentials, discount * potential(after) - potential(before), which leaves the "
         "order of policies as it is; report returns without it.",
         witness=(context.step(context.table.listed[row].last_record, "the end of the best episode"),),

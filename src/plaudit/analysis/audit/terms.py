@@ -14,7 +14,8 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 
 LEAST_STEPS = 3000
-"""Of what never happened in so many steps: it happens in less than a thousandth, with 95 % certainty (3/n)."""
+"""With fewer steps nothing is said of a term that never changed: what happens in a thousandth of all steps may not have
+happened yet (3/n, the rule of three)."""
 LEAST_OFTEN = 100
 """In fewer steps than this a term is too rare to say what it is like."""
 RARE = 0.001
@@ -131,14 +132,25 @@ class TermStatistics:
         value = float(self.low[at])
         if value == 0 and (term.kind == "penalty" or term.name not in context.can_pay):
             return  # a price that never had to be paid
-        what = "never paid anything" if value == 0 else f"paid {format_number(value)} in every step"
+        if value == 0:
+            message = f"{term.name!r} paid nothing: it was 0 in each of {self.steps:,} steps."
+            advice = (
+                "If what it pays for is to be learnt, see that it can happen: a longer run, an easier start, a slope "
+                "that leads there. If not, drop the term."
+            )
+        else:
+            message = (
+                f"{term.name!r} paid {format_number(value)} in each of {self.steps:,} steps, whatever was done in them."
+            )
+            advice = (
+                "If every step is to be paid alike, say so with a term that reads nothing. If not, see why what it "
+                "reads never changes it."
+            )
         yield context.finding(
             "constant-in-practice",
             term.name,
-            f"{term.name!r} {what}, in {self.steps:,} steps: whatever it is for happens in fewer than "
-            f"{3 / self.steps:.2g} of all steps.",
-            "If what it pays for is to be learnt, see that it can happen: a longer run, an easier start, a slope that "
-            "leads there. If not, drop the term.",
+            message,
+            advice,
             witness=(context.step(self.first, "like every other step"),),
         )
 
@@ -162,13 +174,13 @@ class TermStatistics:
         usual = self.find_percentile(at, RARE)
         if self.largest[at] < context.thresholds.spike * usual:
             return
-        count = self.count_beyond(at, context.thresholds.spike * usual)
+        least = 2.0 ** float(np.frexp(context.thresholds.spike * usual)[1] - 1)
         yield context.finding(
             "spike",
             term.name,
-            f"{term.name!r} was {format_number(self.largest[at])} in size, and {format_percent(1 - RARE)} of its "
-            f"payments were below {format_number(usual)}; {context.format_share(count)} are "
-            f"{context.thresholds.spike:g} times as large as that.",
+            f"{term.name!r} was {format_number(self.largest[at])} in size, and at least {format_percent(1 - RARE)} of "
+            f"its payments were below {format_number(usual)}; it was {format_number(least)} or more in "
+            f"{context.format_share(self.count_beyond(at, least))}.",
             "Clamp the score where it stops meaning anything, or find out what the simulator did there.",
             witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
         )
