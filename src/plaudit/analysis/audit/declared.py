@@ -56,13 +56,15 @@ class Declarations:
 
     def add(self, batch: StepBatch) -> None:
         """Take the steps of a batch in."""
-        lows, highs = batch.inputs.min(axis=0), batch.inputs.max(axis=0)
+        lows, highs = np.fmin.reduce(batch.inputs), np.fmax.reduce(batch.inputs)
         for at, name in enumerate(batch.layout.scored.program.inputs):
             field = self._ranged.get(name)
             if field is not None and not _holds(field, lows[at], highs[at]):
                 self._add_outside(name, field, batch.inputs[:, at], batch.numbers)
         if self._facts is not None:
-            for fact, held in self._facts.evaluate(batch).items():
+            unknown = self._facts.find_unknown(batch)
+            for fact, holds in self._facts.evaluate(batch).items():
+                held = holds | unknown
                 count = len(batch) - int(np.count_nonzero(held))
                 if count and not self.broken[fact][0]:
                     self.broken[fact][1] = int(batch.numbers[held.argmin()])
@@ -70,7 +72,7 @@ class Declarations:
 
     def _add_outside(self, name: str, field: Field, column: NDArray[np.float64], numbers: NDArray[np.int64]) -> None:
         if field.numbers:
-            beyond = ~np.isin(column, field.numbers)
+            beyond = ~np.isin(column, field.numbers) & ~np.isnan(column)
         else:
             beyond = np.zeros(len(column), np.bool_)
             beyond |= column < (-np.inf if field.low is None else field.low)

@@ -74,14 +74,9 @@ class EpisodeTable:
         return runs
 
     @cached_property
-    def _open_runs(self) -> dict[str | None, list[int]]:
-        """The runs of which no record says how an episode ends: nothing tells the unfinished ones apart."""
-        return {run: rows for run, rows in self._runs.items() if all(self.listed[at].ended is None for at in rows)}
-
-    @cached_property
     def unfinished(self) -> NDArray[np.bool_]:
-        """Those that did not end, where others of their run did: they are still running, or were broken off."""
-        return np.array([each.ended is None and each.run not in self._open_runs for each in self.listed], np.bool_)
+        """Those without an end, where records say how episodes end: they are still running, or were broken off."""
+        return np.array([not each.finished for each in self.listed], np.bool_)
 
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:
@@ -121,9 +116,9 @@ class EpisodeTable:
     def list_remarks(self) -> list[str]:
         """Return what is to be said of episodes that are not whole."""
         remarks = []
-        if self._open_runs:
-            some = len(self._open_runs) < len(self._runs)
-            of = f" of {format_runs(self._open_runs)}" if some else ""
+        untold = dict.fromkeys(each.run for each in self.listed if each.finished and each.ended is None)
+        if untold:
+            of = f" of {format_runs(untold)}" if len(untold) < len(self._runs) else ""
             remarks.append(f"No record{of} says how an episode ends: the last one may be unfinished.")
         for which, what in (
             (self.unfinished, "no recorded end and are left out of what is said of returns"),

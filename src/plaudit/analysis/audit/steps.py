@@ -85,7 +85,9 @@ def read_batches(
         for pages in history.read_batches(BATCH):
             wanted = [page for page in pages if page.layout in layouts and page.row.first <= end]
             for layout in dict.fromkeys(page.layout for page in wanted):
-                yield _build_batch([page for page in wanted if page.layout is layout], table)
+                batch = _build_batch([page for page in wanted if page.layout is layout], table)
+                if len(batch):
+                    yield batch
             done += sum(page.row.records for page in pages)
             if progress is not None:
                 progress(min(done, total), total)
@@ -94,7 +96,7 @@ def read_batches(
 
 
 def _build_batch(pages: Sequence[Page], table: EpisodeTable) -> StepBatch:
-    """Return pages of one reward as a batch; LedgerBroken where one is damaged."""
+    """Return pages of one reward as a batch, without masked steps; LedgerBroken where one is damaged."""
     layout = pages[0].layout
     label = (layout.reward.name, layout.reward.version)
     with pages[0].report_damage():
@@ -102,7 +104,11 @@ def _build_batch(pages: Sequence[Page], table: EpisodeTable) -> StepBatch:
         numbers = np.concatenate([page.row.first + page.positions() for page in pages])
         sides = [np.concatenate([_take(page, getattr(page, side)) for page in pages]) for side in ("inputs", "outputs")]
         original = _join_original([read_original_rewards(page.row, page.chosen) for page in pages])
-    if not _lie_together(episodes):
+    scored = ~np.isnan(sides[1][:, 0])
+    if not scored.all():
+        episodes, numbers, sides = episodes[scored], numbers[scored], [side[scored] for side in sides]
+        original = None if original is None else original[scored]
+    if len(episodes) and not _lie_together(episodes):
         near = episodes - episodes.min()
         order = np.argsort(
             near.astype(np.uint16) if near.max() < 1 << 16 else near, kind="stable"
@@ -155,6 +161,14 @@ class FlagProgram:
             ranges=(),
         )
         self._compiled = NumpyReward(opened.prune(), guard=False, on_bad="mask")
+
+    def find_unknown(self, batch: StepBatch) -> NDArray[np.bool_]:
+        """Return the steps that lack something that a flag reads."""
+        gaps = batch.layout.find_gaps(batch.inputs)
+        unknown = np.zeros(len(batch), np.bool_)
+        for name in self._inputs:
+            unknown |= gaps.get(name, False)
+        return unknown
 
     def evaluate(self, batch: StepBatch) -> dict[str, NDArray[np.bool_]]:
         """Return where in a batch each flag is true."""
