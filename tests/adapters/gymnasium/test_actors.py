@@ -3,6 +3,10 @@
 Environment `n` ends its episodes after `3 + n` steps, of which step `k` is paid `k`: so every return is known.
 """
 
+import contextlib
+import os
+import signal
+
 import gymnasium
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.errors import ActorInUse
 from support.ledgers import verified
+from support.postgres import Server
 
 ENVS, STEPS = 4, 30
 
@@ -196,3 +201,57 @@ def test_an_environment_goes_on_after_it_was_closed(tmp_path):
             env.step(0)
             env.close()
         assert [(each.actor, each.episode) for each in ledger.episodes()] == [("env0", "1"), ("env0", "2")]
+
+
+def test_a_server_that_goes_away_in_the_middle_costs_no_step(postgres):
+    server = Server(fsync=False)
+    server.start()
+    try:
+        with Ledger(server.new_database()) as ledger:
+            envs = [wrap(ledger, at, flush_every=0.2) for at in range(2)]
+            for env in envs:
+                env.reset()
+            for step in range(400):
+                if step == 200:
+                    server.restart("immediate")
+                for env in envs:
+                    if env.step(0)[2]:
+                        env.reset()
+            for env in envs:
+                env.close()
+            assert ledger.history().count() == 800
+            for at, actor in enumerate(("env0", "env1")):
+                own = ledger.episodes(actor=actor)
+                assert [each.episode for each in own] == [str(n) for n in range(1, len(own) + 1)]
+                assert {each.length for each in own.finished} == {3 + at}
+            verified(ledger)
+    finally:
+        server.stop()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes")
+def test_a_training_that_is_killed_and_resumed_merges_nothing(tmp_path):
+    where = tmp_path / "rewards.db"
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                ledger = Ledger(where)
+                envs = [wrap(ledger, at, flush_every=0.01) for at in range(2)]
+                for env in envs:
+                    env.reset()
+                for _ in range(25):
+                    for env in envs:
+                        if env.step(0)[2]:
+                            env.reset()
+                envs[0]._record.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    with Ledger(where) as ledger:
+        assert ledger.history().count() == 3 * 2 * 25
+        for at, actor in enumerate(("env0", "env1")):
+            own = ledger.episodes(actor=actor)
+            whole, left = divmod(25, 3 + at)
+            assert [each.length for each in own] == ([3 + at] * whole + [left]) * 3
+            assert [each.finished for each in own] == ([True] * whole + [False]) * 3
+        verified(ledger)

@@ -9,6 +9,8 @@ from gymnasium.vector import SyncVectorEnv
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.analysis import probe
+from plaudit.analysis.environments import sample_transitions
 from plaudit.errors import DefinitionError, MissingField, NotFinite, OutOfRange, TooManyMasked
 from support import carrying, walks
 from support.ledgers import verified
@@ -248,6 +250,17 @@ def test_features_may_give_more_than_the_reward_reads(many):
 
     envs = SyncVectorEnv([Straight] * 2) if many else Straight()
     assert np.ravel(run(RewardWrapper(envs, DRIVING, generous), 1)[0][0])[0] == 0.75
+
+
+def test_features_may_give_more_to_a_probe_and_a_comparison_too():
+    def generous(obs, action, next_obs, info):
+        return {**walks.features(obs, action, next_obs, info), "debug": object()}
+
+    probed = probe(walks.Walk(), PLAIN, generous, steps=300, seeds=2)
+    assert {"random", "always 1"} <= {each.name for each in probed.policies}
+    sampled = sample_transitions(walks.Walk(), [PLAIN, PLAIN.with_weights(effort=-1.0)], generous, steps=20)
+    assert "debug" not in sampled.columns
+    assert len(sampled.columns["moved"]) == 20
 
 
 def test_what_is_not_one_environment_and_a_function_of_a_step_is_refused_in_our_words():
