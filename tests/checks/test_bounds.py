@@ -10,6 +10,7 @@ from plaudit import DefinitionError, Field, Reward, fact, term
 from plaudit.checks.bounds import Bound, Ranges, Span, bounds
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import is_close
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from support.asking import outputs, samples
@@ -55,7 +56,7 @@ def test_bounds_hold_without_z3(case, seed):
 @examples(0.03)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_with_z3(case, seed):
-    check_that_they_hold(case, seed, Solver(timeout=0.05))
+    check_that_they_hold(case, seed, Solver(Deadline.after(0.5)))
 
 
 UNIT = Field("x", low=0, high=1)

@@ -331,7 +331,6 @@ def test_what_is_asked_reaches_the_check(monkeypatch):
         "ignore": {"unbounded"},
         "outcomes": {"idle": [{"distance": 1.0}]},
         "timeout": 0.5,
-        "limit": 7.0,
         "z3": False,
     }
     asked = {}

@@ -6,11 +6,11 @@ import pytest
 
 import plaudit
 from plaudit import DefinitionError, Field, Reward, check, fact, incentives, term
-from plaudit.checks.check import TIME_IS_UP
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport
 from plaudit.checks.rules import places
 from plaudit.checks.rules.state_graph import StateGraph
+from plaudit.checks.solver.deadline import TIME_IS_UP
 from support.asking import really
 
 CELLS = Field("cells_left", low=0, high=35, step=1, role="state")
@@ -156,13 +156,12 @@ def test_what_there_is_no_time_for_is_left_out():
     def inside(cells_left):
         return cells_left >= 0
 
-    assert incentives(maze(facts=[inside]), limit=1e-9) == ()
-    report = check(maze(), limit=1e-9)
+    assert incentives(maze(facts=[inside]), timeout=1e-9) == ()
+    report = check(maze(), timeout=1e-9)
     assert not report.findings
     assert set(report.skipped.values()) == {TIME_IS_UP, "no outcome episodes were given"}
 
 
-@pytest.mark.parametrize("name", ["timeout", "limit"])
-def test_times_that_never_come_are_refused(name):
-    with pytest.raises(DefinitionError, match=f"{name}=0 must be a positive"):
-        incentives(Reward("r", version="1", terms=[step], fields=[]), **{name: 0})
+def test_a_timeout_that_never_comes_is_refused():
+    with pytest.raises(DefinitionError, match="timeout=0 must be a positive"):
+        incentives(Reward("r", version="1", terms=[step], fields=[]), timeout=0)

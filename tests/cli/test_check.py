@@ -93,7 +93,7 @@ def test_options_reach_the_check(plaudit, asked, write):
 def test_without_outcomes_none_are_given(plaudit, asked):
     plaudit("check", "roadsense")
     assert asked[0]["outcomes"] is None
-    assert asked[0]["timeout"] == 3.0
+    assert asked[0]["timeout"] == 60.0
 
 
 def test_a_row_of_outcomes_that_gives_a_name_twice_is_refused(plaudit, write):

@@ -129,7 +129,7 @@ def diff(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     shared: bool = False,
-    timeout: float = 3.0,
+    timeout: float = 10.0,
     examples: int = 2000,
     progress: Progress | None = None,
     **query: Any,
@@ -151,7 +151,7 @@ def diff(
         ledger: A ledger, or where it is: its records are scored by both, and nothing is written.
         data: A Parquet, CSV or JSON Lines file, or a folder of Parquet parts, whose rows are scored by both.
         shared: Whether to leave out terms that read what the other reward does not read.
-        timeout: The most seconds for one question to the solver.
+        timeout: The most seconds for proving the two equal or different; recorded steps are not part of it.
         examples: How many rows are compared where nothing can be proved.
         progress: Called with how much is done, and how much there is, while a data set is read.
         **query: Which records of the ledger, as for `Ledger.history`.

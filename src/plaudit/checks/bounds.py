@@ -1,16 +1,19 @@
 """Between which numbers every term and the total of a reward lie, over all that its fields are declared to be."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from plaudit.checks.model import Contradiction, RewardModel, find_contradiction
+from plaudit.checks.model import RewardModel, refuse_contradiction
+from plaudit.checks.solver.boxes import Maximum
+from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.question import Copy, Question
 from plaudit.checks.solver.ranges import NumericRow, decode_row, is_unlimited
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
 from plaudit.html import build_name, build_table
+from plaudit.language import nodes as n
 from plaudit.reward.reward import Reward
 
 Inputs = Mapping[str, float | bool | str]
@@ -57,13 +60,14 @@ class Bounds:
         return build_table(("term", "score", "value"), rows, total=("total", "", str(self.total)))
 
 
-def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Bounds:
+def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bounds:
     """Return intervals that hold every score, value and total `reward` can give over the declared ranges.
 
     Args:
         reward: The reward to bound.
         facts: Whether only steps count of which the declared facts are true, which may be fewer.
-        timeout: The most seconds for one question to the solver; what it leaves open is bounded less tightly.
+        timeout: The most seconds for all of them together, which share the time evenly. An end that is not found in
+            time is bounded less tightly, and never said to be attained.
 
     Raises:
         DefinitionError: The facts are true of no step at all.
@@ -84,9 +88,9 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Boun
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"bounds takes a Reward, and this is a {type(reward).__name__}")
-    model, solver = RewardModel(reward), Solver(timeout)
-    if facts and isinstance(found := find_contradiction(model, solver), Contradiction):
-        raise DefinitionError(f"reward {reward.name!r} has no bounds: {found}")
+    model, solver = RewardModel(reward), Solver(Deadline.after(timeout))
+    if facts:
+        refuse_contradiction(model, solver, "has no bounds")
     return Ranges(model, solver, facts=facts).bounds()
 
 
@@ -107,13 +111,21 @@ class Span:
         """The two ends as people are told: what is attained where they are exact."""
         return (self.least + 0.0, self.most + 0.0) if self.exact else (self.low, self.high)
 
-    def bound(self, model: RewardModel) -> Bound:
+    @classmethod
+    def of(cls, negative: Maximum, high: Maximum) -> "Span":
+        """Return what two answers come to: how high the negative of an output can be, and how high the output."""
+        ends = open_end(-negative.bound), open_end(high.bound)
+        exact = negative.exact and high.exact
+        return cls(*ends, negative.row, high.row, -negative.value, high.value, exact)
+
+    def bound(self, model: RewardModel, deadline: Deadline = NEVER) -> Bound:
         """Return it for people: whole rows by name, and an end is attained only by a row that can be scored."""
         exact, rows = self.exact, []
         for row, end in ((self.lowest, self.low), (self.highest, self.high)):
-            if row is not None and math.isfinite(end) and model.score(row) is None:
-                exact, row = False, None
-            rows.append(None if row is None else decode_row(model.complete_row(row), model.fields))
+            whole, scores = (None, None) if row is None else model.complete(row, deadline)
+            if whole is not None and math.isfinite(end) and scores is None:
+                exact, whole = False, None
+            rows.append(None if whole is None else decode_row(whole, model.fields))
         return Bound(self.low, self.high, exact, *rows)
 
 
@@ -127,10 +139,22 @@ class Ranges:
 
     def span(self, output: str) -> Span:
         """Return the ends of one output: `total`, `comfort.score`."""
+        low, high = (self.solver.maximise(self._question[0], at) for at in self._list_ends(output))
+        return Span.of(low, high)
+
+    def spans(self, outputs: Iterable[str]) -> dict[str, Span]:
+        """Return the ends of several outputs: as tight as intervals tell, and then as far as the time goes."""
+        question, _ = self._question
+        ends = {output: self._list_ends(output) for output in outputs}
+        intervals = question.bound_nodes()
+        found = {at: Maximum(intervals[at].high, None) for both in ends.values() for at in both}
+        self.solver.settle(found, lambda at, solver: solver.maximise(question, at), lambda answer: not answer.exact)
+        return {output: Span.of(found[low], found[high]) for output, (low, high) in ends.items()}
+
+    def _list_ends(self, output: str) -> tuple[int, int]:
+        """Return what is asked how high it can be: the negative of an output, and the output itself."""
         question, copy = self._question
-        low, high = self.solver.minimise(question, copy[output]), self.solver.maximise(question, copy[output])
-        exact = low.exact and high.exact
-        return Span(open_end(low.bound), open_end(high.bound), low.row, high.row, low.value, high.value, exact)
+        return question.builder.simplify(n.Neg(copy[output])), copy[output]
 
     @cached_property
     def _question(self) -> tuple[Question, Copy]:
@@ -142,9 +166,10 @@ class Ranges:
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""
         names = self.model.program.terms
-        scores = {name: self.span(f"{name}.score").bound(self.model) for name in names}
-        values = {name: self.span(f"{name}.value").bound(self.model) for name in names}
-        return Bounds(self.span("total").bound(self.model), scores, values)
+        outputs = [*(f"{name}.{part}" for part in ("score", "value") for name in names), "total"]
+        found = {output: span.bound(self.model, self.solver.deadline) for output, span in self.spans(outputs).items()}
+        scores, values = ({name: found[f"{name}.{part}"] for name in names} for part in ("score", "value"))
+        return Bounds(found["total"], scores, values)
 
 
 def open_end(value: float) -> float:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
 from plaudit.checks.report import LocatedReport, Report, format_reports
-from plaudit.checks.solver.solver import Solver, TimeIsUp, validate_times
+from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
+from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.reward.reward import Reward
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
 
 FailOn = Literal["warning", "advice", "never"]
-TIME_IS_UP = "the time for this reward was up"
 
 
 def check(
@@ -27,8 +27,7 @@ def check(
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
-    timeout: float = 3.0,
-    limit: float = 60.0,
+    timeout: float = 60.0,
     z3: bool = True,
 ) -> Report:
     """Return what `reward` pays most for and what is wrong with it, each flaw with inputs that show it.
@@ -38,8 +37,8 @@ def check(
         only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
-        timeout: The most seconds for one query of the solver. What it leaves undecided is reported as such.
-        limit: About the most seconds for the whole reward. What is asked later is left undecided.
+        timeout: About the most seconds for the whole reward, of which each question gets a share. What is not settled
+            in time is reported as undecided or not run.
         z3: Whether z3 may be used. Without it the rules find what they can and prove less.
 
     >>> from plaudit import Field, term
@@ -59,9 +58,9 @@ def check(
 
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
-    _validate_options(outcomes, timeout=timeout, limit=limit)
+    _validate_outcomes(outcomes)
     _validate_allowances(ALL_RULES, reward)
-    solver = Solver(timeout, z3, until=time.monotonic() + limit)
+    solver = Solver(Deadline.after(timeout), z3)
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
     if run.are_facts_contradictory():
         run.skip([code for code in chosen if code != "contradictory-facts"], "the facts contradict one another")
@@ -99,8 +98,7 @@ def assert_reward_ok(
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
-    timeout: float = 3.0,
-    limit: float = 60.0,
+    timeout: float = 60.0,
     z3: bool = True,
 ) -> Report:
     """Check a reward as `check` does, and return the report; `assert_reward_ok(my_reward)` is a line of a test.
@@ -111,8 +109,7 @@ def assert_reward_ok(
         only: As for `check`, and so are all that follow.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best.
-        timeout: The most seconds for one query of the solver.
-        limit: About the most seconds for the whole reward.
+        timeout: About the most seconds for the whole reward.
         z3: Whether z3 may be used.
 
     Raises:
@@ -120,7 +117,7 @@ def assert_reward_ok(
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _validate_fail_on(fail_on)
-    report = check(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, limit=limit, z3=z3)
+    report = check(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, z3=z3)
     if list_failing(report, fail_on) or (report.failed and fail_on != "never"):
         raise AssertionError(format_reports([LocatedReport.of(report, reward)]).rstrip("\n"))
     return report
@@ -170,7 +167,7 @@ class _Run:
         from plaudit.checks.incentives import list_incentives
 
         try:
-            self.incentives += list_incentives(self.context)
+            self.incentives += list_incentives(self.context.take_half())
         except PlauditError:
             raise
         except Exception as error:
@@ -191,11 +188,11 @@ class _Run:
             if rule.needs == needs:
                 functions.setdefault(rule.find, []).append(rule)
         for sharing in functions.values():
-            if self.context.solver.late:
+            if self.context.solver.deadline.passed:
                 self.skip([rule.code for rule in sharing], TIME_IS_UP)
                 continue
             try:
-                for each in context.find(sharing[0]):
+                for each in context.take_half().find(sharing[0]):
                     if each.code in self.rules:
                         (self.findings if isinstance(each, Finding) else self.undecided).append(each)  # type: ignore[arg-type]
             except PlauditError:  # an outcome that cannot be scored, an extra that is not installed
@@ -227,9 +224,8 @@ def _validate_fail_on(fail_on: str) -> None:
         raise DefinitionError(f"fail_on={fail_on!r} is not one of {', '.join(allowed)}.{near}")
 
 
-def _validate_options(outcomes: object, **times: object) -> None:
-    """Refuse outcomes that cannot be compared, and times that never come or never end."""
-    validate_times(**times)
+def _validate_outcomes(outcomes: object) -> None:
+    """Refuse outcomes that cannot be compared."""
     if outcomes is None:
         return
     wanted = "outcomes= must be a mapping from at least two names to lists of rows, from the worst to the best"

@@ -5,32 +5,32 @@ Nothing here is worked out anew: the rules and the incentives read the same answ
 
 from collections.abc import Iterator
 from contextlib import suppress
-from time import monotonic
 
 from plaudit.checks.bounds import open_end
 from plaudit.checks.finding import Incentive, IncentiveKind
-from plaudit.checks.model import Contradiction, RewardModel
+from plaudit.checks.model import RewardModel, refuse_contradiction
 from plaudit.checks.rules.ends import find_bad_end
 from plaudit.checks.rules.loops import describe_way, find_laps, list_lap_steps
 from plaudit.checks.rules.places import describe_row, find_stays
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import describe_worth, find_best_end, maximise_pay, read_standing_row
 from plaudit.checks.solver.boxes import is_close
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.plain import simplify_maximum
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import encode_value, strip_step_end
-from plaudit.checks.solver.solver import Solver, TimeIsUp, validate_times
+from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 
 
-def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3: bool = True) -> tuple[Incentive, ...]:
+def incentives(reward: Reward, *, timeout: float = 60.0, z3: bool = True) -> tuple[Incentive, ...]:
     """Return what `reward` pays most for: a single step, a place to stay, a lap, an end, and doing nothing.
 
     Args:
         reward: The reward to look at.
-        timeout: The most seconds for one question to the solver; what it leaves open is bounded less tightly.
-        limit: About the most seconds for all of them; what is not found by then is left out.
+        timeout: About the most seconds for all of them. What is not settled in its share of the time is bounded less
+            tightly, and what is not found by then is left out.
         z3: Whether z3 may be used.
 
     Raises:
@@ -47,11 +47,8 @@ def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3:
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
-    validate_times(timeout=timeout, limit=limit)
-    context = CheckContext(RewardModel(reward), Solver(timeout, z3, until=monotonic() + limit))
-    with suppress(TimeIsUp):
-        if isinstance(found := context.find_contradiction(), Contradiction):
-            raise DefinitionError(f"reward {reward.name!r} pays for nothing: {found}")
+    context = CheckContext(RewardModel(reward), Solver(Deadline.after(timeout), z3))
+    refuse_contradiction(context.model, context.solver, "pays for nothing")
     return tuple(list_incentives(context))
 
 

@@ -1,12 +1,14 @@
 """A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from plaudit.checks.finding import Step
 from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import (
     NumericRow,
@@ -16,8 +18,8 @@ from plaudit.checks.solver.ranges import (
     strip_step_end,
     value_at_rest,
 )
-from plaudit.checks.solver.solver import Solver
-from plaudit.errors import InputError
+from plaudit.checks.solver.solver import Solver, TimeIsUp
+from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, Role
 from plaudit.language.program import Program
@@ -204,20 +206,21 @@ class RewardModel:
 
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
-        return self._complete(row)[1]
+        return self.complete(row)[1]
 
     def complete_row(self, row: NumericRow) -> NumericRow:
         """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
-        return self._complete(row)[0]
+        return self.complete(row)[0]
 
-    def _complete(self, row: NumericRow) -> tuple[NumericRow, Scores | None]:
+    def complete(self, row: NumericRow, deadline: Deadline = NEVER) -> tuple[NumericRow, Scores | None]:
+        """Return a row with all inputs, and what the reward makes of it."""
         fields = self.program.inputs
         whole = {**self._resting, **{name: value for name, value in row.items() if name in fields}}
         scores = self._score_whole(whole)
         if scores is None and not fields.keys() <= row.keys():
             question = Question()
             copy = self.add_row(question, fixed={name: value for name, value in row.items() if name in self.fields})
-            whole |= maximise(question.program(copy["total"])).row or {}
+            whole |= maximise(question.program(copy["total"]), deadline).row or {}
             scores = self._score_whole(whole)
         return whole, scores
 
@@ -238,7 +241,7 @@ class RewardModel:
 
         A row that stands alone may be told in `plain` numbers that every term scores the same.
         """
-        row, scores = self._complete(row)
+        row, scores = self.complete(row)
         row = row if scores is None or not plain else self._simplify_numbers(row, scores)
         inputs = decode_row({name: row[name] for name in self._ordered_inputs}, self.program.inputs)
         about = tuple(name for name in inputs if name in only) if only is not None else ()
@@ -329,6 +332,13 @@ class Contradiction:
         return escape_controls(f"no step that the declared ranges allow makes {named}{given}")
 
 
+def refuse_contradiction(model: RewardModel, solver: Solver, consequence: str) -> None:
+    """Raise DefinitionError if the facts of a reward contradict one another, as far as there is time to find out."""
+    with suppress(TimeIsUp):
+        if isinstance(found := find_contradiction(model, solver), Contradiction):
+            raise DefinitionError(f"reward {model.reward.name!r} {consequence}: {found}")
+
+
 def find_contradiction(model: RewardModel, solver: Solver) -> Contradiction | Unknown | None:
     """Return the smallest contradiction that is easily found; None where there is none."""
     declared = _Declarations(model, solver)
@@ -379,11 +389,12 @@ class _Declarations:
         names = list(self.flags)
         if len(names) > MOST_DECLARED:
             return names
-        for fact in self.facts:
-            if self.find_step([fact]) == Impossible():
-                return [fact]
-        for name in list(self.flags):
-            rest = [each for each in names if each != name]
-            if self.find_step(rest) == Impossible():
-                names = rest
+        with suppress(TimeIsUp):  # what is left by then contradicts itself, though less might
+            for fact in self.facts:
+                if self.find_step([fact]) == Impossible():
+                    return [fact]
+            for name in list(self.flags):
+                rest = [each for each in names if each != name]
+                if self.find_step(rest) == Impossible():
+                    names = rest
         return names

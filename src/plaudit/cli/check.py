@@ -38,8 +38,7 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @click.argument("rewards", metavar="[REWARD]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Check all built-in rewards in their default version.")
 @report_options(ALL_RULES, "plaudit check --rules")
-@seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
-@seconds_option("--limit", 60.0, "About the most time that one reward may take.")
+@seconds_option("--timeout", 60.0, "About the most time for one reward.")
 @tuning_options()
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what of it happened in the records of this ledger.")
@@ -53,7 +52,6 @@ def check(
     only: Sequence[str],
     ignore: Sequence[str],
     timeout: float,
-    limit: float,
     settings: Sequence[str],
     params: str | None,
     outcomes: str | None,
@@ -91,7 +89,7 @@ def check(
     if not rewards and not everything:
         raise click.UsageError("name a REWARD, or give --all for all built-in ones.")
     names = _list_names(rewards, everything)
-    job = CheckJob(names, tuple(only), tuple(ignore), timeout, limit, params, tuple(settings), outcomes, where, query)
+    job = CheckJob(names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query)
     done: list[LocatedReport] = []
     with refuse_unreadable(), open_report(output) as file:
         done = check_rewards(job)
@@ -118,7 +116,6 @@ class CheckJob:
     only: tuple[str, ...]
     ignore: tuple[str, ...]
     timeout: float
-    limit: float
     params: str | None
     settings: tuple[str, ...]
     outcomes: str | None
@@ -148,7 +145,7 @@ def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
         report = Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint)
     else:
         ignore = tuple(code for code in job.ignore if code in RULES)
-        report = check_reward(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=job.timeout, limit=job.limit)
+        report = check_reward(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=job.timeout)
     if job.ledger is None:
         return report
     from plaudit.analysis import audit

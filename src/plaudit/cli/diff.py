@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
 @click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
 @ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
-@seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
+@seconds_option("--timeout", 10.0, "The most time for the proof.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def diff(
     before: str,

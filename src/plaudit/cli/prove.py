@@ -16,7 +16,7 @@ EXIT = {"equal": 0, "different": 1, "undecided": UNDECIDED}
 @click.argument("left")
 @click.argument("right")
 @click.option("--facts", is_flag=True, help="Compare only steps of which the facts of LEFT are true.")
-@seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
+@seconds_option("--timeout", 10.0, "The most time for the proof.")
 @click.option(
     "--examples",
     metavar="COUNT",

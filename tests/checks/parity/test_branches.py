@@ -14,6 +14,7 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.parity import Recorded, parity
 from plaudit.checks.parity.branches import Branches, BranchQuestions
 from plaudit.checks.parity.trace import Trace
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Impossible, Witness
 from plaudit.checks.solver.ranges import decode_row
 from plaudit.checks.solver.solver import Solver
@@ -133,6 +134,19 @@ def test_a_branch_that_no_row_can_take_is_shown_to_be_out_of_reach():
     assert find_row(tied, "dock: `speed < 3` is false") == Impossible()
 
 
+def test_a_branch_that_there_is_no_time_to_ask_about_is_merely_not_reached(monkeypatch):
+    monkeypatch.setattr("plaudit.checks.parity.compare.SOLVING", 1e-9)
+
+    @term
+    def dock(speed):
+        return 5.0 if speed < 100 else 1.0
+
+    report = parity(Reward("r", version="1", terms=[dock], fields=[SPEED]), dock.source.function, examples=20)
+    assert report.ok
+    assert report.unreached == ("dock: `speed < 100` is false",)
+    assert report.unreachable == ()
+
+
 @examples(0.05)
 @given(cases())
 def test_what_the_solver_answers_is_so(case):
@@ -141,7 +155,7 @@ def test_what_the_solver_answers_is_so(case):
     branches = Branches(reward.program.bind())
     trace = Trace(branches.program)
     model = RewardModel(reward)
-    questions = BranchQuestions(branches, model, Solver(timeout=0.2))
+    questions = BranchQuestions(branches, model, Solver(Deadline.after(2.0)))
     rows = [decode_row(each.row, reward.program.inputs) for each in samples(case, 0, 30) if each.scores is not None]
     seen = set().union(*(branches.find_taken(trace.values(row)) for row in rows))
     for branch in branches.all[:6]:

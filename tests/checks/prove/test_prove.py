@@ -1,6 +1,7 @@
 """Two rewards are proved equal, or a row is shown that they really score differently."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -175,7 +176,7 @@ def test_what_cannot_be_decided_in_time_is_said_to_be_undecided():
     assert proof.verdict in ("undecided", "equal")
     if proof.verdict == "undecided":
         assert proof.tested
-        assert "0.02 s" in str(proof)
+        assert re.search(r"Nothing could be proved: (z3 gave no answer in time|the time was up)\.", str(proof))
 
 
 # -- what cannot be compared ------------------------------------------------------------------------------------------
@@ -335,7 +336,7 @@ def test_time_is_not_blamed_where_it_was_not_short():
     proof = prove(reward_of(power, Field("x", low=0, high=3)), power_too, timeout=30.0, examples=50)
     assert proof.verdict == "undecided"
     assert "z3 does not know exp well enough" in str(proof)
-    assert "30 s" not in str(proof)
+    assert "time" not in str(proof)
 
 
 def test_what_both_overflow_on_is_no_difference():

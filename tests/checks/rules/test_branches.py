@@ -196,8 +196,8 @@ def test_what_is_not_decided_is_said():
             return 2
     """
     hard = reward_from(hard, *(Field(name, low=-9, high=9) for name in "xyz"))
-    (why,) = undecided(hard, "unreachable-branch", timeout=0.02)
-    assert why.endswith("no answer within 0.02 s a query")
+    (why,) = undecided(hard, "unreachable-branch", timeout=2)
+    assert why.endswith("z3 gave no answer in time")
 
 
 # -- zones that overlap ------------------------------------------------------------------------------------------------

@@ -373,7 +373,7 @@ def test_a_rule_that_did_not_run_says_nothing():
     assert stale(allowing_reward(level), only=[UNUSED_ALLOW]) == []
     assert stale(allowing_reward(level), only=[UNUSED_ALLOW, "wrong-sign"]) != []
     assert stale(allowing_reward(effort, allow={"outcome-order": "no matter"})) == []
-    assert stale(allowing_reward(level), limit=1e-9) == []
+    assert stale(allowing_reward(level), timeout=1e-9) == []
 
 
 def test_a_rule_that_left_something_undecided_says_nothing():

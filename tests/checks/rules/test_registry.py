@@ -70,9 +70,9 @@ def test_a_finding_is_as_grave_as_its_rule_unless_told_otherwise():
 
 
 def test_why_a_question_was_left_open(monkeypatch):
-    context = context_of("jump", Solver(timeout=0.5))
+    context = context_of("jump")
     if z3.is_available():
-        assert context.undecided("f", "whether").why == "whether: z3 does not settle it with 0.5 s a query"
+        assert context.undecided("f", "whether").why == "whether: z3 gave no answer in time"
     assert context.undecided("f", "whether", reason="it rains").why == "whether: it rains"
     assert Solver(z3=False).explain_unknown() == "z3 was not to be used" or not z3.is_available()
     monkeypatch.setattr("plaudit.checks.solver.solver.is_available", lambda: False)

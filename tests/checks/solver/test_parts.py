@@ -54,7 +54,9 @@ def test_what_shares_no_input_is_apart(text, parts):
 def test_entries_that_are_treated_alike_are_one_question(text, high, monkeypatch):
     program = question(f"import math\ndef f(v): return {text}", VECTOR)
     searched = []
-    monkeypatch.setattr(solver, "maximise", lambda part, **how: searched.append(part) or maximise(part, **how))
+    monkeypatch.setattr(
+        solver, "maximise", lambda part, *end, **how: searched.append(part) or maximise(part, *end, **how)
+    )
     ask = Question()
     copy = ask.copy(program)
     ask.require(copy["given"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from plaudit import Field
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import evaluate
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
@@ -83,7 +84,7 @@ def test_what_z3_does_not_know_is_never_called_impossible():
 def test_no_time_leaves_it_open():
     text = "x ** 7 * y - z ** 5 * x + y ** 3 * z == 1.2345 and x * y * z == 0.77 and x < y < z"
     question, total = put(text, *(Field(name, low=-9, high=9) for name in "xyz"))
-    solver = Solver(timeout=0.02, boxes=5)
+    solver = Solver(Deadline.after(0.2), boxes=5)
     assert isinstance(solver.find_example(question, is_one(question, total)), Unknown)
     assert isinstance(solver.find_above(question, total), Unknown)
     assert not solver.maximise(question, total).exact
@@ -151,7 +152,7 @@ def test_the_value_at_a_row_is_exact_and_nothing_where_it_cannot_be_scored():
 @given(case=readable(), seed=st.integers(0, 2**32), boxes=st.sampled_from((1, 20)))
 def test_what_happens_is_never_called_impossible(case, seed, boxes):
     program = RewardModel(case.reward).program
-    solver = Solver(timeout=0.1, boxes=boxes)
+    solver = Solver(Deadline.after(600), boxes=boxes, questions=6000)
     for sample in samples(case, seed, 3, short=True):
         if sample.scores is None:
             continue

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from plaudit.checks.model import RewardModel, drop_sure_guards
 from plaudit.checks.parity.trace import Trace, Values
-from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer
+from plaudit.checks.solver.deadline import TIME_IS_UP
+from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown
 from plaudit.checks.solver.ranges import decode_value
-from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 from plaudit.language.render import render_expression
@@ -253,7 +254,10 @@ class BranchQuestions:
     def find_row(self, branch: Branch) -> SolverAnswer:
         """Return a row that takes a branch, Impossible where there is none."""
         if branch not in self._answers:
-            self._answers[branch] = self._ask(branch)
+            try:
+                self._answers[branch] = self._ask(branch)
+            except TimeIsUp:
+                return Unknown(TIME_IS_UP)
         return self._answers[branch]
 
     def _ask(self, branch: Branch) -> SolverAnswer:

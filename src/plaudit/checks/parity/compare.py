@@ -15,6 +15,7 @@ from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpl
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
 from plaudit.checks.parity.trace import Trace
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
@@ -26,8 +27,6 @@ ROUNDS = 3
 """How often every input of it is made simpler, one after the other."""
 SOLVING = 60.0
 """Seconds that may be spent on branches that no row takes."""
-QUERY = 1.0
-"""Seconds of one query about such a branch."""
 
 
 def parity(
@@ -60,7 +59,7 @@ def parity(
     _validate_options(examples, timeout, tolerance)
     judge = Judge(reward.program, tolerance, single=float32)
     coverage, model = Coverage(Branches(judge.program.bind())), RewardModel(reward)
-    questions = BranchQuestions(coverage.branches, model, Solver(QUERY, until=monotonic() + SOLVING))
+    questions = BranchQuestions(coverage.branches, model, Solver(Deadline.after(SOLVING)))
     if isinstance(against, Recorded):
         found = compare_pairs(judge, against, coverage, progress)
         return _build_report(reward, against.name, tolerance, **found, **coverage.describe_rest(questions))

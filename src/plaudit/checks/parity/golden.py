@@ -5,7 +5,6 @@ They take every branch that can be taken, stand on both sides of every compariso
 
 import math
 from collections.abc import Iterator, Sequence
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from plaudit.checks.parity.branches import Branches, BranchQuestions
 from plaudit.checks.parity.candidates import StepFacts, build_pools
 from plaudit.checks.parity.judge import Judge
 from plaudit.checks.parity.trace import next_float32, to_float32
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.ranges import encode_value
 from plaudit.checks.solver.solver import Solver
 from plaudit.language.field import Field
@@ -64,7 +64,7 @@ def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = Tru
 def _choose_rows(reward: Reward, judge: Judge, *, float32: bool) -> list[NumericRow]:
     """Return rows that the reward takes, aimed at its branches and thresholds."""
     branches, model = Branches(judge.program.bind()), RewardModel(reward)
-    questions = BranchQuestions(branches, model, Solver(1.0, until=monotonic() + SOLVING))
+    questions = BranchQuestions(branches, model, Solver(Deadline.after(SOLVING)))
     steps, pools = StepFacts(reward), build_pools(reward, single=float32)
     steps.probe(pools, 0)
     aim = Aim(judge, branches, pools, steps, seed=0, single=float32)

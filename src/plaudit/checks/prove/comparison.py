@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from plaudit.checks.prove.proof import Difference, Proof, Verdict
 from plaudit.checks.prove.rounding import RoundingError, bound_rounding
 from plaudit.checks.solver.boxes import is_close, maximise
 from plaudit.checks.solver.breakpoints import sample_columns
+from plaudit.checks.solver.deadline import TIME_IS_UP
 from plaudit.checks.solver.question import (
     Copy,
     Impossible,
@@ -45,6 +46,16 @@ RELATIVE = 1e-9
 """So are those below this at a row of which no bound is known either, relative to what is compared."""
 FAR = 1e9
 """How far a field without a declared range is followed: near the largest float rounding outweighs everything."""
+
+Answer = Difference | Impossible | Unknown
+"""Where the two differ in something, that they do not, or that this could not be told."""
+
+
+class Refusal(NamedTuple):
+    """A condition under which a row can be scored by the side that is not `one`."""
+
+    one: int
+    guard: int
 
 
 @dataclass(frozen=True)
@@ -230,21 +241,18 @@ class Comparison:
         self.pair = pair
         self.solver = solver
         self.both = pair.question()
+        self.scored = [pair.question(scored=one) for one in (0, 1)]
 
     def prove(self, examples: int) -> Proof:
         """Return what came of it; where nothing can be proved, `examples` rows are compared."""
-        refused = self.find_refused_row()
-        answers = [self.find_difference(name) for name in self.pair.terms]
-        found = [self.enlarge(each) for each in answers if isinstance(each, Difference)]
-        total = refused if isinstance(refused, Difference) else self.find_total_difference(found)
-        carried = [self.find_difference(name) for name in self.pair.carried]
-        answers += carried
-        if isinstance(total, Difference):
-            found = [total, *found]
-        found += [*self.pair.resets, *(each for each in carried if isinstance(each, Difference))]
-        if found:
+        answers = self.find_answers()
+        total, terms, carried = (
+            [each for each in map(answers.get, names) if isinstance(each, Difference)]
+            for names in (["total"], self.pair.terms, self.pair.carried)
+        )
+        if found := [*total, *terms, *self.pair.resets, *carried]:
             return self.build_proof("different", differences=tuple(found))
-        unknown = next((each for each in (total, *answers, refused) if isinstance(each, Unknown)), None)
+        unknown = next((each for each in (answers["total"], *answers.values()) if isinstance(each, Unknown)), None)
         if unknown is None:
             return self.build_proof("equal", exactly=self.is_exact())
         tested, difference = self.pair.sample(examples)
@@ -253,16 +261,38 @@ class Comparison:
             return self.build_proof("different", differences=(difference,), remarks=remarks)
         return self.build_proof("undecided", remarks=remarks, tested=tested)
 
-    def find_total_difference(self, found: list[Difference]) -> Difference | Impossible | Unknown:
-        """Return where the totals differ: at a row that a term differs at, or wherever else they do."""
+    def find_answers(self) -> dict[str | Refusal, Answer]:
+        """Return where each output differs, and whether one of the two refuses a row that the other can score."""
+        names: list[str | Refusal] = [*self.pair.terms, *self.pair.carried, *self.list_refusals(), "total"]
+        answers: dict[str | Refusal, Answer] = dict.fromkeys(names, Unknown(TIME_IS_UP))
+
+        def ask(name: str | Refusal, solver: Solver) -> Answer:
+            if isinstance(name, Refusal):
+                answer = self.find_refused_row(name, solver)
+            elif name == "total":
+                known = {each: found for each, found in answers.items() if isinstance(found, Difference)}
+                answer = self.find_total_difference(known, solver)
+            else:
+                answer = self.find_difference(name, solver)
+            if isinstance(answer, Unknown) and self.solver.proves and not solver.proves:
+                return answers[name]  # z3 is asked next, and if there is no time for it, that is the reason
+            return answer
+
+        self.solver.settle(answers, ask, lambda answer: isinstance(answer, Unknown))
+        return answers
+
+    def find_total_difference(self, known: Mapping[str | Refusal, Difference], solver: Solver) -> Answer:
+        """Return where the totals differ: at a row that one refuses or a term differs at, or wherever else they do."""
+        for refused in (each for name, each in known.items() if isinstance(name, Refusal)):
+            return refused
+        found = [known[name] for name in self.pair.terms if name in known]
         fields = self.pair.fields
         rows = [{name: encode_value(fields[name], value) for name, value in each.inputs.items()} for each in found]
         best = max((self.score_difference("total", row) for row in rows), key=lambda each: each.size, default=None)
         if best is not None and best.size > self.tolerance("total"):
             alone = len(found) == 1 and not self.pair.missing and is_close(best.size, found[0].size)
             return replace(best, largest=alone and found[0].largest and not self.pair.clamped)
-        answer = self.find_difference("total")
-        return self.enlarge(answer) if isinstance(answer, Difference) else answer
+        return self.find_difference("total", solver)
 
     def build_proof(self, verdict: Verdict, *, remarks: tuple[str, ...] = (), **parts: Any) -> Proof:
         """Return the outcome under the names of the two."""
@@ -292,13 +322,20 @@ class Comparison:
         size = question.distance(*ends)
         return question, size, question.compare(size, n.Gt, question.number(limit))
 
-    def find_difference(self, name: str) -> Difference | Impossible | Unknown:
+    def find_difference(self, name: str, solver: Solver) -> Answer:
+        """Return where an output differs by more than rounding; of terms and the total, where it differs most."""
+        answer = self.find_any_difference(name, solver)
+        if isinstance(answer, Difference) and name not in self.pair.carried:
+            return self.enlarge(answer)
+        return answer
+
+    def find_any_difference(self, name: str, solver: Solver) -> Answer:
         """Return where an output differs by more than rounding."""
         output = name if name == "total" or name in self.pair.carried else f"{name}.value"
         question, size, flag = self.ask(output, self.tolerance(output))
         if isinstance(known := question.builder.nodes[size], n.Const):  # the same expression, or two constants
             return self.score_difference(name, {}) if known.value > self.tolerance(output) else Impossible()
-        match self.solver.find_example(question, flag):
+        match solver.find_example(question, flag):
             case Witness(row):
                 found = self.score_difference(name, row)
                 if math.isinf(self.pair.rounding(output)) and found.size <= self.pair.rounding_at(row, output):
@@ -320,7 +357,7 @@ class Comparison:
             return found
         output = found.term if found.term == "total" else f"{found.term}.value"
         question, size, _ = self.ask(output, 0.0)
-        best = maximise(question.program(size), most=SEARCH)
+        best = maximise(question.program(size), self.solver.deadline, most=SEARCH)
         if best.row is None or best.value < found.size:
             return found
         better = self.score_difference(found.term, best.row, largest=best.exact)
@@ -335,23 +372,28 @@ class Comparison:
         best = max((each for each in (first, self.enlarge(first), sampled) if each), key=lambda each: each.size)
         return replace(proof, differences=(best, *proof.differences[1:]))
 
-    def find_refused_row(self) -> Difference | Impossible | Unknown:
+    def list_refusals(self) -> list[Refusal]:
+        """Return the conditions of each side that the other one does not have as well."""
+        return [
+            Refusal(one, guard)
+            for one, (_, copies) in enumerate(self.scored)
+            for guard in dict.fromkeys(copies[1 - one].guards)
+            if guard not in copies[one].guards
+        ]
+
+    def find_refused_row(self, refusal: Refusal, solver: Solver) -> Answer:
         """Return a row that one of the two can score and the other cannot."""
-        answer: Impossible | Unknown = Impossible()
-        for one in (0, 1):
-            question, copies = self.pair.question(scored=one)
-            for guard in dict.fromkeys(copies[1 - one].guards):
-                if guard in copies[one].guards:
-                    continue  # the other one asks for the same
-                match self.solver.find_example(question, question.negate(guard)):
-                    case Witness(row):
-                        found = self.score_difference("total", row)
-                        if (found.left is None) != (found.right is None):
-                            return found
-                        answer = Unknown("whether both refuse the same rows cannot be told: floats overflow")
-                    case Unknown(reason):
-                        answer = Unknown(f"whether both refuse the same rows: {reason}")
-        return answer
+        question, _ = self.scored[refusal.one]
+        match solver.find_example(question, question.negate(refusal.guard)):
+            case Witness(row):
+                found = self.score_difference("total", row)
+                if (found.left is None) != (found.right is None):
+                    return found
+                return Unknown("whether both refuse the same rows cannot be told: floats overflow")
+            case Unknown(reason):
+                return Unknown(f"whether both refuse the same rows: {reason}")
+            case answer:
+                return answer
 
     def is_exact(self) -> bool:
         """Return whether z3 proves equality with no room for rounding."""
@@ -361,7 +403,8 @@ class Comparison:
             return True  # the two are one and the same expression
         if not self.solver.proves or not splits_completely(program):
             return False
-        variants = [Z3Question(each, timeout=self.solver.timeout) for each in split_by_infinity(program)]
+        turns = self.solver.deadline.take_turns(split_by_infinity(program))
+        variants = (Z3Question(each, deadline) for each, deadline in turns)
         return all(variant.solve(variant.asked == 1) == Impossible() for variant in variants)
 
 

@@ -7,8 +7,9 @@ it cannot decide is tested on rows aimed at the boundaries, and said to be undec
 from collections.abc import Callable
 from typing import Any
 
-from plaudit.checks.model import Contradiction, find_contradiction
+from plaudit.checks.model import refuse_contradiction
 from plaudit.checks.prove.proof import Proof
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
 from plaudit.language.field import RESERVED, Field
@@ -22,14 +23,19 @@ def prove(
     right: Reward | Callable[..., Any],
     *,
     facts: bool = False,
-    timeout: float = 3.0,
+    timeout: float = 10.0,
     examples: int = 2000,
     enlarge: bool = False,
 ) -> Proof:
     """Return whether two rewards are equal, or where they differ; `right` may be a plain function in the language.
 
-    The ranges are those that `left` declares; with `facts`, only steps of which its facts are true are compared. With
-    `enlarge`, a row is looked for at which the totals differ as much as they can.
+    Args:
+        left: The first reward, whose declared ranges are those that are compared over.
+        right: The other one.
+        facts: Whether only steps count of which the facts of `left` are true.
+        timeout: The most seconds for the whole proof. What is not decided by then is undecided.
+        examples: How many rows are compared where nothing can be proved.
+        enlarge: Whether to look for a row at which the totals differ as much as they can.
 
     >>> from plaudit import Field
     >>> @term
@@ -44,9 +50,9 @@ def prove(
     if not isinstance(left, Reward):
         raise DefinitionError(f"prove takes a Reward first, and this is a {type(left).__name__}")
     pair = Pair.of(left, _to_reward(left, right), facts=facts)
-    solver = Solver(timeout)
-    if facts and isinstance(found := find_contradiction(pair.sides[0], solver), Contradiction):
-        raise DefinitionError(f"reward {left.name!r} has no steps to compare: {found}")
+    solver = Solver(Deadline.after(timeout))
+    if facts:
+        refuse_contradiction(pair.sides[0], solver, "has no steps to compare")
     comparison = Comparison(pair, solver)
     proof = comparison.prove(examples)
     return comparison.enlarge_total(proof, examples) if enlarge else proof

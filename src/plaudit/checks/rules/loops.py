@@ -61,7 +61,7 @@ def _find_moving_terms(context: CheckContext) -> RewardModel | None:
 def find_laps(context: CheckContext) -> list[Lap]:
     """Return the shortest lap that pays and, if it is another, the one that pays most a step."""
     model = _find_moving_terms(context)
-    return [] if model is None else context.recall("laps", lambda: StateGraph(model, context.solver.until).laps())
+    return [] if model is None else context.recall("laps", lambda: StateGraph(model, context.solver.deadline).laps())
 
 
 def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:

@@ -104,16 +104,13 @@ class CheckContext:
         spans: dict[tuple[str, bool], Span] = self.known.setdefault("spans", {})
         if (output, tight) not in spans:
             rough = spans.get((output, False))
-            spans[output, tight] = rough if rough is not None and rough.exact else self._ranges(tight).span(output)
+            ranges = Ranges(self.model, self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH))
+            spans[output, tight] = rough if rough is not None and rough.exact else ranges.span(output)
         return spans[output, tight]
 
-    def _ranges(self, tight: bool) -> Ranges:
-        name = "tight ranges" if tight else "rough ranges"
-        if name not in self.known:
-            solver = self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH)
-            self.known[name] = Ranges(self.model, solver)
-        found: Ranges = self.known[name]
-        return found
+    def take_half(self) -> "CheckContext":
+        """Return this context with half of the time that is left, so that what comes later is not starved."""
+        return replace(self, solver=replace(self.solver, deadline=self.solver.deadline.share(2)))
 
     def find_contradiction(self) -> Contradiction | Unknown | None:
         """Return how the facts contradict one another; None where they do not."""

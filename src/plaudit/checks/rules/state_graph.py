@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from plaudit.checks.model import RewardModel, find_state_fields, find_tied_inputs
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try, to_column
+from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, list_choices, list_plain_values, strip_step_end, value_at_rest
 from plaudit.errors import DefinitionError
@@ -82,8 +82,8 @@ class StateGraph:
     """
 
     model: RewardModel
-    until: float = math.inf
-    """When to stop looking for longer laps, by `time.monotonic`."""
+    deadline: Deadline = NEVER
+    """When to stop looking for longer laps."""
 
     @cached_property
     def states(self) -> list[NumericRow]:
@@ -159,7 +159,7 @@ class StateGraph:
         block = max(1, MOST_ROWS // (size * options))  # so many states at once: memory stays flat
         best, chosen = np.full((size, size), -np.inf), np.zeros((size, size), dtype=int)
         for first in range(0, size, block):
-            if monotonic() > self.until:
+            if self.deadline.passed:
                 break
             here = range(first, min(first + block, size))
             columns = {name: self._build_column(name, field, here) for name, field in self.model.program.inputs.items()}
@@ -248,7 +248,7 @@ class StateGraph:
         through: list[np.ndarray] = []
         found: list[Lap] = []
         for length in range(2, (size if size <= MOST_STATES else LONGEST) + 1):
-            if monotonic() > self.until:
+            if self.deadline.passed:
                 break
             ways = best[:, :, None] + spare[None, :, :]
             through.append(ways.argmax(axis=1))

@@ -137,14 +137,15 @@ def _compare_values(
     gain = _subtract(question, worse["total"], better["total"])
     if (alike := describe_shape(question.program(gain))) in context.known.setdefault("alike", set()):
         return Impossible()  # another entry of the same vector was asked about, and the reward treats them alike
-    usual = maximise(limit_ranges(question.program(question.builder.simplify(n.Neg(gain)))))
+    deadline = context.solver.deadline
+    usual = maximise(limit_ranges(question.program(question.builder.simplify(n.Neg(gain)))), deadline)
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
-    if isinstance(answer, Unknown) and not context.solver.late:  # what nearly agrees takes many boxes to tell apart
+    if isinstance(answer, Unknown) and not deadline.passed:  # what nearly agrees takes many boxes to tell apart
         answer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
     match answer:
         case Witness(row):
-            best = maximise(limit_ranges(question.program(gain)), most=ROUGH)
+            best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
             return _describe_wrong_way(context, field, name, [_take_side(row, free, label) for label in labels])
         case Impossible():

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from time import monotonic
 
 from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.ranges import HUGE, NEAR, NumericRow, declared_range, list_choices
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval, bound_nodes_within
@@ -64,19 +64,21 @@ def is_close(left: float, right: float) -> bool:
     return math.isclose(left, right, rel_tol=CLOSE, abs_tol=CLOSE)
 
 
-def maximise(program: Program, *, enough: float = math.inf, most: int = MOST_BOXES, until: float = math.inf) -> Maximum:
+def maximise(
+    program: Program, deadline: Deadline = NEVER, *, enough: float = math.inf, most: int = MOST_BOXES
+) -> Maximum:
     """Return how high the output `asked` of a question can be where its output `given` is true.
 
-    The search ends early once a value above `enough` is found, and at the time `until` by `time.monotonic`.
+    The search ends early once a value above `enough` is found, and at the deadline.
     """
-    return _Search(program, enough).run(most, until)
+    return _Search(program, enough, deadline).run(most)
 
 
-def climb(program: Program, row: NumericRow) -> tuple[NumericRow, float]:
+def climb(program: Program, row: NumericRow, deadline: Deadline = NEVER) -> tuple[NumericRow, float]:
     """Return a row that is at least as high as `row`, and its value: each input moved to an end where that helps."""
     box: Box = {name: list_choices(field) or declared_range(field) for name, field in program.inputs.items()}
     wide = {name: (row[name],) if math.isinf(row[name]) else box[name] for name in box}
-    return _Search(program, math.inf).climb(row, wide, math.inf)
+    return _Search(program, math.inf, deadline).climb(row, wide, math.inf)
 
 
 def evaluate(program: Program, row: NumericRow) -> float:
@@ -104,9 +106,10 @@ def compile_question(program: Program) -> Callable[[NumericRow], float]:
 class _Search:
     """One search: the boxes still to be cut, and the best row so far."""
 
-    def __init__(self, program: Program, enough: float) -> None:
+    def __init__(self, program: Program, enough: float, deadline: Deadline) -> None:
         self.program = program
         self.enough = enough
+        self.deadline = deadline
         self.asked, self.given = program.outputs["asked"], program.outputs["given"]
         self.breakpoints = find_breakpoints(program)
         self.reads = list_inputs_read(program)
@@ -121,12 +124,12 @@ class _Search:
             for name, field in program.inputs.items()
         }
 
-    def run(self, most: int, until: float) -> Maximum:
+    def run(self, most: int) -> Maximum:
         for box in list_boxes(self.program):
             self.push(box)
         before: tuple[float, float] | None = None
         for done in range(most):
-            over = self.best.value > self.enough or self.work > MOST_WORK or monotonic() > until
+            over = self.best.value > self.enough or self.is_out_of_time()
             if not self.queue or over or self.is_settled(-self.queue[0][0]):
                 break
             if done % PATIENCE == 0:
@@ -159,6 +162,9 @@ class _Search:
                     row |= smaller
         return row
 
+    def is_out_of_time(self) -> bool:
+        return self.work > MOST_WORK or self.deadline.passed
+
     def is_settled(self, promised: float) -> bool:
         return self.best.row is not None and (promised <= self.best.value or is_close(promised, self.best.value))
 
@@ -189,7 +195,7 @@ class _Search:
         """
         value = self.value(row)
         for name, part in box.items():
-            if is_close(value, promised) or self.work > MOST_WORK:
+            if is_close(value, promised) or self.is_out_of_time():
                 break
             for other in dict.fromkeys((part[-1], part[len(part) // 2], part[0])):
                 if other == row[name]:

@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from plaudit.checks.solver.boxes import Maximum, evaluate, list_inputs_read
+from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.ranges import declared_range, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Builder, Program
 
-Search = Callable[[Program], Maximum]
+Search = Callable[[Program, Deadline], Maximum]
 """How a question that has no parts is answered."""
 
 
-def maximise_by_parts(program: Program, search: Search) -> Maximum:
+def maximise_by_parts(program: Program, search: Search, deadline: Deadline = NEVER) -> Maximum:
     """Return how high a question's answer can be: a sum part by part, and what only rises with a sum through that sum.
+
+    The parts share the time until the deadline.
 
     >>> from plaudit import Field, Reward, term
     >>> from plaudit.checks.solver.boxes import maximise
@@ -33,13 +36,15 @@ def maximise_by_parts(program: Program, search: Search) -> Maximum:
     """
     parts = list_parts(program)
     if len(parts) > 1:
-        return _add_up(program, parts, search)
+        return _add_up(program, parts, search, deadline)
     inner, rises = _find_inner_sum(program)
     if inner == program.outputs["asked"] or any(field.infinite for field in program.inputs.values()):
-        return search(program)
+        return search(program, deadline)
     through = _ask(program, Builder(program.nodes), {inner: 1.0 if rises else -1.0}, [program.outputs["given"]])
     parts = list_parts(through)
-    return search(program) if len(parts) < 2 else _pass_on(program, inner, rises, _add_up(through, parts, search))
+    if len(parts) < 2:
+        return search(program, deadline)
+    return _pass_on(program, inner, rises, _add_up(through, parts, search, deadline))
 
 
 def list_parts(program: Program) -> list[Program]:
@@ -127,12 +132,12 @@ def _ask(program: Program, builder: Builder, addends: Mapping[int, float], condi
     return replace(whole, inputs={name: field for name, field in program.inputs.items() if name in read})
 
 
-def _add_up(program: Program, parts: list[Program], search: Search) -> Maximum:
+def _add_up(program: Program, parts: list[Program], search: Search, deadline: Deadline) -> Maximum:
     """Return the answer to a question from the answers to its parts."""
     row = {name: value_at_rest(field) for name, field in program.inputs.items()}  # what cancels out may be anything
     complete, bound = True, 0.0
-    for part in parts:
-        found = search(part)
+    for part, end in deadline.take_turns(parts):
+        found = search(part, end)
         if not found.possible:
             return Maximum(-math.inf, None)
         bound += found.bound
@@ -151,11 +156,11 @@ class Memory:
         """Begin with none."""
         self._known: dict[object, tuple[list[str], Maximum]] = {}
 
-    def recall(self, program: Program, how: object, search: Search) -> Maximum:
+    def recall(self, program: Program, how: object, search: Callable[[], Maximum]) -> Maximum:
         """Return the answer to a question, searched for in the way `how` unless it is known."""
         key = how, describe_shape(program)
         if key not in self._known:
-            self._known[key] = list(program.inputs), search(program)
+            self._known[key] = list(program.inputs), search()
         names, found = self._known[key]
         if found.row is None:
             return found

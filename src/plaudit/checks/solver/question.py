@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from plaudit.checks.solver.ranges import NumericRow, declared_range
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.intervals import bound_nodes_within
+from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Builder, Program, find_reachable, renumber
 
 MOST_INFINITE = 3
@@ -207,9 +207,14 @@ class Question:
 
     def _find_impossible(self) -> set[int]:
         """Return the conditions that no inputs meet: what is added to infinity is never finite."""
-        ranges = {name: declared_range(field) for name, field in self.inputs.items()}
-        bounds = bound_nodes_within(self._build_program({}), ranges)
+        bounds = self.bound_nodes()
         return {flag for flag in self.given if bounds[flag].high == 0}
+
+    def bound_nodes(self) -> tuple[Interval, ...]:
+        """Return an interval that holds each node, whatever the inputs are."""
+        ends = {name: (declared_range(field), field.infinite) for name, field in self.inputs.items()}
+        box = {name: Interval(known.low, math.inf) if infinite else known for name, (known, infinite) in ends.items()}
+        return bound_nodes_within(self._build_program({}), box)
 
 
 def list_inputs(nodes: tuple[n.Node, ...], at: int) -> frozenset[str]:

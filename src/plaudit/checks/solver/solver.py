@@ -1,10 +1,13 @@
 """The solver: how high an expression can get, and whether there is a row at all. Boxes first, z3 where they fail."""
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from typing import TypeVar
 
 from plaudit.checks.solver.boxes import MOST_BOXES, Maximum, climb, evaluate, maximise
+from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.parts import Memory, maximise_by_parts
 from plaudit.checks.solver.question import (
     MOST_INFINITE,
@@ -17,34 +20,37 @@ from plaudit.checks.solver.question import (
     splits_completely,
 )
 from plaudit.checks.solver.ranges import HUGE, NumericRow, limit_range
-from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, is_available
-from plaudit.errors import DefinitionError
+from plaudit.checks.solver.z3 import NO_ANSWER, UNINTERPRETED, Z3Question, is_available
 from plaudit.language import nodes as n
-from plaudit.language.field import to_number
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Program
 
 MOST_QUERIES = 60
+QUESTIONS = 10
+"""Where the number of questions still to come is not known, each gets this part of the remaining time."""
 STEP = 1e-8
 """How much higher than the best row so far z3 must go, relative to it, before a bound counts as reached."""
 INSTALL = "z3 is not installed: pip install 'plaudit[prove]'"
 
+_Key = TypeVar("_Key")
+_Answer = TypeVar("_Answer")
+
 
 class TimeIsUp(Exception):
-    """The time for all questions about a reward is over."""
+    """A question was asked after the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solver:
-    """Answers questions; `timeout` is the limit of one query in seconds."""
+    """Answers questions until a deadline; one that is asked later raises TimeIsUp."""
 
-    timeout: float = 3.0
+    deadline: Deadline = NEVER
     z3: bool = True
     """Whether z3 may be used where it is installed."""
     boxes: int = MOST_BOXES
     """How many boxes are cut before z3 is asked."""
-    until: float = math.inf
-    """When the time is up, by `time.monotonic`: a question that is asked later raises TimeIsUp."""
+    questions: int = QUESTIONS
+    """How many questions share the remaining time evenly: the next one gets this part of it."""
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
     """What was asked before."""
 
@@ -53,44 +59,56 @@ class Solver:
         """Whether z3 is at hand."""
         return self.z3 and is_available()
 
-    @property
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return monotonic() > self.until
-
     def check_clock(self) -> None:
         """Raise TimeIsUp if it is."""
-        if self.late:
+        if self.deadline.passed:
             raise TimeIsUp
 
-    @property
-    def _time_left(self) -> float:
-        """What one query may take, in seconds."""
-        return max(1e-3, min(self.timeout, self.until - monotonic()))
+    def _start_question(self) -> Deadline:
+        """Return when a question that is asked now must be answered."""
+        self.check_clock()
+        return self.deadline.share(self.questions)
+
+    def settle(
+        self,
+        found: dict[_Key, _Answer],
+        ask: "Callable[[_Key, Solver], _Answer]",
+        is_open: Callable[[_Answer], bool],
+    ) -> None:
+        """Replace the open answers in `found`: all are asked of boxes first, and those that stay open then of z3.
+
+        Each question gets an even share of the time that is left, and what cannot be asked in time keeps its answer.
+        """
+        quick = [replace(self, z3=False, deadline=self.deadline.share(2))] if self.proves else []
+        for solver in [*quick, self]:
+            waiting = [key for key, answer in found.items() if is_open(answer)]
+            for done, key in enumerate(waiting):
+                with suppress(TimeIsUp):
+                    solver.check_clock()
+                    found[key] = ask(key, replace(solver, questions=len(waiting) - done))
 
     def explain_unknown(self) -> str:
         """Return why a question was left open, as far as that is known without the answers to its queries."""
         if self.proves:
-            return f"z3 does not settle it with {self.timeout:g} s a query"
+            return NO_ANSWER
         return INSTALL if not is_available() else "z3 was not to be used"
 
     def maximise(self, question: Question, asked: int) -> Maximum:
         """Return how high `asked` can be."""
-        how = self.z3, self.boxes
-        return maximise_by_parts(
-            question.program(asked), lambda part: self.memory.recall(part, how, self._maximise_whole)
-        )
+        return maximise_by_parts(question.program(asked), self._maximise_part, self._start_question())
 
-    def _maximise_whole(self, program: Program) -> Maximum:
-        found = self._search(program)
+    def _maximise_part(self, program: Program, deadline: Deadline) -> Maximum:
+        found = self._search(program, deadline)
         if found.exact or not found.possible or not self.proves:
             return found
-        return self._raise_with_z3(program, found)
+        return self.memory.recall(program, ("z3", self.boxes), lambda: self._raise_with_z3(program, found, deadline))
 
-    def _search(self, program: Program, enough: float = math.inf) -> Maximum:
-        """Return what boxes alone tell."""
-        self.check_clock()
-        return maximise(program, enough=enough, most=self.boxes, until=self.until)
+    def _search(self, program: Program, deadline: Deadline, enough: float = math.inf) -> Maximum:
+        """Return what boxes alone tell; where z3 may be asked as well, they leave it half of the time."""
+        end = deadline.share(2) if self.proves else deadline
+        return self.memory.recall(
+            program, (enough, self.boxes), lambda: maximise(program, end, enough=enough, most=self.boxes)
+        )
 
     def minimise(self, question: Question, asked: int) -> Maximum:
         """Return how low `asked` can be: the highest of its negative, with the sign turned back."""
@@ -99,23 +117,25 @@ class Solver:
 
     def find_example(self, question: Question, flag: int) -> SolverAnswer:
         """Return a row that makes `flag` true."""
+        deadline = self._start_question()
         program = question.program(question.builder.simplify(n.Number(flag)))
         nearest, *others = _readable_first(program)
-        found = self._search(nearest, enough=0.5)
+        found = self._search(nearest, deadline, enough=0.5)
         if found.value == 1 and found.row is not None:
             return Witness(found.row)
         for other in others:  # a row of very large numbers may owe it to rounding: z3 must say that it is one
-            found = self._search(other, enough=0.5)
+            found = self._search(other, deadline, enough=0.5)
         if found.bound < 1:
             return Impossible()
-        return self._ask_z3(program) if self.proves else Unknown(self.explain_unknown())
+        return self._ask_z3(program, deadline) if self.proves else Unknown(self.explain_unknown())
 
     def find_above(self, question: Question, asked: int, limit: float = 0.0) -> SolverAnswer:
         """Return a row that makes `asked` more than `limit`, by more than rounding."""
+        deadline = self._start_question()
         edge = limit + 1e-9 * max(1.0, abs(limit))
         program = question.program(asked)
         for each in _readable_first(program):
-            found = maximise_by_parts(each, self._search)
+            found = maximise_by_parts(each, self._search, deadline)
             if (
                 found.row is not None
                 and max(edge, limit + _estimate_noise(program, found.row)) < found.value < math.inf
@@ -126,20 +146,20 @@ class Solver:
         if not self.proves:
             return Unknown(self.explain_unknown())
         flag = question.compare(asked, n.Gt, question.number(edge))
-        match self._ask_z3(question.program(question.builder.simplify(n.Number(flag)))):
+        match self._ask_z3(question.program(question.builder.simplify(n.Number(flag))), deadline):
             case Witness(row):
-                return Witness(climb(_readable_first(program)[0], row)[0])
+                return Witness(climb(_readable_first(program)[0], row, deadline)[0])
             case answer:
                 return answer
 
-    def _ask_z3(self, program: Program) -> SolverAnswer:
+    def _ask_z3(self, program: Program, deadline: Deadline) -> SolverAnswer:
         """Ask z3 for a row, and run what it proposes."""
-        for each in _readable_first(program):
+        for each, whole_turn in deadline.take_turns(_readable_first(program)):
             reasons: list[str] = []
             if not splits_completely(program):
                 reasons.append(f"more than {MOST_INFINITE} inputs can be infinite at once")
-            for variant in split_by_infinity(each):
-                translated = Z3Question(variant, timeout=self._time_left)
+            for variant, end in whole_turn.take_turns(split_by_infinity(each)):
+                translated = Z3Question(variant, end)
                 match translated.solve(translated.asked == 1):
                     case Witness(row):
                         whole = complete_row(row, program)
@@ -150,11 +170,11 @@ class Solver:
                         reasons.append(reason)
         return Unknown(reasons[0]) if reasons else Impossible()
 
-    def _raise_with_z3(self, program: Program, found: Maximum) -> Maximum:
+    def _raise_with_z3(self, program: Program, found: Maximum, deadline: Deadline) -> Maximum:
         """Return the answer that z3 gives, by asking for ever more until it says that there is no more."""
         best, bound = found, -math.inf if splits_completely(program) else found.bound
-        for variant in split_by_infinity(program):
-            ascent = _Ascent(program, Z3Question(variant, timeout=self._time_left), best, found.bound, self.until)
+        for variant, end in deadline.take_turns(split_by_infinity(program)):
+            ascent = _Ascent(program, Z3Question(variant, end), best, found.bound, end)
             bound = max(bound, ascent.run())
             best = ascent.best
         return Maximum(max(best.value, min(bound, found.bound)), best.row, best.value)
@@ -163,9 +183,9 @@ class Solver:
 class _Ascent:
     """z3 is asked for more than the best so far, in strides that grow until it says no."""
 
-    def __init__(self, program: Program, question: Z3Question, best: Maximum, bound: float, until: float) -> None:
+    def __init__(self, program: Program, question: Z3Question, best: Maximum, bound: float, deadline: Deadline) -> None:
         self.program, self.question, self.best = program, question, best
-        self.ceiling, self.until = min(bound, HUGE), until
+        self.ceiling, self.deadline = min(bound, HUGE), deadline
 
     def run(self) -> float:
         """Return a bound of this variant of the question."""
@@ -174,8 +194,6 @@ class _Ascent:
             low = self.best.value
             if low >= self.ceiling:
                 return low
-            if monotonic() > self.until:
-                break
             least = low + STEP * max(1.0, abs(low)) if math.isfinite(low) else -HUGE
             goal = max(least, min((low + self.ceiling) / 2, low + stride)) if math.isfinite(low) else least
             match self.question.find_above(goal):
@@ -193,19 +211,11 @@ class _Ascent:
 
     def improve(self, row: NumericRow) -> bool:
         """Keep a row that z3 proposes if it really is better than the best so far, and return whether it is."""
-        whole, value = climb(self.program, complete_row(row, self.program))
+        whole, value = climb(self.program, complete_row(row, self.program), self.deadline)
         if value <= self.best.value:
             return False
         self.best = Maximum(self.ceiling, whole, value)
         return True
-
-
-def validate_times(**times: object) -> None:
-    """Refuse times that never come or never end."""
-    for name, given in times.items():
-        seconds = to_number(given)
-        if seconds is None or isinstance(seconds, bool) or not 0 < seconds < math.inf:
-            raise DefinitionError(f"{name}={given!r} must be a positive, finite number of seconds")
 
 
 def _readable_first(program: Program) -> tuple[Program, ...]:

@@ -9,12 +9,14 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Impossible, SolverAnswer, Unknown, Witness
 from plaudit.checks.solver.ranges import declared_range, is_unlimited, list_choices
 from plaudit.language import nodes as n
@@ -24,6 +26,9 @@ from plaudit.language.program import Program
 
 UNINTERPRETED = tuple(kind for kind in n.KINDS.values() if kind.inexact or kind is n.Sqrt)
 """Operations that z3 cannot compute."""
+NO_ANSWER = "z3 gave no answer in time"
+MOST_MILLISECONDS = 2**32 - 1
+"""The longest timeout that z3 takes, which stands for none."""
 
 
 _IMPORTING = threading.Lock()
@@ -67,13 +72,13 @@ def _load_z3() -> Any:
 class Z3Question:
     """A question as z3 holds it; `solve` may be called again with more conditions."""
 
-    def __init__(self, program: Program, *, timeout: float) -> None:
-        """Translate `program`, whose outputs are `asked` and `given`; each answer may take `timeout` seconds."""
+    def __init__(self, program: Program, deadline: Deadline) -> None:
+        """Translate `program`, whose outputs are `asked` and `given`; all answers share the time until `deadline`."""
         self._z3 = z3 = _load_z3()
         self._program = program
         self._solver = z3.Solver()
-        self._solver.set("timeout", max(1, int(timeout * 1000)))
-        self._timeout = timeout
+        self._solver.set("ctrl_c", False)  # z3 would keep it for itself, and the call would go on
+        self._deadline = deadline
         self._inputs: dict[str, Any] = {}
         self.exact = True
         """Whether every operation was translated as it is."""
@@ -85,19 +90,29 @@ class Z3Question:
 
     def solve(self, *conditions: Any) -> SolverAnswer:
         """Return a row of inputs that meets `conditions`."""
-        answer = self._solver.check(*conditions)
+        if self._deadline.passed:
+            return Unknown(NO_ANSWER)
+        self._solver.set("timeout", int(min(max(1.0, 1000 * self._deadline.left), MOST_MILLISECONDS)))
+        answer = self._check(*conditions)
         if answer == self._z3.unsat:
             return Impossible()
         if answer != self._z3.sat:
-            return Unknown(self._explain_unknown(self._solver.reason_unknown()))
+            return Unknown(_explain_unknown(self._solver.reason_unknown()))
         model = self._solver.model()
         found = {name: model.eval(variable, model_completion=True) for name, variable in self._inputs.items()}
         return Witness({name: _to_float(value) for name, value in found.items()})
 
-    def _explain_unknown(self, reason: str) -> str:
-        if any(word in reason for word in ("timeout", "canceled", "interrupted")):
-            return f"no answer within {self._timeout:g} s a query"
-        return f"z3 gave up before its time was over: {reason.removeprefix('(').removesuffix(')')}"
+    def _check(self, *conditions: Any) -> Any:
+        """Return what z3 answers; a signal such as Ctrl-C is handled at once, and not when it is done."""
+        if threading.current_thread() is not threading.main_thread():
+            return self._solver.check(*conditions)
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(self._solver.check, *conditions)
+            try:
+                return asked.result()
+            except BaseException:
+                self._solver.interrupt()
+                raise
 
     def find_above(self, limit: float) -> SolverAnswer:
         """Return a row that makes what is asked more than `limit`."""
@@ -239,6 +254,12 @@ def _compare_infinite(node: n.Node, left: Any, right: Any) -> bool:
         n.Ne: a != b,
     }
     return outcomes[type(node)]
+
+
+def _explain_unknown(reason: str) -> str:
+    if any(word in reason for word in ("timeout", "canceled", "interrupted")):
+        return NO_ANSWER
+    return f"z3 gave up before its time was over: {reason.removeprefix('(').removesuffix(')')}"
 
 
 def _to_float(value: Any) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from plaudit.checks.bounds import Ranges
 from plaudit.checks.model import RewardModel
+from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError, MissingField, NotEvaluable, ShapeMismatch, did_you_mean
 from plaudit.learn.off_policy.log import Codes, LoggedDecisions
@@ -91,7 +92,8 @@ class Reading:
                 "interval='anytime' needs the range of rewards, and decisions were credited more than once, which no "
                 "reward's definition bounds: give reward_range=(lowest, highest)."
             )
-        total = Ranges(RewardModel(self.reward), Solver(_SECONDS), facts=False).span("total")
+        solver = Solver(Deadline.after(_SECONDS))
+        total = Ranges(RewardModel(self.reward), solver, facts=False).spans(["total"])["total"]
         if not (math.isfinite(total.low) and math.isfinite(total.high)):
             raise DefinitionError(
                 f"interval='anytime' needs the range of rewards, and {self.source.reward} has none: its totals lie "

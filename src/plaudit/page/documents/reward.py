@@ -20,8 +20,10 @@ from plaudit.page.documents.values import Document, to_plain
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 
-SECONDS = 1.0
-"""The most for one question to the solver: somebody is waiting for the page."""
+SECONDS = 20.0
+"""The most for what is wrong with a reward: somebody is waiting for the page."""
+FEW_SECONDS = 5.0
+"""The most for its bounds."""
 _NO_FORMULA = {"formula": "", "mathml": ""}
 _WIDTH = 400
 """Characters of a line on what pays most: the page breaks it."""
@@ -58,8 +60,8 @@ def build_definition(reward_id: str, reward: Reward) -> Document:
 
 def build_reward(definition: Document, reward: Reward) -> Document:
     """Return everything that a reward is: its definition, between what it pays, what it wants and what is wrong."""
-    report = check(reward, timeout=SECONDS, limit=20 * SECONDS)
-    found = bounds(reward, timeout=SECONDS)
+    report = check(reward, timeout=SECONDS)
+    found = bounds(reward, timeout=FEW_SECONDS)
     curves = Curves(reward, RewardPaths(reward))
     terms = [
         {
