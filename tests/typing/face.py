@@ -31,6 +31,9 @@ reveal_type(reward.compile("c", real="float"))  # CReward
 reveal_type(reward.compile("javascript", on_bad="mask"))  # JavaScriptReward
 reveal_type(reward.compile("numpy")({"distance": 1.0}))  # Scores
 reveal_type(reward.with_weights(near=2.0))  # Reward
+reveal_type(reward.evolve(version="2", terms=[*reward.terms, near], low=0.0))  # Reward
+reveal_type(reward.evolve(version="2", terms={"near": None}, fields={"distance": Field("distance")}))  # Reward
+reveal_type(Reward("grasp", version="1", terms=[near], fields=reward.fields))  # Reward
 reveal_type(check(reward))  # Report
 reveal_type(assert_reward_ok(reward))  # Report
 reveal_type(prove(reward, reward))  # Proof

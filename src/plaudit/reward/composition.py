@@ -148,6 +148,8 @@ def read_composition(reward: str, scale: object, gate: object, override: object)
 
 
 def _read_override(reward: str, pair: Any) -> Override:
+    if isinstance(pair, Override):
+        return pair
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise DefinitionError(
             f"reward {reward!r}: override= is a list of pairs, a condition and the total where it holds: "
@@ -158,6 +160,8 @@ def _read_override(reward: str, pair: Any) -> Override:
 
 
 def _read_function(reward: str, what: str, function: Any, name: str | None) -> TotalFunction:
+    if isinstance(function, TotalFunction) and function.condition == (name is None):
+        return function  # another reward has it
     if isinstance(function, ReadFunction) or not callable(function):
         made = "; drop the @term above it" if isinstance(function, Term) else ""
         raise DefinitionError(f"reward {reward!r}: {what} is a plain function, not {function!r:.60}{made}")

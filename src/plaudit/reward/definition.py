@@ -1,6 +1,6 @@
 """What a reward is made of, and what follows from it: its numbers, its inputs, the whole as one Program."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
@@ -22,6 +22,32 @@ PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "composition", "facts
 """What a reward is made of; everything else is worked out from these."""
 
 
+class FieldIndex(Mapping[str, Field]):
+    """The fields of a reward by name, a state as the field that it is; another reward can be made with it."""
+
+    def __init__(self, declared: Mapping[str, Field | State]) -> None:
+        """Index what a reward declares, by name."""
+        self.declared: Mapping[str, Field | State] = MappingProxyType(dict(declared))
+        """The same with the states themselves."""
+        self._fields = {name: each.field if isinstance(each, State) else each for name, each in declared.items()}
+
+    def __getitem__(self, name: str) -> Field:
+        """Return a field."""
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._fields)
+
+    def __repr__(self) -> str:
+        """Return the fields by name."""
+        return repr(self._fields)
+
+
 class Definition:
     """The parts of a reward and what they add up to.
 
@@ -33,7 +59,7 @@ class Definition:
     version: str
     doc: str
     terms: tuple[Term, ...]
-    fields: Mapping[str, Field]
+    fields: FieldIndex
     """What terms read, by name; a state is there as the field that it is."""
     states: Mapping[str, State]
     """What is carried from step to step."""
@@ -138,7 +164,8 @@ class Definition:
     @property
     def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
         """What facts and goals may read, and under which names: fields, those with two ends, and states."""
-        return self.fields, find_transitions(self.functions, self.states), self.states
+        ends = {field.name for name, field in self._formula.inputs.items() if "." in name}
+        return self.fields, find_transitions(self.functions, self.states) | ends, self.states
 
     def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
         """Return the parameters that functions and the updates of states share; the scale may be one of them."""

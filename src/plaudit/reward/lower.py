@@ -78,10 +78,12 @@ def build_formula(
     shared: Mapping[str, Parameter],
     states: Mapping[str, State],
     spared: Collection[str] = (),
+    optional: Collection[str] = (),
 ) -> Formula:
     """Return what `functions` and `states` compute, read into shared nodes.
 
-    A field that nobody reads is an error, unless it is `spared`: a schedule counts it, or a check uses it.
+    A field that nothing reads is an error, unless it is `spared`: a schedule counts it, or a check uses it. What is
+    `optional`, a field or a state, may be unread as well.
     """
     builder = Builder()
     transition = find_transitions(functions, states)
@@ -101,10 +103,10 @@ def build_formula(
     nodes = tuple(builder.nodes)
     final = find_final_inputs(nodes, scores, guards, functions, carried.entries)
     body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, carried.entries))
-    refuse_unread(name, states, body.inputs)
+    refuse_unread(name, [state for state in states if state not in optional], body.inputs)
     read = {field.name for field in body.inputs.values()}
     for field in fields:
-        if field not in read and field not in spared:
+        if field not in read and field not in spared and field not in optional:
             raise UnusedField(f"reward {name!r}: {_describe_unused(field, functions, read)}")
     return body
 

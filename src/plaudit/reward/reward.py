@@ -5,40 +5,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, overload
 
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.functions import Reading
 from plaudit.language.mathml import FormulaText, build_formula_text
-from plaudit.language.parameters import Number, Parameter, validate_schedulable, validate_vector_parameter
+from plaudit.language.parameters import Number, Parameter
 from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_python
 from plaudit.language.schedule import Schedule
 from plaudit.reward import variants
-from plaudit.reward.composition import read_composition
-from plaudit.reward.declared import Fact, add_fact_guards, read_facts, validate_allow
-from plaudit.reward.definition import PARTS, Definition
+from plaudit.reward.arguments import define
+from plaudit.reward.composition import Override
+from plaudit.reward.declared import Fact, add_fact_guards
+from plaudit.reward.definition import PARTS, Definition, FieldIndex
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
-from plaudit.reward.intent import (
-    Preference,
-    fit_idle,
-    fit_preference,
-    make_goal,
-    read_goal,
-    validate_discount,
-    validate_goal_ends,
-    validate_horizon,
-)
-from plaudit.reward.lower import Function, build_formula, find_gradients, find_transitions, read_term_into
+from plaudit.reward.evolution import Changes, drop_states, find_inherited, merge_changes
+from plaudit.reward.intent import Preference
+from plaudit.reward.lower import Function, find_gradients, find_transitions, read_term_into
 from plaudit.reward.overrides import load_overrides
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
-from plaudit.reward.term import Term, share
-from plaudit.reward.validation import index_fields, validate_definition, validate_title
+from plaudit.reward.term import Term
+from plaudit.reward.validation import validate_definition, validate_title
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
 from plaudit.targets.dtypes import Dtypes
@@ -63,7 +55,7 @@ class Reward(Definition):
     """Named terms that add up to one number.
 
     `score` gives one step's `Signal`; `compile` gives a function for batches and training code. A reward never
-    changes: `with_params`, `with_weights` and `with_file` return another one.
+    changes: `with_params`, `with_weights` and `with_file` return another one, and `evolve` its next version.
 
     >>> from plaudit import term
     >>> @term
@@ -82,14 +74,14 @@ class Reward(Definition):
         *,
         version: str,
         terms: Iterable[Term],
-        fields: Iterable[Field | State],
+        fields: Iterable[Field | State] | Mapping[str, Field | State],
         action: str | None = None,
         shared: Mapping[str, Parameter] | None = None,
         low: Number | None = None,
         high: Number | None = None,
         scale: Number | str | None = None,
         gate: Callable[..., Any] | None = None,
-        override: Iterable[tuple[Callable[..., Any], Number]] = (),
+        override: Iterable[tuple[Callable[..., Any], Number] | Override] = (),
         facts: Iterable[Fact] = (),
         discount: float | None = None,
         horizon: int | None = None,
@@ -107,8 +99,8 @@ class Reward(Definition):
             name: What the reward is called in errors, records and reports.
             version: A label that people change when they change the reward.
             terms: What `@term` made; their values add up to the total, in this order.
-            fields: What the terms read, `Field`s and `State`s; each must be read by one, unless it says what is
-                `better`, or a preference, a goal or a fact names it.
+            fields: What the terms read, `Field`s and `State`s, or the `fields` of another reward; each must be read by
+                a term, unless it says what is `better`, or a preference, a goal or a fact names it.
             action: The field that holds the action, if one does.
             shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
                 tuples and arrays of them.
@@ -137,46 +129,37 @@ class Reward(Definition):
         """
         for keyword in unknown:
             raise TypeError(_describe_unknown(keyword))
-        if not isinstance(shared, Mapping | None) or not isinstance(action, str | None):  # type: ignore[redundant-expr]
-            raise DefinitionError(f"reward {name!r}: shared= maps names to numbers, and action= is the name of a field")
-        if not isinstance(doc, str):
-            raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
-        numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
-        declared, states = index_fields(name, fields)
-        given = [key for key in numbers if key not in declared]
-        vars(self).update(
-            name=validate_title("name", name),
-            version=validate_title("version", version),
-            doc=doc,
-            terms=tuple(share(term, given) for term in terms),
-            fields=MappingProxyType(declared),
-            states=MappingProxyType(states),
+        define(
+            self,
+            name=name,
+            version=version,
+            terms=terms,
+            fields=fields,
             action=action,
-            shared=MappingProxyType(numbers),
-            low=None if low is None else validate_schedulable("total.low", low),
-            high=None if high is None else validate_schedulable("total.high", high),
-            composition=read_composition(name, scale, gate, override),
-            facts=tuple(facts),
-            discount=validate_discount(name, discount),
-            horizon=validate_horizon(name, horizon),
-            prefer=tuple(prefer),
-            goal=make_goal(name, goal),
-            goal_ends=validate_goal_ends(name, goal_ends),
-            allow=validate_allow(f"reward {name!r}", {} if allow is None else allow),
+            shared=shared,
+            low=low,
+            high=high,
+            scale=scale,
+            gate=gate,
+            override=override,
+            facts=facts,
+            discount=discount,
+            horizon=horizon,
+            prefer=prefer,
+            goal=goal,
+            goal_ends=goal_ends,
+            idle=idle,
+            allow=allow,
+            doc=doc,
         )
-        validate_definition(self)
-        spared = self._find_unread()
-        vars(self)["_formula"] = build_formula(name, self.functions, self.fields, numbers, states, spared)
-        vars(self)["facts_program"] = read_facts(name, self.facts, *self._scope)
-        vars(self)["goal_program"] = read_goal(name, self.goal, *self._scope)
-        vars(self)["prefer"] = tuple(fit_preference(each, name, self.known_inputs) for each in self.prefer)
-        vars(self)["idle"] = fit_idle(idle, name, self.known_inputs)
 
     @classmethod
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
         """Return a reward from parts that are already validated, those of `like` unless given."""
         built = cls.__new__(cls)
         vars(built).update({part: parts[part] if part in parts else getattr(like, part) for part in PARTS})
+        declared = {name: built.states.get(name, field) for name, field in built.fields.items()}
+        vars(built)["fields"] = FieldIndex(declared)
         validate_definition(built)
         return built
 
@@ -247,7 +230,7 @@ class Reward(Definition):
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: a reward never changes."""
         raise AttributeError(
-            f"a reward never changes; {name!r} is changed by with_params, with_weights or with_version"
+            f"a reward never changes; another one with another {name!r} is made by evolve, with_params or with_weights"
         )
 
     def __copy__(self) -> "Reward":
@@ -307,6 +290,45 @@ class Reward(Definition):
     def with_version(self, version: str) -> "Reward":
         """Return this reward under another version label."""
         return Reward._build(self, version=validate_title("version", version))
+
+    def evolve(self, *, version: str, **changes: Unpack[Changes]) -> "Reward":
+        """Return the next version of this reward: any argument of `Reward` may change, and the others stay.
+
+        `evolve(version="2", terms=[*reward.terms, smooth])` adds a term; `terms={"near": gentler, "effort": None}`
+        replaces one and removes another by name. A mapping for `fields` likewise changes or adds fields by name.
+
+        Fields, states and shared parameters that only removed terms read are dropped; those that are new must be read.
+        A reward that was loaded from a specification has no functions: it can lose terms, and change whatever its
+        terms do not read, but no term can be added to it.
+
+        Args:
+            version: The label of the next version.
+            changes: What is different, by the names of the arguments of `Reward`.
+
+        Raises:
+            DefinitionError: The version is the same, or the new definition cannot work; its subclasses say what.
+            UnknownParameter: The reward has no such term to replace or remove.
+
+        >>> from plaudit import term
+        >>> @term
+        ... def near(distance):
+        ...     return 1 if distance < 2 else 0
+        >>> @term
+        ... def nearer(distance):
+        ...     return 1 / (1 + distance)
+        >>> first = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0)])
+        >>> second = first.evolve(version="2", terms=[nearer], high=0.5)
+        >>> second.score(distance=4.0).total, second.version
+        (0.2, '2')
+        """
+        arguments = merge_changes(self, version, changes)
+        made = Reward.__new__(Reward)
+        optional = find_inherited(self, arguments, changes)
+        define(made, self, optional, **arguments)
+        if unread := made.states.keys() - made._formula.states.keys():
+            made = Reward.__new__(Reward)
+            define(made, self, optional, **drop_states(arguments, unread))
+        return made._drop_unread()
 
     def with_facts(self, *facts: Fact) -> "Reward":
         """Return this reward with more facts: `with_facts(brakes)`.

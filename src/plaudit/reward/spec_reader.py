@@ -113,7 +113,7 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
     made = Reward._build(
         **parts,
         terms=terms,
-        fields=MappingProxyType(fields),
+        fields=fields,
         states=MappingProxyType(states),
         shared=MappingProxyType(shared),
         low=low,

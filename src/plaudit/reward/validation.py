@@ -1,12 +1,12 @@
 """Whether the parts of a reward fit together: the mistakes of a definition that no part shows by itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import Field
 from plaudit.reward.composition import validate_composition
 from plaudit.reward.declared import Fact, validate_facts
-from plaudit.reward.definition import Definition
+from plaudit.reward.definition import Definition, FieldIndex
 from plaudit.reward.intent import validate_preferences, validate_rates
 from plaudit.reward.schedules import validate_counters
 from plaudit.reward.state import State, validate_states
@@ -68,20 +68,22 @@ def validate_title(what: str, value: object) -> str:
     return value
 
 
-def index_fields(reward: str, fields: Iterable[Field | State]) -> tuple[dict[str, Field], dict[str, State]]:
-    """Return the fields by name, those that states are among them, and the states."""
-    found: dict[str, Field] = {}
-    states: dict[str, State] = {}
-    for field in fields:
-        if isinstance(field, State):
-            states.setdefault(field.name, field)
-            field = field.field
-        if not isinstance(field, Field):
-            raise DefinitionError(f"reward {reward!r}: {field!r} is not a Field")
-        if field.name == "terminal":
+def index_fields(reward: str, given: object) -> FieldIndex:
+    """Return the fields and states that a reward is given, one by one or by name, such as those of another reward."""
+    if isinstance(given, FieldIndex):
+        return given
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DefinitionError(f"reward {reward!r}: fields= is a list of Field(...), not {given!r:.60}")
+    found: dict[str, Field | State] = {}
+    for key, each in given.items() if isinstance(given, Mapping) else ((None, each) for each in given):
+        if not isinstance(each, Field | State):
+            raise DefinitionError(f"reward {reward!r}: {each!r} is not a Field")
+        if key not in (None, each.name):
+            raise DefinitionError(f"reward {reward!r}: fields= has the field {each.name!r} under the name {key!r:.60}")
+        if each.name == "terminal":
             raise DefinitionError(f"reward {reward!r}: 'terminal' needs no declaration: any term may read it")
-        if field.name in found:
-            also = ": a state is a field too" if field.name in states else ""
-            raise DuplicateName(f"reward {reward!r} declares the field {field.name!r} twice{also}")
-        found[field.name] = field
-    return found, states
+        if each.name in found:
+            also = ": a state is a field too" if isinstance(each, State) or isinstance(found[each.name], State) else ""
+            raise DuplicateName(f"reward {reward!r} declares the field {each.name!r} twice{also}")
+        found[each.name] = each
+    return FieldIndex(found)

@@ -47,7 +47,8 @@ def drop_unread_fields(reward: Definition) -> Parts:
     if len(fields) == len(reward.fields):
         return {}
     known = {name: each for name, each in reward.known_inputs.items() if each.name in fields}
-    return {"fields": MappingProxyType(fields), "idle": _select_idle(reward, known)}
+    action = reward.action if reward.action in fields else None
+    return {"fields": fields, "idle": _select_idle(reward, known), "action": action}
 
 
 def add_facts(reward: Definition, facts: tuple[Fact, ...]) -> Parts:
@@ -74,7 +75,7 @@ def change_goal(reward: Definition, goal: Callable[..., Any] | None, goal_ends: 
 def clip_ranges(reward: Definition) -> Parts:
     """Return the parts of a reward whose inputs are held within their ranges; states are not."""
     clipped = {name: clip_field(field) for name, field in reward.fields.items() if name not in reward.states}
-    return {"fields": MappingProxyType({**reward.fields, **clipped}), "_formula": clip_inputs(reward._formula)}
+    return {"fields": {**reward.fields, **clipped}, "_formula": clip_inputs(reward._formula)}
 
 
 def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
@@ -94,7 +95,7 @@ def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
     needed = reward._list_shared(functions, states.values())
     return {
         "terms": kept,
-        "fields": MappingProxyType(fields),
+        "fields": fields,
         "states": MappingProxyType(states),
         "shared": MappingProxyType({name: value for name, value in reward.shared.items() if name in needed}),
         "action": reward.action if reward.action in used else None,

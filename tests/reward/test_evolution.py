@@ -1,0 +1,364 @@
+"""The next version of a reward: what is changed is as it was said, and all else as it was."""
+
+import inspect
+import re
+
+import pytest
+from hypothesis import given
+
+from plaudit import Field, Reward, State, fact, linear, prefer, term
+from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField
+from plaudit.reward.evolution import Changes
+from plaudit.systems import BUILT_IN, load
+from support.examples import examples
+from support.strategies import cases
+
+
+@term
+def near(distance, *, reach=2.0):
+    """Be near."""
+    return 1 if distance < reach else 0
+
+
+@term(weight=-0.5)
+def effort(torque, *, strongest):
+    """Spend little."""
+    return abs(torque) / strongest
+
+
+@term
+def calm(air):
+    """Stay on the ground."""
+    return -1.0 if air > 3 else 0.0
+
+
+@term
+def steady(prev, curr):
+    return -abs(curr.distance - prev.distance)
+
+
+def count_air(contact, prev, *, step=1.0):
+    return 0.0 if contact else prev.air + step
+
+
+@fact
+def slow_when_far(distance, torque):
+    return torque < 5 or distance < 5
+
+
+def at_goal(distance):
+    return distance < 0.5
+
+
+def awake(torque):
+    return 0.5 if torque > 8 else 1.0
+
+
+def broken(torque):
+    return torque > 9
+
+
+DISTANCE = Field("distance", low=0, high=10)
+TORQUE = Field("torque", low=0, high=10)
+CONTACT = Field("contact", flag=True)
+AIR = State("air", update=count_air, reset=0.0)
+FIELDS = [DISTANCE, TORQUE, CONTACT, AIR]
+
+
+def made(**changes):
+    """Return a reward that has everything."""
+    given = {
+        "version": "1",
+        "terms": [near, effort, calm],
+        "fields": FIELDS,
+        "shared": {"strongest": 10.0},
+        "low": -5.0,
+        "high": 5.0,
+        "scale": 2.0,
+        "gate": awake,
+        "override": [(broken, -3.0)],
+        "facts": [slow_when_far],
+        "goal": at_goal,
+        "prefer": [prefer({"distance": 1.0}, over={"distance": 9.0}, because="near is better")],
+        "idle": {"torque": 0.0, "distance": 3.0},
+        "action": "torque",
+        "discount": 0.9,
+        "horizon": 50,
+        "allow": {"jump": "a zone"},
+        "doc": "Reach it.",
+    }
+    return Reward("reaching", **given | changes)
+
+
+WHOLE = made()
+PLAIN = Reward("plain", version="1", terms=[near], fields=[DISTANCE])
+LOADED = Reward.from_json(WHOLE.to_json())
+
+
+def test_every_argument_of_a_reward_can_change():
+    arguments = [name for name in inspect.signature(Reward).parameters if name not in ("version", "unknown")]
+    assert list(Changes.__annotations__) == arguments
+
+
+@pytest.mark.parametrize("reward", [WHOLE, LOADED, PLAIN, *map(load, BUILT_IN)], ids=lambda reward: reward.name)
+def test_what_is_not_changed_stays_as_it_is(reward):
+    assert reward.evolve(version="next") == reward.with_version("next")
+    assert reward.evolve(version="next").to_json() == reward.with_version("next").to_json()
+
+
+@examples(0.2)
+@given(cases())
+def test_any_reward_has_a_next_version_even_when_it_was_loaded(case):
+    reward = case.reward
+    loaded = Reward.from_json(reward.to_json())
+    assert reward.evolve(version="next") == reward.with_version("next") == loaded.evolve(version="next")
+
+
+CHANGED = {
+    "name": "grasping",
+    "low": -1.0,
+    "high": None,
+    "scale": 3.0,
+    "discount": None,
+    "horizon": 7,
+    "goal_ends": False,
+    "idle": None,
+    "allow": {"unbounded": "so be it"},
+    "doc": "Grasp it.",
+    "action": None,
+    "shared": {"strongest": 4.0},
+    "facts": [],
+    "prefer": [],
+    "goal": None,
+    "gate": None,
+    "override": [],
+}
+
+
+@pytest.mark.parametrize("reward", [WHOLE, LOADED], ids=["made", "loaded"])
+@pytest.mark.parametrize("argument", CHANGED)
+def test_one_argument_changes_alone(reward, argument):
+    given = {argument: CHANGED[argument]}
+    expected = made(**given | {"version": "2"}) if argument != "name" else None
+    other = reward.evolve(version="2", **given)
+    if expected is None:
+        assert (other.name, other.fingerprint) == ("grasping", reward.fingerprint)
+    else:
+        assert other == expected
+    assert reward == WHOLE
+
+
+def test_numbers_that_were_changed_stay_changed():
+    tuned = WHOLE.with_params(near={"reach": 3.0}, strongest=4.0, air={"step": 0.5}).with_weights(
+        effort=linear(0, -1, over=100)
+    )
+    assert tuned.evolve(version="2").params == tuned.params
+    assert tuned.evolve(version="2", terms={"effort": None, "near": near}).params["near.reach"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("terms", "names"),
+    [
+        ([near], ["near"]),
+        ([*WHOLE.terms, steady], ["near", "effort", "calm", "steady"]),
+        ({"steady": steady}, ["near", "effort", "calm", "steady"]),
+        ({"effort": None}, ["near", "calm"]),
+        ({"near": steady, "calm": None}, ["steady", "effort"]),
+        ({}, ["near", "effort", "calm"]),
+    ],
+)
+def test_terms_are_given_as_a_list_or_changed_by_name(terms, names):
+    other = WHOLE.evolve(version="2", terms=terms, prefer=[])
+    assert [each.name for each in other.terms] == names
+
+
+def test_a_term_of_the_same_name_takes_the_place_of_the_old_one():
+    @term(name="near")
+    def nearer(distance):
+        return 1 - distance / 10
+
+    other = WHOLE.evolve(version="2", terms={"near": nearer})
+    assert [each.name for each in other.terms] == ["near", "effort", "calm"]
+    assert other.score(distance=5.0, torque=0.0, contact=True, prev={"air": 0.0})["near"].score == 0.5
+
+
+def test_what_only_removed_terms_read_is_dropped():
+    plain = {"facts": [], "prefer": [], "gate": None, "override": [], "goal": None}
+    other = WHOLE.evolve(version="2", terms=[near], **plain)
+    assert list(other.fields) == ["distance"]
+    assert not other.states
+    assert dict(other.shared) == {}
+    assert other.action is None
+    assert dict(other.idle) == {"distance": 3.0}
+    assert other.inputs == ("distance",)
+    kept = WHOLE.evolve(version="2", terms=[near], **plain | {"facts": [slow_when_far]})
+    assert list(kept.fields) == ["distance", "torque"]  # the fact is still about it
+    assert kept.action == "torque"
+
+
+def test_names_of_inputs_are_those_of_a_reward_that_never_had_the_removed_state():
+    other = WHOLE.evolve(version="2", terms={"calm": None})
+    assert other == made(version="2", terms=[near, effort], fields=[DISTANCE, TORQUE])
+
+
+def test_fields_are_given_as_a_list_or_changed_by_name():
+    longer, wind = Field("distance", low=0, high=20), Field("wind")
+
+    @term
+    def sheltered(wind):
+        return -wind
+
+    for fields in ({"distance": longer, "wind": wind}, [longer, TORQUE, CONTACT, AIR, wind]):
+        other = WHOLE.evolve(version="2", fields=fields, terms=[*WHOLE.terms, sheltered])
+        assert other.fields == {**WHOLE.fields, "distance": longer, "wind": wind}
+        assert list(other.states) == ["air"]
+    others = [{**WHOLE.fields, "wind": wind}, [*WHOLE.fields.values(), wind]]
+    for fields in others:  # a state is there as the field that it is
+        other = WHOLE.evolve(version="2", fields=fields, terms=[*WHOLE.terms, sheltered])
+        assert other.states == WHOLE.states
+
+
+@pytest.mark.parametrize("fields", [{"wind": Field("wind")}, [*FIELDS, Field("wind")]], ids=["mapping", "list"])
+def test_a_new_field_must_be_read(fields):
+    with pytest.raises(UnusedField, match="no term reads the declared field 'wind'"):
+        WHOLE.evolve(version="2", fields=fields)
+
+
+def test_a_changed_field_and_one_that_is_called_the_action_must_be_read():
+    rest = {"facts": [], "prefer": [], "gate": None, "override": [], "goal": None}
+    with pytest.raises(UnusedField, match="'torque'"):
+        WHOLE.evolve(version="2", terms=[near], fields={"torque": Field("torque", low=1)}, **rest)
+    with pytest.raises(UnusedField, match="'torque'"):
+        WHOLE.evolve(version="2", terms=[near], action="torque", **rest)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({}, DefinitionError, "reward 'reaching' is version '1' already; the next version needs another label"),
+        ({"version": ""}, DefinitionError, "a reward's version must be a printable string, not ''"),
+        ({"version": "2", "term": [near]}, TypeError, "unexpected keyword argument 'term'. Did you mean 'terms'?"),
+        ({"version": "2", "terms": []}, DefinitionError, "reward 'reaching' has no terms"),
+        ({"version": "2", "terms": [at_goal]}, DefinitionError, "is not a term; decorate the function with @term"),
+        ({"version": "2", "terms": {"near": at_goal}}, DefinitionError, "is not a term; decorate the function"),
+        ({"version": "2", "terms": {"naer": None}}, UnknownParameter, "no term 'naer' to replace or remove. Did you"),
+        ({"version": "2", "terms": {"naer": near}}, UnknownParameter, "no term 'naer' to replace or remove. Did you"),
+        ({"version": "2", "terms": [*WHOLE.terms, near]}, DuplicateName, "has two terms called 'near'"),
+        (
+            {"version": "2", "fields": [DISTANCE, TORQUE]},
+            UnknownField,
+            "reads 'air', which the reward does not declare",
+        ),
+        ({"version": "2", "fields": {"far": DISTANCE}}, DefinitionError, "the field 'distance' under the name 'far'"),
+        ({"version": "2", "fields": "distance"}, DefinitionError, "fields= is a list of Field(...), not 'distance'"),
+        ({"version": "2", "fields": None}, DefinitionError, "fields= is a list of Field(...), not None"),
+        (
+            {"version": "2", "shared": {"strongest": 1.0, "weak": 2.0}},
+            UnknownParameter,
+            "keyword-only parameter 'weak'",
+        ),
+        ({"version": "2", "shared": {}}, UnknownParameter, "a term needs 'strongest'"),
+        ({"version": "2", "low": 9.0}, DefinitionError, "low=9.0 is above high=5.0"),
+        ({"version": "2", "idle": {"tork": 1.0}}, UnknownField, "the idle row names 'tork'"),
+    ],
+)
+def test_mistakes_are_told_as_by_the_reward_itself(changes, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        WHOLE.evolve(**{"version": "1", **changes})
+
+
+def test_the_version_must_be_given():
+    with pytest.raises(TypeError, match="version"):
+        WHOLE.evolve(low=0.0)
+
+
+# -- what was loaded --------------------------------------------------------------------------------------------------
+
+
+def test_a_loaded_reward_loses_terms():
+    other = LOADED.evolve(version="2", terms=LOADED.terms[:1], gate=None, override=[], facts=[])
+    assert other.score(distance=1.0).total == 2.0
+    assert other.fingerprint == WHOLE.evolve(version="2", terms=[near], gate=None, override=[], facts=[]).fingerprint
+    assert LOADED.evolve(version="2", terms={"calm": None}) == WHOLE.evolve(version="2", terms={"calm": None})
+
+
+def test_a_loaded_reward_gets_more_facts_and_another_goal():
+    @fact
+    def weak(torque):
+        return torque < 9
+
+    def there(distance):
+        return distance < 1
+
+    given = {"facts": [*LOADED.facts, weak], "goal": there}
+    assert LOADED.evolve(version="2", **given) == made(version="2", facts=[slow_when_far, weak], goal=there)
+    assert LOADED.evolve(version="2", facts=[weak]) == made(version="2", facts=[weak])
+
+
+def test_loaded_facts_stay_with_new_terms():
+    kept = {"terms": [near, effort], "gate": None, "override": [], "fields": [DISTANCE, TORQUE]}
+    other = LOADED.evolve(version="2", **kept)
+    assert other == WHOLE.evolve(version="2", **kept)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"terms": [*LOADED.terms, steady]},
+        {"terms": {"near": near}},
+        {"fields": {"distance": Field("distance", low=0, high=99)}},
+        {"fields": {"air": State("air", update=count_air, reset=1.0)}},
+        {"gate": awake},
+        {"override": [(broken, 1.0)]},
+        {"shared": {"strongest": (1.0, 2.0)}},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_would_have_to_be_read_with_loaded_terms_is_refused(changes):
+    with pytest.raises(DefinitionError, match=r"was loaded from a specification: '\w+' has no function that could"):
+        LOADED.evolve(version="2", **changes)
+
+
+def test_a_term_that_was_loaded_with_another_reward_is_refused():
+    other = Reward.from_json(made(terms=[near.with_values({"weight": 3.0}), effort, calm]).to_json())
+    with pytest.raises(DefinitionError, match="has no function that could be read again with 'near' and 'effort'"):
+        LOADED.evolve(version="2", terms=other.terms)
+    plain = Reward.from_json(PLAIN.to_json())
+    with pytest.raises(DefinitionError, match="term 'near' was loaded from a specification; it belongs to its reward"):
+        plain.evolve(version="2", terms=other.terms[:1])
+
+
+def test_a_fact_calls_an_input_as_the_terms_do_that_were_kept():
+    both = Reward("both", version="1", terms=[near, steady], fields=[DISTANCE])
+
+    @fact
+    def far(distance):
+        return distance > 1
+
+    loaded = Reward.from_json(both.to_json())
+    for other in (both.only("near").with_facts(far), loaded.evolve(version="2", terms={"steady": None}, facts=[far])):
+        assert set(other.known_inputs) == {"curr.distance"}
+        assert Reward.from_json(other.to_json()) == other
+
+
+# -- the fields of another reward ------------------------------------------------------------------------------------
+
+
+def test_a_reward_is_made_with_the_fields_of_another():
+    assert made(fields=WHOLE.fields) == WHOLE
+    assert made(fields=WHOLE.fields).states == WHOLE.states
+    assert made(fields={**WHOLE.fields, **WHOLE.states}) == WHOLE
+    assert made(fields={field.name: field for field in FIELDS}) == WHOLE
+    tuned = WHOLE.with_params(air={"step": 0.5})
+    assert made(fields=tuned.fields).params["air.step"] == 0.5
+
+
+def test_a_reward_is_made_with_the_gate_the_overrides_and_the_goal_of_another():
+    assert made(gate=WHOLE.gate, override=WHOLE.override, goal=WHOLE.goal, facts=WHOLE.facts) == WHOLE
+
+
+def test_fields_are_read_by_name_and_do_not_change():
+    assert dict(WHOLE.fields) == {"distance": DISTANCE, "torque": TORQUE, "contact": CONTACT, "air": AIR.field}
+    assert repr(WHOLE.fields) == repr(dict(WHOLE.fields))
+    with pytest.raises(TypeError):
+        WHOLE.fields["distance"] = TORQUE
