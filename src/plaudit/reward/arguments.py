@@ -6,18 +6,20 @@ from types import MappingProxyType
 from plaudit.errors import DefinitionError
 from plaudit.language.parameters import Number, Parameter, validate_schedulable, validate_vector_parameter
 from plaudit.reward.composition import read_composition
-from plaudit.reward.declared import Fact, validate_allow
+from plaudit.reward.declared import Fact, read_facts, validate_allow
 from plaudit.reward.definition import Definition
-from plaudit.reward.evolution import keep_shared, read_declarations, read_formula
+from plaudit.reward.evolution import keep_shared
 from plaudit.reward.intent import (
     Preference,
     fit_idle,
     fit_preference,
     make_goal,
+    read_goal,
     validate_discount,
     validate_goal_ends,
     validate_horizon,
 )
+from plaudit.reward.lower import build_formula
 from plaudit.reward.state import State
 from plaudit.reward.term import Term, share
 from plaudit.reward.validation import index_fields, validate_definition, validate_title
@@ -84,7 +86,9 @@ def define(
     if old is not None:
         parts["shared"] = keep_shared(reward, old)
     validate_definition(reward)
-    parts["_formula"] = read_formula(reward, old, optional)
-    parts.update(read_declarations(reward, old))
+    spared = reward._find_unread()
+    parts["_formula"] = build_formula(name, reward.functions, index, reward.shared, reward.states, spared, optional)
+    parts["facts_program"] = read_facts(name, reward.facts, *reward._scope)
+    parts["goal_program"] = read_goal(name, reward.goal, *reward._scope)
     parts["prefer"] = tuple(fit_preference(each, name, reward.known_inputs) for each in reward.prefer)
     parts["idle"] = fit_idle(idle, name, reward.known_inputs)

@@ -143,13 +143,11 @@ def find_fact_inputs(program: Program, fact: str) -> dict[str, Field]:
 def select_facts(program: Program, fields: Iterable[str]) -> Program:
     """Return the facts that read nothing but `fields`, and `terminal`."""
     known = {*fields, "terminal"}
-    inputs = {fact: find_fact_inputs(program, fact).values() for fact in program.outputs}
-    return keep_facts(program, [fact for fact, read in inputs.items() if all(field.name in known for field in read)])
-
-
-def keep_facts(program: Program, names: Collection[str]) -> Program:
-    """Return some of the facts."""
-    kept = {fact: at for fact, at in program.outputs.items() if fact in names}
+    kept = {
+        fact: at
+        for fact, at in program.outputs.items()
+        if all(field.name in known for field in find_fact_inputs(program, fact).values())
+    }
     guards = [guard for guard in program.value_guards if guard.where in kept]
     return build_facts_program(program.name, program.nodes, kept, guards, program.inputs)
 

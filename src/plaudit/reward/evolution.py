@@ -1,7 +1,6 @@
 """The next version of a reward: its arguments with some of them changed, and what becomes of the others."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypedDict
 
@@ -9,10 +8,9 @@ from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.parameters import Number, Parameter
 from plaudit.reward.composition import Override
-from plaudit.reward.declared import Fact, keep_facts, read_facts
+from plaudit.reward.declared import Fact
 from plaudit.reward.definition import Definition, FieldIndex
-from plaudit.reward.intent import Preference, read_goal
-from plaudit.reward.lower import Formula, build_formula
+from plaudit.reward.intent import Preference
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.reward.validation import index_fields
@@ -50,7 +48,7 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
 
     Raises:
         TypeError: `Reward` takes no such argument.
-        DefinitionError: The version is the one that the reward has.
+        DefinitionError: The version is the one that the reward has, or its functions are not known.
     """
     known = Changes.__annotations__
     for keyword in changes:
@@ -59,6 +57,11 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
     if version == reward.version and changes.get("name", reward.name) == reward.name:
         raise DefinitionError(
             f"reward {reward.name!r} is version {version!r} already; the next version needs another label"
+        )
+    if any(function.source is None for function in reward.functions):
+        raise DefinitionError(
+            f"reward {reward.name!r} was loaded from a specification: its terms have no functions that could be read "
+            "again. Evolve the reward that its Python code makes, or change numbers with with_params."
         )
     arguments = {argument: getattr(reward, argument) for argument in known} | dict(changes) | {"version": version}
     if isinstance(given := changes.get("terms"), Mapping):
@@ -117,72 +120,3 @@ def keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
     needed = reward._list_shared(reward.functions, reward.states.values())
     kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
     return MappingProxyType(kept)
-
-
-def read_formula(reward: Definition, old: Definition | None, optional: Collection[str]) -> Formula:
-    """Return what the functions of a reward compute; those that were loaded with `old` are taken from there.
-
-    Of what it has from there, `optional` fields and states need not be read.
-
-    Raises:
-        DefinitionError: Something that was loaded would have to be read again, for what it is read with has changed.
-    """
-    if old is not None and (loaded := _list_loaded(reward, old)):
-        _refuse_changes(reward, old, loaded)
-        if any(_is_one_of(each, loaded) for each in reward.functions):
-            return old._formula.only([function.name for function in reward.functions])
-    spared = reward._find_unread()
-    return build_formula(reward.name, reward.functions, reward.fields, reward.shared, reward.states, spared, optional)
-
-
-def read_declarations(reward: Definition, old: Definition | None) -> Arguments:
-    """Return the facts and the goal of a reward as Programs; those that were loaded with `old` are taken from there."""
-    loaded = [] if old is None else _list_loaded(reward, old)
-    new = [fact for fact in reward.facts if not _is_one_of(fact, loaded)]
-    kept = [fact.name for fact in reward.facts if _is_one_of(fact, loaded)]
-    given = None if old is None else keep_facts(old.facts_program, kept)
-    facts = read_facts(reward.name, new, *reward._scope, given=given)
-    if old is not None and _is_one_of(reward.goal, loaded):
-        return {"facts_program": facts, "goal_program": replace(old.goal_program, name=reward.name)}
-    return {"facts_program": facts, "goal_program": read_goal(reward.name, reward.goal, *reward._scope)}
-
-
-def _list_loaded(reward: Definition, old: Definition) -> list[Any]:
-    """Return what a reward has from `old` and has no function; of what was loaded, only identity tells it is the same.
-
-    Something that was loaded with another reward is refused where it is read.
-    """
-    known = _list_functions(old)
-    return [each for each in _list_functions(reward) if each.source is None and _is_one_of(each, known)]
-
-
-def _list_functions(reward: Definition) -> list[Any]:
-    goal = [] if reward.goal is None else [reward.goal]
-    return [*reward.functions, *reward.states.values(), *reward.facts, *goal]
-
-
-def _refuse_changes(reward: Definition, old: Definition, loaded: Sequence[Any]) -> None:
-    """Refuse what would have to be read together with functions that are not known."""
-    formula = (*reward.functions, *reward.states.values())
-    changed = [f"the field {name!r}" for name, field in reward.fields.items() if old.fields.get(name, field) != field]
-    if any(_is_one_of(each, loaded) for each in formula):
-        changed += [repr(each.name) for each in formula if not _is_one_of(each, loaded)]
-        numbers = reward.shared.items()
-        changed += [
-            f"{name!r}" for name, value in numbers if _find_shape(old.shared.get(name, value)) != _find_shape(value)
-        ]
-    if changed:
-        raise DefinitionError(
-            f"reward {reward.name!r} was loaded from a specification: {loaded[0].name!r} has no function that could be "
-            f"read again with {' and '.join(changed)}. Evolve the reward that its Python code makes; a loaded one can "
-            "only lose terms, and change its numbers and whatever else its functions do not read."
-        )
-
-
-def _is_one_of(each: object, others: Iterable[object]) -> bool:
-    return any(each is other for other in others)
-
-
-def _find_shape(value: Parameter) -> object:
-    """Return what of a parameter a formula depends on: that it is a bool, a number, or a vector of so many."""
-    return tuple(map(_find_shape, value)) if isinstance(value, tuple) else isinstance(value, bool)

@@ -298,8 +298,7 @@ class Reward(Definition):
         replaces one and removes another by name. A mapping for `fields` likewise changes or adds fields by name.
 
         Fields, states and shared parameters that only removed terms read are dropped; those that are new must be read.
-        A reward that was loaded from a specification has no functions: it can lose terms, and change whatever its
-        terms do not read, but no term can be added to it.
+        A reward that was loaded from a specification has no functions to read again, and no next version.
 
         Args:
             version: The label of the next version.
