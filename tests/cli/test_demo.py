@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from plaudit import Field, Reward, check, term
-from plaudit.cli.demo import build_columns
+from plaudit import Field, Ledger, Reward, check, term
+from plaudit.analysis.audit import audit
+from plaudit.cli.demo import build_columns, record_runs
 from support.command_line import BUILT_IN, built_in
 from support.forking import PythonProcess
 
@@ -58,6 +59,13 @@ def test_the_tour_ends_with_a_report_and_says_where_it_lies(plaudit, tmp_path, m
     shown = plaudit("demo", "-o", str(report)).stdout
     assert f"A report lies in {report}" in " ".join(shown.split())
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_what_the_report_shows_keeps_what_the_reward_declares(tmp_path):
+    with Ledger(tmp_path / "tour.db") as ledger:
+        record_runs(ledger)
+        for run in ("tour", "made-up driver"):
+            assert audit(ledger, built_in("roadsense"), run=run).at_least("warning") == ()
 
 
 def test_a_million_transitions_are_the_default(plaudit, monkeypatch):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
@@ -22,12 +22,17 @@ from plaudit.systems.commands import output_option
 from plaudit.targets.inputs import list_slots
 from plaudit.terminal import Screen, build_table, draw_bar, format_value, show_progress
 
+if TYPE_CHECKING:
+    from plaudit.ledger.ledger import Ledger
+
 CHUNK = 100_000
 """Transitions at a time."""
 CHECKED = 100
 """Transitions that are scored in Python, too, to compare."""
 GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
 """The rules that the tour asks: those whose findings are warnings."""
+BRAKE = (0.0, 0.5, 2.0, 4.5)
+"""How hard each action of the convoy brakes, in m/s²: what its reward declares as a fact."""
 EPISODES = 40
 """Of the made-up run that the report shows."""
 SEED = 2024
@@ -190,14 +195,10 @@ def write_report(screen: Screen, output: str) -> None:
     from plaudit.page.library import Library
     from plaudit.page.report import build_report
 
-    found = system("roadsense")
     with TemporaryDirectory() as folder, Output(output) as file:
         path = Path(folder, "tour.db")
         with Ledger(path) as ledger:
-            for step, row in enumerate(found.episode(), start=1):
-                ledger.record(found.reward.score(**row), run="tour", episode=1, step=step)
-            columns, context = _make_up_run(np.random.default_rng(SEED), EPISODES)
-            ledger.record_batch(found.reward, columns, run="made-up driver", **context)
+            record_runs(ledger)
         library = Library([str(path), "roadsense"])
         try:
             with show_progress("report") as progress:
@@ -210,13 +211,27 @@ def write_report(screen: Screen, output: str) -> None:
     screen.print(f"A report lies in {Path(output).absolute()}: open it with a browser.", soft_wrap=True)
 
 
+def record_runs(ledger: "Ledger") -> None:
+    """Record what the report shows: the episode of the tour, and a made-up run."""
+    found = system("roadsense")
+    for step, row in enumerate(found.episode(), start=1):
+        ledger.record(found.reward.score(**row), run="tour", episode=1, step=step)
+    columns, context = _make_up_run(np.random.default_rng(SEED), EPISODES)
+    ledger.record_batch(found.reward, columns, run="made-up driver", **context)
+
+
 def _make_up_run(generator: np.random.Generator, episodes: int, steps: int = 50) -> tuple[Any, Any]:
-    """Return the steps of a driver who keeps a steadier distance and brakes more gently from episode to episode."""
+    """Return the steps of a driver who keeps a steadier distance and brakes less often from episode to episode."""
     nervous = np.linspace(1.0, 0.1, episodes)[:, None]
-    distance = 28 + np.cumsum(generator.normal(0, 3, (episodes, steps)) * nervous, axis=1)
-    deceleration = np.abs(generator.normal(0, 2.5, (episodes, steps))) * nervous
-    action = np.where(distance < 15, 2, np.where(generator.random((episodes, steps)) < 0.3 * nervous, 3, 0))
-    columns = {"distance": distance.clip(0.5, 90), "deceleration": deceleration.clip(0, 9), "action": action}
+    distance = generator.normal(0, 6, (episodes, steps)) * nervous
+    for step in range(1, steps):
+        distance[:, step] += 0.8 * distance[:, step - 1]
+    distance += 28
+    chance = generator.random((episodes, steps))
+    free = np.select([chance < 0.3 * nervous, chance < 0.5 * nervous], [3, 1], 0)
+    close = np.where(chance < 0.2 * nervous, 0, 2)  # the warning is missed at times
+    action = np.where(distance < 15, close, free)
+    columns = {"distance": distance.clip(0.5, 90), "deceleration": np.array(BRAKE)[action], "action": action}
     context = {"episode": np.repeat(np.arange(episodes), steps), "step": np.tile(np.arange(steps), episodes)}
     return {name: column.ravel() for name, column in columns.items()}, context
 

@@ -258,10 +258,10 @@ _DRIVE = (
     (24.0, 0.0, 0),
     (18.0, 0.5, 1),  # the car ahead slows down
     (14.0, 0.0, 0),  # too close, and nothing done about it
-    (9.0, 3.5, 2),
-    (6.0, 5.0, 3),  # harsh
+    (9.0, 2.0, 2),
+    (6.0, 4.5, 3),  # uncomfortable
     (4.0, 4.5, 3),  # contact
-    (12.0, 1.0, 1),
+    (12.0, 0.5, 1),
     (26.0, 0.0, 0),  # following again
 )
 
