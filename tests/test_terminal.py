@@ -4,6 +4,7 @@ import gc
 import io
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from contextlib import suppress
 
 import pytest
 
+from plaudit import Field, Ledger, Reward, term
+from plaudit.analysis import attribute, diff
 from plaudit.terminal import Screen, Terminated, build_table, draw_bar, handle_signals, show_progress, show_status
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -109,6 +112,41 @@ def test_rich_is_imported_when_something_is_drawn():
     script = "import sys, plaudit.terminal; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "rich" not in done.stdout.split()
+
+
+@term(weight=-1.0)
+def cost(x):
+    return x
+
+
+@term(weight=-1e-9)
+def trifle(x):
+    return x
+
+
+@term
+def gain(x):
+    return 1 + x
+
+
+def test_no_table_shows_a_zero_below_zero(tmp_path):
+    """Neither a negative zero nor a share that rounds to zero."""
+    free = Reward("free", version="1", terms=[cost], fields=[Field("x")])
+    cheap = Reward("cheap", version="1", terms=[gain, trifle], fields=[Field("x")])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for episode in range(4):
+            ledger.record(free.score(x=0.0), run="r", episode=episode, step=1)
+            ledger.record(cheap.score(x=episode / 2), run="s", episode=episode, step=1)
+        shown = {
+            "signal": f"{free.score(x=0.0)!r} {free.score(x=0.0).explain()}",
+            "stats": str(ledger.stats()),
+            "episodes": ledger.episodes()._repr_html_(),
+            "attribution": f"{attribute(ledger.episodes(run='r'))} {attribute(ledger.episodes(run='s'), bins=2)}",
+            "effect": str(diff(free, free.with_params({"cost.weight": -2.0}), ledger=ledger, run="r")),
+        }
+    assert "0.0%" in shown["attribution"]
+    for name, text in shown.items():
+        assert re.search(r"-0(?:\.0*)?(?![.\de-])", text) is None, (name, text)
 
 
 # -- signals ----------------------------------------------------------------------------------------------------------

@@ -90,14 +90,14 @@ def escape_line(text: str) -> str:
 
 
 def format_value(value: float | bool | str) -> str:
-    """Return a value as people write it: six digits, no trailing zeros.
+    """Return a value as people write it: six digits, no trailing zeros, and no zero below zero (`z`).
 
-    >>> format_value(0.1 + 0.2), format_value(-100.0), format_value(True), format_value(1e6)
-    ('0.3', '-100', 'true', '1e+06')
+    >>> format_value(0.1 + 0.2), format_value(-100.0), format_value(True), format_value(1e6), format_value(-0.0)
+    ('0.3', '-100', 'true', '1e+06', '0')
     """
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.6g}" if isinstance(value, int | float) else escape_controls(value)
+    return f"{value:z.6g}" if isinstance(value, int | float) else escape_controls(value)
 
 
 # -- tables ---------------------------------------------------------------------------------------------------------

@@ -282,4 +282,4 @@ def _build_bin(
 
 
 def _format_share(share: float) -> str:
-    return "-" if math.isnan(share) else f"{share:.1%}"
+    return "-" if math.isnan(share) else f"{share:z.1%}"

@@ -48,8 +48,8 @@ class Estimate:
         if math.isnan(self.value):
             return "undefined"
         if math.isnan(self.low) or self.low == self.high:
-            return f"{self.value:.4f}"
-        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+            return f"{self.value:z.4f}"
+        return f"{self.value:z.4f} ({self.low:z.4f} to {self.high:z.4f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Comparison:
         if len(self.rewards) == 2:
             return [("measure", "value"), *((TITLES[name], str(self[name])) for name in self.measures)]
         values = self._find(measure).value
-        cells = [[f"{value:.3f}" if value == value else "-" for value in row] for row in values]
+        cells = [[f"{value:z.3f}" if value == value else "-" for value in row] for row in values]
         names = _shorten(self.rewards)
         return [("", *names), *((name, *row) for name, row in zip(names, cells, strict=True))]
 

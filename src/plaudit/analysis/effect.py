@@ -244,7 +244,7 @@ class Effect:
         if self._steps:
             yield f"\nThe {self.what}s that changed most"
         for step in self.steps:
-            yield escape_controls(f"\n{self.what} {step.name}: {step.totals[0]:.6g} → {step.totals[1]:.6g}")
+            yield escape_controls(f"\n{self.what} {step.name}: {step.totals[0]:z.6g} → {step.totals[1]:z.6g}")
             yield from set_tables(_explain(step.before), _explain(step.after), width, indent=2)
 
 
@@ -262,11 +262,11 @@ def _explain(signal: Signal | None) -> str:
 
 
 def _format_term(term: TermEffect) -> tuple[str, ...]:
-    sums = ("-" if value is None else f"{value:.6g}" for value in (term.before, term.after))
+    sums = ("-" if value is None else f"{value:z.6g}" for value in (term.before, term.after))
     return (term.name, *sums, f"{term.changed:,}")
 
 
 def _format_episode(each: EpisodeChange) -> tuple[str, ...]:
     ranks = f"{each.rank_before:g} → {each.rank_after:g}"
     name = escape_line(name_episode(each.episode))
-    return (name, f"{each.length:,}", f"{each.before:.6g}", f"{each.after:.6g}", ranks)
+    return (name, f"{each.length:,}", f"{each.before:z.6g}", f"{each.after:z.6g}", ranks)

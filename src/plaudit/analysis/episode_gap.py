@@ -135,7 +135,7 @@ class EpisodeGap(Tabular):
         names = self._name_both()
         terms = [(each.term, *map(format_value, (*each[1:], each.gap))) for each in self.terms]
         steps = [
-            (str(each.step), *map(_format_paid, each[1:5]), f"{each.term} {each.term_gap:+.6g}")
+            (str(each.step), *map(_format_paid, each[1:5]), f"{each.term} {each.term_gap:+z.6g}")
             for each in self.largest()
         ]
         return [("term", *names, "apart"), *terms], [("step", *names, "apart", "so far", "most by"), *steps]

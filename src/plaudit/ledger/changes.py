@@ -391,8 +391,8 @@ def _format_ranks(changes: Changes) -> str:
     if value is None:
         return "Rank correlation of steps: none, for one of the two does not vary."
     part = "" if changes.ranked == changes.records else f", of a sample of {changes.ranked:,}"
-    return f"Rank correlation of steps (Spearman): {value:.6f}{part}"
+    return f"Rank correlation of steps (Spearman): {value:z.6f}{part}"
 
 
 def _format_number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"
+    return "-" if value is None else f"{value:z.6g}"

@@ -176,8 +176,8 @@ class EpisodeReturns:
         plain, lines = self.to_dict(), []
         if plain["compared"]:
             lines.append(
-                f"{format_count(plain['compared'], 'episode')}: mean return {plain['mean_old']:.6g} → "
-                f"{plain['mean_new']:.6g}. {self._describe_ranks(plain)}"
+                f"{format_count(plain['compared'], 'episode')}: mean return {plain['mean_old']:z.6g} → "
+                f"{plain['mean_new']:z.6g}. {self._describe_ranks(plain)}"
             )
         for which, what in ((self.broken, "steps that one of the two cannot score; left out here"), (self.gaps, "")):
             if which:
@@ -194,7 +194,7 @@ class EpisodeReturns:
         if plain["rank_correlation"] is None:
             return "No rank correlation, for all returns are the same on one side."
         changed = format_count(plain["rank_changed"], "episode")
-        return f"Rank correlation of returns (Spearman): {plain['rank_correlation']:.6f}; {changed} changed rank."
+        return f"Rank correlation of returns (Spearman): {plain['rank_correlation']:z.6f}; {changed} changed rank."
 
 
 def name_episode(key: EpisodeKey) -> str:

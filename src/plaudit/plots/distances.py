@@ -50,7 +50,7 @@ def plot_matrix(
         for row, column in np.ndindex(size, size):
             value = table[row, column]
             dark = value == value and (value - low) / (high - low) < 0.6
-            text = "–" if value != value else f"{value:.2f}".replace("0.", ".") if size > 8 else f"{value:.2f}"
+            text = "–" if value != value else f"{value:z.2f}".replace("0.", ".") if size > 8 else f"{value:z.2f}"
             ax.text(column, row, text, ha="center", va="center", fontsize="small", color="white" if dark else "black")
     ax.figure.colorbar(drawn, ax=ax, label=title, shrink=0.8)
     return finish(ax, title=f"{title}, {size} rewards", note=note)
@@ -89,7 +89,7 @@ def plot_intervals(
             ax.plot([low, high], [at, at], color=COLORS[4], linewidth=9, solid_capstyle="butt", zorder=2)
         if np.isfinite(value):
             ax.plot(value, at, "o", color=COLORS[0], markersize=5, zorder=3)
-            ax.annotate(f"{value:.3g}", (value, at), (0, 6), textcoords="offset points", ha="center", fontsize="small")
+            ax.annotate(f"{value:z.3g}", (value, at), (0, 6), textcoords="offset points", ha="center", fontsize="small")
         else:
             ax.text(0.02, at, "undefined", va="center", fontsize="small", color="#555555")
         ax.axhline(at, color=FAINT, linewidth=0.3, zorder=0)

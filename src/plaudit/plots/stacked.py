@@ -119,7 +119,7 @@ def plot_shares(
         above, below = above + np.maximum(heights, 0), below + np.minimum(heights, 0)
     draw_zero(ax)
     ax.axhline(1.0, color=FAINT, linewidth=0.6, zorder=1)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:z.0%}")
     ax.set_xlabel(label_axis(along))
     ax.set_ylabel("share")
     return finish(ax, title=title, note=format_count(counts, along) if counts else "", legend=True)

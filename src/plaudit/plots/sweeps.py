@@ -64,7 +64,7 @@ def plot_curve(
     if over.ticks:
         bars = ax.bar(over.values, numbers, 0.6, color=color, zorder=2)
         ax.use_sticky_edges = False
-        ax.bar_label(bars, ["none" if value != value else f"{value:,.5g}" for value in numbers], padding=3)
+        ax.bar_label(bars, ["none" if value != value else f"{value:z,.5g}" for value in numbers], padding=3)
         ax.set_xticks(over.values, [clean(each) for each in over.ticks])
     else:
         _shade_zones(ax, [float(over.values[0]), *cuts, float(over.values[-1])])

@@ -91,7 +91,7 @@ def plot_sides(
         widths = np.array([np.nan if value is None else value for value in column], np.float64)
         bars = ax.barh(places + shift, np.nan_to_num(widths), 0.38, color=color, label=clean(name), zorder=2)
         ax.bar_label(
-            bars, ["none" if width != width else f"{width:,.5g}" for width in widths], padding=3, fontsize="small"
+            bars, ["none" if width != width else f"{width:z,.5g}" for width in widths], padding=3, fontsize="small"
         )
     draw_zero(ax, vertical=True)
     ax.margins(x=0.3)

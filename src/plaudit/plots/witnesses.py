@@ -37,7 +37,7 @@ def plot_witnesses(rows: Sequence[WitnessRow], *, title: str, ax: "Axes | None" 
     bars = ax.barh(places, widths, 0.7, color=colors, zorder=2)
     ax.bar_label(
         bars,
-        ["cannot be scored" if row.total is None else f"{row.total:,.5g}" for row in shown],
+        ["cannot be scored" if row.total is None else f"{row.total:z,.5g}" for row in shown],
         padding=3,
         fontsize="small",
     )

@@ -197,7 +197,7 @@ class TermStatistics:
                     "redundant-terms",
                     term.name,
                     f"{twin.name!r} and {term.name!r} rise and fall {how}: their correlation over {self.steps:,} steps "
-                    f"is {found[at, other]:.4f}.",
+                    f"is {found[at, other]:z.4f}.",
                     "Keep the one that measures what is wanted, or let them measure different things.",
                     witness=(context.step(int(self.largest_at[at]), "both at once"),),
                 )

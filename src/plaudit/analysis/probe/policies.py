@@ -169,7 +169,7 @@ def _list_extremes(space: spaces.Box) -> Iterator[Policy]:
 
 
 def _format(action: NDArray[Any]) -> str:
-    parts = [f"{float(part):.3g}" for part in action.ravel()]
+    parts = [f"{float(part):z.3g}" for part in action.ravel()]
     return " ".join(parts if len(parts) <= 8 else [*parts[:3], "…", parts[-1]])
 
 

@@ -64,7 +64,7 @@ def format_total(total: float | None) -> str:
     >>> format_total(0.1 + 0.2), format_total(-113.0), format_total(None)
     ('0.3', '-113', 'none')
     """
-    return "none" if total is None else f"{total + 0.0:.6g}"
+    return "none" if total is None else f"{total:z.6g}"
 
 
 def encode_number(value: Value | None) -> Value | None:
