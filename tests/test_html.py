@@ -1,9 +1,11 @@
 """HTML for notebooks: escaped, whole, and honest about what it leaves out."""
 
 import re
+from html import unescape
 
 from plaudit import Field, Ledger, Reward, check, term
 from plaudit.html import Markup, build_element, build_list, build_table, escape, join
+from support.nights import record_night
 
 
 @term(weight=-0.5, high=3)
@@ -74,6 +76,22 @@ def test_history_and_episodes_show_the_first_and_count_all(tmp_path):
     assert history.count("<tr>") == episodes.count("<tr>") == 31
     assert "parking@1 40 -0.5" in strip(stats)
     assert "0 records" in none
+
+
+def test_records_of_several_actors_and_without_a_score_are_told_apart(tmp_path):
+    record_night(tmp_path / "night.db")
+    with Ledger(tmp_path / "night.db", read_only=True) as ledger:
+        history = strip(ledger.history(episode="2")._repr_html_())
+        masked = next(each for each in ledger.history() if each.masked)
+        why, text = strip(ledger.why(masked.id)._repr_html_()), str(ledger.why(masked.id))
+    assert "record run actor episode step total" in history
+    assert "5 night env0 2 1 0.7" in history
+    assert "6 night env0 2 2 not scored" in history
+    assert "night env1 2 1 1" in history
+    for shown in (why, text):
+        assert "not scored" in shown
+        assert "field 'x': 7.0 is outside its declared range" in unescape(shown)
+    assert not any("nan" in shown for shown in (history, why, text))
 
 
 def test_a_report_shows_its_findings_with_their_witnesses():

@@ -13,3 +13,9 @@ def test_a_tally_of_very_many_sums_stays_small_and_keeps_the_mean():
     tally.add(np.full(70_000, 0.1))
     assert len(tally.sums) < 70_000
     assert tally.finish() == Totals(270_000, pytest.approx(0.1, rel=1e-15), 0.1, 0.1)
+
+
+def test_records_without_a_score_have_no_mean_and_no_range():
+    totals = Totals(masked=3)
+    assert totals.format_cells() == ("0", "-", "-", "-")
+    assert totals.to_dict() == {"records": 0, "mean": None, "low": None, "high": None, "masked": 3}

@@ -1,7 +1,8 @@
 """Records as they were recorded, chosen by their context and streamed: never more than a page in memory."""
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -55,13 +56,10 @@ class History:
     def _repr_html_(self) -> str:
         shown, count = list(islice(self, MOST_ROWS)), self.count()
         terms = list(dict.fromkeys(name for each in shown for name in each.signal.values))
-        rows = [
-            (each.id, each.run, each.episode, each.step, each.signal.total, *map(each.signal.values.get, terms))
-            for each in shown
-        ]
-        headers = ("record", "run", "episode", "step", "total", *map(build_name, terms))
+        rows = [(*(each.id, each.run, each.actor, each.episode, each.step), *_list_paid(each, terms)) for each in shown]
+        headers = ("record", "run", "actor", "episode", "step", "total", *map(build_name, terms))
         title = f"{format_count(count, 'record')} of {self._store.backend.name}{self.query.describe()}"
-        table = build_table(headers, rows, right=("record", "step", *headers[4:]), count=count)
+        table = build_table(headers, rows, right=("record", "step", *headers[5:]), count=count)
         return join(build_heading(title), table if shown else None)
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
@@ -92,7 +90,7 @@ class History:
         columns = {name: [each.signal.values.get(name, 0.0) for each in records] for name in names}
         steps = [-1 if each.step is None else each.step for each in records]
         in_order = all(one < other for one, other in pairwise(steps)) and steps[0] >= 0
-        where = {(each.run, each.episode) for each in records}
+        where = {(each.run, each.actor, each.episode) for each in records}
         names_of_one = [str(part) for part in next(iter(where)) if part is not None] if len(where) == 1 else []
         return plot_stacked(
             columns,
@@ -258,6 +256,13 @@ class History:
                 waiting, count = [], 0
         if waiting:
             yield waiting
+
+
+def _list_paid(record: Record, terms: Sequence[str]) -> list[float | str | None]:
+    """Return the total and the values of some terms for a table."""
+    if math.isnan(record.total):
+        return ["not scored", *(None for _ in terms)]
+    return [record.total, *map(record.signal.values.get, terms)]
 
 
 def find_record(store: Store, record: int | str) -> Record:

@@ -14,7 +14,7 @@ from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
-from plaudit.ledger.storage.episode_parts import MASKED, find_end, find_original_reward
+from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -88,8 +88,7 @@ class Record:
     @property
     def masked(self) -> str | None:
         """Why the step could not be scored, where its wrapper went on without a score; then its total is NaN."""
-        said = self.context.get(MASKED) if isinstance(self.context, dict) else None
-        return said if isinstance(said, str) else None
+        return find_masked(self.context)
 
     @property
     def ended(self) -> str | None:
@@ -129,6 +128,7 @@ class Why:
             *([f"where: {shown}"] if shown else []),
             *([f"re-scores record {record.origin} (job {record.job})"] if record.origin is not None else []),
             f"formula {record.signal.fingerprint[:12]}, computed by the {record.target} target",
+            *([f"not scored: {record.masked}"] if record.masked else []),
         ]
 
     def to_dict(self) -> dict[str, Any]:

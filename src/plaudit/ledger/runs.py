@@ -101,7 +101,7 @@ def group_totals(store: Store, query: Query, by: Sequence[str]) -> dict[tuple[st
             label = f"{rewards[spec].reward}@{rewards[spec].version}"
             about = {**parts[scope], "reward": label, "term": rewards[spec].terms[term[0]] if term else None}
             found[tuple(about[name] for name in by)].join(tally)
-    return {key: tally.finish() for key, tally in found.items() if tally.records}
+    return {key: tally.finish() for key, tally in found.items() if tally.records or tally.masked}
 
 
 _BLOCK = (blocks.c.spec, blocks.c.scope)

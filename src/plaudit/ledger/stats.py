@@ -106,10 +106,7 @@ def _build_totals(title: str, found: Mapping[str, Totals]) -> Markup | None:
 
 def _list_totals(found: Mapping[str, Totals]) -> list[tuple[str, ...]]:
     """Return the cells of each row, those with the most records first."""
-    return [
-        (name, f"{each.records:,}", *(f"{n:.6g}" for n in (each.mean, each.low, each.high)))
-        for name, each in sorted(found.items(), key=lambda pair: -pair[1].records)
-    ]
+    return [(name, *each.format_cells()) for name, each in sorted(found.items(), key=lambda pair: -pair[1].records)]
 
 
 def _format_rest(count: int, noun: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.terminal import format_value
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
@@ -19,9 +21,17 @@ class Totals:
     masked: int = 0
     """How many more there are that could not be scored and so have no total."""
 
-    def to_dict(self) -> dict[str, float]:
-        """Return the numbers as plain data."""
-        return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high, "masked": self.masked}
+    def to_dict(self) -> dict[str, float | None]:
+        """Return the numbers as plain data for JSON; None where there is no total."""
+        numbers = {"mean": self.mean, "low": self.low, "high": self.high}
+        known = numbers if self.records else dict.fromkeys(numbers)
+        return {"records": self.records, **known, "masked": self.masked}
+
+    def format_cells(self) -> tuple[str, str, str, str]:
+        """Return how many there are, their mean, the lowest and the highest for a table: dashes where there is none."""
+        numbers = (self.mean, self.low, self.high)
+        mean, low, high = (format_value(number) if self.records else "-" for number in numbers)
+        return f"{self.records:,}", mean, low, high
 
 
 _MOST_SUMS = 65_536

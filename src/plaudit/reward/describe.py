@@ -1,5 +1,6 @@
 """What a reward declares and what a signal says, for people: numbers and ranges in words, and HTML for notebooks."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from plaudit.html import (
@@ -127,7 +128,9 @@ def build_signal_html(
     headers = ("term", "score", "clamped", "weight", "value")
     return join(
         build_heading(title),
-        build_table(headers, rows, right=headers[1:], total=("total", "", "", "", total)),
+        build_note("not scored")
+        if math.isnan(total)
+        else build_table(headers, rows, right=headers[1:], total=("total", "", "", "", total)),
         build_note(note) if note else None,
         build_folded(
             "Inputs", build_table(("input", "value"), [(build_name(k), v) for k, v in inputs.items()], right=["value"])

@@ -209,7 +209,7 @@ class Signal:
     def __repr__(self) -> str:
         """Return the total and the terms that are not zero."""
         parts = ", ".join(f"{name}={value:g}" for name, value in self.values.items() if value)
-        shown = f"Signal({self.reward}@{self.version}, total={self.total:g}{', ' + parts if parts else ''})"
+        shown = f"Signal({self.reward}@{self.version}, total={self.total:zg}{', ' + parts if parts else ''})"
         return escape_controls(shown)
 
     def _repr_html_(self) -> str:
@@ -221,6 +221,7 @@ class Signal:
         rows: list[tuple[str, ...]] = [("term", "score", "clamped", "weight", "value")]
         rows += [(t.name, *(_format_value(number) for number in t[1:])) for t in self.terms]
         table = format_table(rows, total=("total", "", "", "", _format_value(self.total)))
+        table = "not scored" if math.isnan(self.total) else table
         grouped: dict[str, list[str]] = {}
         for name, value in self.inputs.items():
             grouped.setdefault(name.partition("[")[0], []).append(_format_value(value))
@@ -307,7 +308,7 @@ class Signal:
 
 
 def _format_value(value: float | bool | str) -> str:
-    return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)  # + 0.0: no "-0"
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)
 
 
 def _to_plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from plaudit.errors import did_you_mean
 from plaudit.ledger.runs import GROUPS
 from plaudit.ledger.totals import Totals
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import Screen, build_table, escape_line, format_value, show_status
+from plaudit.terminal import Screen, build_table, escape_line, show_status
 
 _NUMBERS = ("records", "mean", "low", "high")
 
@@ -58,6 +58,5 @@ def stats(ledger: str, by: tuple[str, ...], as_json: bool) -> None:
 def _print_totals(names: tuple[str, ...], totals: dict[tuple[str | None, ...], Totals]) -> None:
     table = build_table(*(name.replace("_", " ") for name in names), *_NUMBERS, right=_NUMBERS)
     for key, each in totals.items():
-        values = map(format_value, (each.mean, each.low, each.high))
-        table.add_row(*(escape_line(part or "(none)") for part in key), f"{each.records:,}", *values)
+        table.add_row(*(escape_line(part or "(none)") for part in key), *each.format_cells())
     Screen().print(table)

@@ -229,6 +229,12 @@ def find_original_reward(context: Any) -> float | None:
     return float(said) if type(said) in (int, float) or said in ("nan", "inf", "-inf") else None
 
 
+def find_masked(context: Any) -> str | None:
+    """Return why a step could not be scored, where the context of its record says so."""
+    said: Any = context.get(MASKED) if isinstance(context, dict) else None
+    return said if isinstance(said, str) else None
+
+
 def find_end(context: Any) -> str | None:
     """Return how an episode ends with a record that has this context; None where it does not."""
     if type(context) is not dict:
