@@ -82,7 +82,7 @@ def test_a_step_says_what_why_says(library):
     ledger = library.find_ledger("l0").ledger
     assert document["why"] == str(ledger.why(document["record"]))
     assert document["verified"] is True
-    assert document["context"]["context"] == {"terminated": True, "note": "</script><b>"}
+    assert document["context"] == {"terminated": True, "note": "</script><b>"}
     near, haste = document["terms"]
     assert [condition["true"] for condition in near["conditions"]] == [False, True]
     assert (haste["score"], haste["clamped"], haste["weight"], haste["value"]) == (25.0, 20.0, -0.1, -2.0)
@@ -302,7 +302,7 @@ def test_what_if_scores_the_whole_run(library):
 def test_records_without_a_run_are_scored_apart_from_those_of_runs(library):
     assert library.rescore("l0", "", {"haste.weight": 0.0})["steps"] == 2
     document = library.get(format_address("compare", "l0", None, ONE.fingerprint, ONE.fingerprint))
-    assert (document["scored"], document["returns"]["ids"]) == ({"steps": 2, "of": 2}, ["solo"])
+    assert (document["scored"], document["returns"]["ids"]) == ({"steps": 2, "of": 2, "masked": 0}, ["solo"])
     assert "apart" in library.get("audit/l0/")["remarks"][0]
 
 

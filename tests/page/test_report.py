@@ -59,7 +59,7 @@ def test_a_report_holds_what_the_library_gives(recorded):
     for address in ("run/l0/night", "episode/l0/night/3", "episode/l0/a%2Fb%20c/1", "step/l0//solo/2", "steps/l0/"):
         assert documents[address] == library.get(address)
     library.close()
-    assert documents["index"]["embedded"] == {"episodes": 7, "of": 7, "steps": 38, "of_steps": 38}
+    assert documents["index"]["embedded"] == {"episodes": 7, "of": 7, "steps": 38, "of_steps": 38, "explained": 7}
     assert sorted(documents["episodes/l0/night"]["embedded"]) == ["0", "1", "2", "3", "4"]
     assert made.html.count("</script>") == made.html.count("<script")  # the context of a record holds such a text
 
@@ -114,7 +114,7 @@ def test_a_report_of_a_reward_alone_shows_it(tmp_path):
 
 def test_the_worst_best_first_and_last_come_first_then_others_in_turn(recorded):
     class Each:
-        actor, reward, version, first_record = None, "moving", "1", 1
+        actor, reward, version, first_record, finished = None, "moving", "1", 1, True
 
         def __init__(self, at, total):
             self.episode, self.total, self.length = str(at), total, 1

@@ -21,14 +21,15 @@ from plaudit.page.library import Library
 from plaudit.page.sources import LedgerSource, Listing
 
 MAX_SIZE = 3_000_000
+"""Bytes. In a report n times as large, what is limited because it takes long may be n times as much."""
 MOST_EPISODES = 2000
-"""Episodes that are embedded at most, however large a report may be."""
+"""Episodes that are embedded at most."""
 MOST_STEPS = 20_000
 """Steps of one embedded episode: a longer one is cut, and says so."""
 MOST_PAIRS = 3
 """Comparisons with other rewards that each run gets."""
 MOST_SINGLE = 100
-"""Steps that are embedded by themselves, besides the worst of each episode: each takes a while to explain."""
+"""Steps that are embedded by themselves, or the worst of each episode if these are more: each takes up to 20 ms."""
 DRAWING_SECONDS = 30.0
 """For how long pictures of the world are drawn."""
 SPENT_ON_EPISODES = 0.8
@@ -93,6 +94,10 @@ class _Writer:
     size: int = 0
     """How many bytes the documents take so far."""
 
+    def _scale(self, most: float) -> int:
+        """Return a limit for a report of this size: a larger one may take as much longer."""
+        return int(most * max(1.0, self.max_size / MAX_SIZE))
+
     def write(self) -> Report:
         """Gather what there is room for, the most telling first."""
         ledgers = [source for source in self.library.sources if isinstance(source, LedgerSource)]
@@ -108,7 +113,7 @@ class _Writer:
         self._add_episodes(runs, self.size + SPENT_ON_EPISODES * (room - self.size))
         self._add_steps(runs, room, 1)
         self._add_episodes(runs, room)
-        self._add_steps(runs, room, MOST_SINGLE)
+        self._add_steps(runs, room, self._scale(MOST_SINGLE))
         self._add_frames(runs, room)
         counts = self._add_tables(runs)
         html, _ = build_shell(json.dumps(self.packed), live=False)
@@ -130,7 +135,8 @@ class _Writer:
             except PlauditError as error:
                 self._leave_out(address, error)
         # Which episodes are embedded is known in the end: until then room is kept for as many as there can be.
-        self.embedded = {(source.id, run): rank_episodes(listing)[:MOST_EPISODES] for source, run, listing in runs}
+        most = self._scale(MOST_EPISODES)
+        self.embedded = {(source.id, run): rank_episodes(listing)[:most] for source, run, listing in runs}
         self._add_tables(runs)
         self.embedded = {key: [] for key in self.embedded}
 
@@ -160,7 +166,9 @@ class _Writer:
             "steps": self.steps,
             "of_steps": sum(listing.steps for *_, listing in runs),
         }
-        self._add("index", {**self.library.get("index"), "embedded": counts if runs else None})
+        explained = sum(address.startswith("step/") for address in self.packed)
+        embedded = {**counts, "explained": explained} if runs else None
+        self._add("index", {**self.library.get("index"), "embedded": embedded})
         return counts
 
     # -- episodes and steps ------------------------------------------------------------------------------------------
@@ -168,9 +176,9 @@ class _Writer:
     def _add_episodes(self, runs: list[_Run], room: float) -> None:
         """Add episodes of all runs in turn, those most worth showing first, until the next does not fit."""
         ranked = [[(source, run, listing, at) for at in rank_episodes(listing)] for source, run, listing in runs]
-        turns = [each for turn in zip_longest(*ranked) for each in turn if each is not None][:MOST_EPISODES]
+        turns = [each for turn in zip_longest(*ranked) for each in turn if each is not None]
         full: set[tuple[str, str | None]] = set()
-        for source, run, listing, at in turns:
+        for source, run, listing, at in turns[: self._scale(MOST_EPISODES)]:
             self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
             address = format_address("episode", source.id, run, listing.ids[at])
             if (source.id, run) in full or address in self.packed:
@@ -196,7 +204,7 @@ class _Writer:
         for source, run, listing in runs:
             for at in self.embedded[source.id, run]:
                 episode = unpack(self.packed[format_address("episode", source.id, run, listing.ids[at])])
-                order = sorted(range(len(episode["total"])), key=lambda row: float(episode["total"][row]))
+                order = sorted(range(episode["shown"]), key=[*map(_rank, episode["total"])].__getitem__)
                 names = [episode["step_ids"][row] for row in order[:most]]
                 ranked.append([format_address("step", source.id, run, listing.ids[at], name) for name in names])
         turns = [step for turn in zip_longest(*ranked) for step in turn if step is not None]
@@ -219,7 +227,7 @@ class _Writer:
             ]
             for source, run, listing in runs
         ]
-        end = monotonic() + DRAWING_SECONDS
+        end = monotonic() + self._scale(DRAWING_SECONDS)
         for address in [each for turn in zip_longest(*ranked) for each in turn if each is not None]:
             self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
             packed = pack(self.library.get(address))
@@ -248,6 +256,11 @@ class _Writer:
     def _tell(self, share: float) -> None:
         if self.progress is not None:
             self.progress(int(100 * share), 100)
+
+
+def _rank(total: float | str | None) -> tuple[bool, float]:
+    """Return how to sort totals: the worst first, steps without a score last."""
+    return total is None, 0.0 if total is None else float(total)
 
 
 def pack(document: Document) -> str:

@@ -111,6 +111,16 @@ class Listing:
         return None if at is None else self.ids[at]
 
     @cached_property
+    def finished(self) -> Episodes:
+        """Those that count as returns."""
+        return self.episodes.finished
+
+    @property
+    def unfinished(self) -> int:
+        """How many have no end yet, or were cut off."""
+        return len(self.episodes) - len(self.finished)
+
+    @cached_property
     def steps(self) -> int:
         """How many steps they have together."""
         return sum(each.length for each in self.episodes)
@@ -176,6 +186,11 @@ class LedgerSource:
         self._refresh()
         return self._records
 
+    def count_records(self, run: str | None) -> int:
+        """Return how many records a run has, with those that could not be scored."""
+        totals = self.records[run]
+        return totals.records + totals.masked
+
     def _refresh(self) -> None:
         """Read what is kept of episodes again, if there are new records."""
         with self._lock:
@@ -217,9 +232,14 @@ class LedgerSource:
         for run in dict.fromkeys(run for run, _ in touched):
             chosen: dict[str, str] = {} if run is None else {"run": run}
             known = {_identify(each): each for each in (listed[run].episodes if run in listed else ())}
+            new: dict[tuple[str | None, ...], Episode] = {}
             for name in [episode for of, episode in touched if of == run]:
                 found = self.ledger.episodes(episode=name, **chosen)
-                known |= {_identify(each): each for each in found if each.run == run}
+                new |= {_identify(each): each for each in found if each.run == run}
+            known |= new
+            telling = {each.actor for each in new.values() if each.ended or not each.finished}
+            if any(each.finished and not each.ended and each.actor in telling for each in known.values()):
+                return None  # the first end of an actor says that its episodes without one are unfinished
             listed[run] = Listing(sorted(known.values(), key=lambda each: each.first_record))
         return listed
 

@@ -84,7 +84,8 @@ def make_episode(name, inputs, total, **changes):
     columns = {"steps": steps, "step_ids": [str(each) for each in steps], "record_ids": steps, "total": total}
     rest = {"values": {}, "scores": {}, "adjustments": {}, "labels": {}, "flags": [], "units": {}, "native": None}
     shown = {"previous": None, "next": None, "paths": [], "path": [], "shown": len(steps), "of": len(steps)}
-    return {**about, **columns, **rest, **shown, "inputs": inputs, "frames": False, **changes}
+    earned = {"return": 1.0, "so_far": None, "masked": {}, "contexts": {}, "actor": None}
+    return {**about, **columns, **rest, **shown, **earned, "inputs": inputs, "frames": False, **changes}
 
 
 def test_no_text_of_a_ledger_or_a_reward_is_read_as_markup(open_documents):
@@ -125,7 +126,7 @@ def test_empty_ledgers_and_runs_say_so(open_documents):
     empty = make_run("a", episodes=0, steps=0) | {"return": None}
     curves = {"mean": [], "min": [], "max": []}
     run = {"run": "a", "source": "l0", "rewards": [], "episodes": 0, "steps": 0, "reduced": None, "x": [], "ids": []}
-    columns = {"episode": [], "return": [], "length": [], "end": [], "native": None, "time": [], "terms": {}}
+    columns = {"episode": [], "return": [], "so_far": [], "length": [], "end": [], "native": None, "time": []}
     documents = {
         "index": make_index(empty),
         "run/l0/a": {
@@ -143,7 +144,7 @@ def test_empty_ledgers_and_runs_say_so(open_documents):
             "shown": 0,
             "of": 0,
             "chosen": None,
-            "columns": columns,
+            "columns": {**columns, "terms": {}},
             "embedded": [],
         },
         "episode/l0/a/0": make_episode("0", {}, []),
@@ -165,6 +166,7 @@ def test_empty_ledgers_and_runs_say_so(open_documents):
 def test_what_an_audit_finds_is_marked_where_it_begins(open_documents):
     curve = {"mean": [1.0, 2.0, -3.0], "min": [1.0, 2.0, -3.0], "max": [1.0, 2.0, -3.0]}
     run = {"run": "a", "source": "l0", "rewards": ["r"], "episodes": 3, "steps": 9, "reduced": None, "x": [0, 1, 2]}
+    run |= {"unfinished": 0, "masked": 0, "mean_length": 3.0}
     curves = {"return": curve, "length": curve, "native": None, "terms": {"gap": curve}, "share": {"gap": [1, 1, 1]}}
     finding = {
         "code": "term-dies",
@@ -221,22 +223,23 @@ def test_an_episode_of_50_000_steps_is_drawn_whole_and_walked_through(open_docum
         assert page.count_colours("canvas") > 3
 
 
-def walk(reward):
-    """Return the inputs and totals of a short walk, one step from the state that the one before left."""
+def walk(reward, masked=()):
+    """Return the inputs and totals of a short walk, one step from the state that the last one with a score left."""
     state, inputs, totals = reward.initial_state(), {}, []
     for n in range(12):
         signal = reward.score(contact=[n % (foot + 2) == 0 for foot in range(4)], prev=state)
-        state = signal.state
-        totals.append(signal.total)
+        state = state if n in masked else signal.state
+        totals.append(None if n in masked else signal.total)
         for name, value in signal.inputs.items():
             inputs.setdefault(name, []).append(value)
     return inputs, totals
 
 
-def test_states_go_from_step_to_step_with_the_other_numbers_too(open_documents):
+@pytest.mark.parametrize("masked", [(), (0, 5, 6)], ids=["all scored", "some not scored"])
+def test_states_go_from_step_to_step_with_the_other_numbers_too(open_documents, masked):
     reward = walking()
     other = reward.with_params({"air_time.dt": 0.05, "hanging.weight": -0.5})
-    (inputs, before), (_, after) = walk(reward), walk(other)
+    (inputs, before), (_, after) = walk(reward, masked), walk(other, masked)
     flags = [name for name in inputs if name.startswith("contact")]
     names = {"air_time.dt": 0.02, "hanging.weight": -0.1}
     knobs = [{"name": name, "value": value, "low": -1.0, "high": 1.0} for name, value in names.items()]
@@ -251,7 +254,7 @@ def test_states_go_from_step_to_step_with_the_other_numbers_too(open_documents):
         assert "other numbers" not in page.text("main")
         page.locator("[data-knob='air_time.dt'] input[type=number]").fill("0.05")
         page.locator("[data-knob='hanging.weight'] input[type=number]").fill("-0.5")
-        expected = f"{sum(after):.4g}".replace("-", "\u2212")
+        expected = f"{sum(filter(None, after)):.4g}".replace("-", "\u2212")
         page.wait(f"document.getElementById('after').textContent.startsWith({json.dumps(expected)})")
 
 

@@ -21,7 +21,7 @@ def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Docum
     """Return what an audit of a run finds; of a very long one, how to have it audited."""
     run, listing = source.find_run(name)
     about: Document = {"run": run, "source": source.id, "findings": [], "remarks": [], "skipped": {}}
-    steps = source.records[run].records
+    steps = source.count_records(run)
     if steps > MOST_STEPS:
         long = f"A run of {format_count(steps, 'record')} is not audited while you wait: plaudit audit does it."
         return about | {"remarks": [long]}

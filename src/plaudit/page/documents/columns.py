@@ -1,7 +1,7 @@
 """The recorded steps of an episode as columns, read block by block: nothing is made of a single step."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,10 @@ from plaudit.ledger.episodes import Episode
 from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
-from plaudit.ledger.returns import Classes
+from plaudit.ledger.returns import Classes, EpisodeKey
 from plaudit.ledger.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.codec import RecordLayout, decode_column
-from plaudit.ledger.storage.episode_parts import ORIGINAL_REWARD, find_end
+from plaudit.ledger.storage.episode_parts import find_original_reward
 from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]
@@ -56,26 +56,36 @@ class Steps:
     @property
     def native(self) -> list[float | None]:
         """What the environment itself paid, where its wrapper recorded that."""
-        said: list[Any] = [each.get(ORIGINAL_REWARD) if isinstance(each, dict) else None for each in self.contexts]
-        return [float(each) if type(each) in (int, float) or each in ("nan", "inf", "-inf") else None for each in said]
+        return [find_original_reward(each) for each in self.contexts]
 
     @property
-    def end(self) -> str | None:
-        """How the episode ended with one of them."""
-        return next((end for end in map(find_end, self.contexts) if end is not None), None)
+    def is_scored(self) -> NDArray[np.bool_]:
+        """Which of them have a score."""
+        return ~np.isnan(self.total)
+
+    @property
+    def scored(self) -> "Steps":
+        """Those of them that have a score."""
+        rows = np.flatnonzero(self.is_scored)
+        if len(rows) == len(self.records):
+            return self
+        numbers, contexts = ([column[row] for row in rows] for column in (self.numbers, self.contexts))
+        return Steps(self.layout, self.records[rows], numbers, contexts, self.inputs[rows], self.outputs[rows])
 
 
 def query_episode(ledger: Ledger, episode: Episode) -> History:
     """Return the records from the first of an episode on, among them those of others that have its name."""
-    query = {"run": episode.run, "actor": episode.actor}
-    wanted = {name: value for name, value in query.items() if value is not None}
-    return ledger.history(
-        reward=episode.reward,
-        version=episode.version,
-        episode=episode.episode,
-        after=episode.first_record - 1,
-        **wanted,
-    )
+    return ledger.history(**_choose_records(episode))
+
+
+def _choose_records(episode: Episode) -> dict[str, Any]:
+    named = {"run": episode.run, "actor": episode.actor}
+    return {name: value for name, value in named.items() if value is not None} | {
+        "reward": episode.reward,
+        "version": episode.version,
+        "episode": episode.episode,
+        "after": episode.first_record - 1,
+    }
 
 
 def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> Iterator[Steps]:
@@ -115,15 +125,32 @@ def _pick(column: str | None, count: int, chosen: NDArray[np.intp]) -> list[Any]
 
 def score_run(ledger: Ledger, run: str | None, rewards: Sequence[Reward], **query: Any) -> Iterator[ScoredBatch]:
     """Yield the steps of a run as each of some rewards scores them; without a run, those that have none."""
-    if run is not None:
-        yield from ledger.score_history(*rewards, run=run, **query)
-        return
-    for batch in ledger.score_history(*rewards, **query):
+    chosen = {} if run is None else {"run": run}
+    return _select_labels(ledger.score_history(*rewards, **chosen, **query), lambda label: label[0] == run)
+
+
+def score_episode(ledger: Ledger, episode: Episode, rewards: Sequence[Reward]) -> Iterator[ScoredBatch]:
+    """Yield the steps of an episode as each of some rewards scores them; other actors have episodes of its name."""
+    own = episode.run, episode.actor, episode.episode
+    return _select_labels(ledger.score_history(*rewards, **_choose_records(episode)), lambda label: label == own)
+
+
+def _select_labels(batches: Iterable[ScoredBatch], wanted: Callable[[EpisodeKey], bool]) -> Iterator[ScoredBatch]:
+    for batch in batches:
         assert batch.episodes is not None  # a ledger knows the run of every record
-        without = np.array([label[0] is None for label in batch.episodes.labels])
-        rows = np.flatnonzero(without[batch.episodes.codes])
-        if len(rows):
+        chosen = np.array([wanted(label) for label in batch.episodes.labels], np.bool_)
+        rows = np.flatnonzero(chosen[batch.episodes.codes])
+        if len(rows) == len(batch.numbers):
+            yield batch
+        elif len(rows):
             yield _select_rows(batch, batch.episodes, rows)
+
+
+def drop_masked(batch: ScoredBatch) -> ScoredBatch:
+    """Return the steps that one of the rewards can score at least: the others are in no sum, as in no return."""
+    assert batch.episodes is not None
+    rows = np.flatnonzero(~np.isnan([scores.total for scores in batch.scores]).all(axis=0))
+    return batch if len(rows) == len(batch.numbers) else _select_rows(batch, batch.episodes, rows)
 
 
 def _select_rows(batch: ScoredBatch, episodes: Classes, rows: NDArray[np.intp]) -> ScoredBatch:
@@ -131,9 +158,10 @@ def _select_rows(batch: ScoredBatch, episodes: Classes, rows: NDArray[np.intp]) 
         values = {name: column[rows] for name, column in scores.values.items()}
         return RewardScores(scores.total[rows], values, lambda row: scores.explain(int(rows[row])))
 
+    used, codes = np.unique(episodes.codes[rows], return_inverse=True)  # who has no row has no return either
     return ScoredBatch(
         batch.numbers[rows],
-        Classes(episodes.labels, episodes.codes[rows]),
+        Classes([episodes.labels[at] for at in used], codes),
         None if batch.steps is None else batch.steps[rows],
         Classes(batch.decision_class.labels, batch.decision_class.codes[rows]),
         tuple(map(select, batch.scores)),

@@ -11,10 +11,11 @@ from plaudit.analysis.comparison import TITLES, Comparison
 from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.effect import Effect, StepChange
 from plaudit.errors import PlauditError
+from plaudit.ledger.episodes import find_unfinished
 from plaudit.ledger.ranks import Reservoir
 from plaudit.ledger.scored import ScoredBatch
 from plaudit.page.addresses import format_address
-from plaudit.page.documents.columns import score_run
+from plaudit.page.documents.columns import drop_masked, score_episode, score_run
 from plaudit.page.documents.steps import choose_evenly
 from plaudit.page.documents.values import Document, to_column, to_plain
 from plaudit.page.sources import LedgerSource, Listing
@@ -35,13 +36,16 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
     run, listing = source.find_run(name)
     definition = compare_definitions(*rewards)
     effect, sample = Effect(definition.renamed, source.name), Reservoir(MOST_POINTS, seed=SEED)
-    shown = 0
-    for batch in _score(source, run, listing, rewards):
+    effect.changes.episodes.unfinished = find_unfinished(listing.episodes)
+    shown = masked = 0
+    for every in _score(source, run, listing, rewards):
+        batch = drop_masked(every)
         effect.add(batch)
         old, new = (scores.total for scores in batch.scores)
         both = ~(np.isnan(old) | np.isnan(new))
         sample.add(old[both], new[both])
         shown += len(batch.numbers)
+        masked += len(every.numbers) - len(batch.numbers)
     remarks = list(effect.remarks) if shown else _explain_nothing(source, run, rewards)
     returns, changes = effect.changes.episodes, effect.changes
     x, y = sample.pairs
@@ -52,13 +56,15 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
         "source": source.id,
         "definitions": list(_list_changes(definition)),
         "scatter": {"x": to_column(x), "y": to_column(y), "shown": len(x), "of": shown},
-        "scored": {"steps": shown, "of": source.records[run].records},
+        "scored": {"steps": shown, "of": source.count_records(run), "masked": masked},
         "steps": {"pearson": _correlate(x, y), "spearman": to_plain(changes.rank_correlation)},
         "returns": {
             "x": to_column(returns.old),
             "y": to_column(returns.new),
             "ids": [listing.name(listing.locate(*key[1:])) for key in returns.keys],
             "spearman": to_plain(returns.rank_correlation),
+            "unfinished": listing.unfinished,
+            "broken": len(returns.broken),
         },
         "flips": {
             "share": changes.flipped / changes.records if changes.records else 0.0,
@@ -81,13 +87,11 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
 
 def _score(source: LedgerSource, run: str | None, listing: Listing, rewards: Sequence[Reward]) -> Iterator[ScoredBatch]:
     """Yield the steps of a run as both rewards score them; of a long one, those of episodes spread over it."""
-    if source.records[run].records <= MOST_STEPS:
+    if source.count_records(run) <= MOST_STEPS:
         yield from score_run(source.ledger, run, rewards)
         return
     for at in choose_evenly(listing, MOST_EPISODES, MOST_STEPS):
-        each = listing.episodes[at]
-        about = {"reward": each.reward, "version": each.version, "after": each.first_record - 1}
-        yield from score_run(source.ledger, run, rewards, **about, episode=each.episode)
+        yield from score_episode(source.ledger, listing.episodes[at], rewards)
 
 
 def _explain_nothing(source: LedgerSource, run: str | None, rewards: Sequence[Reward]) -> list[str]:

@@ -1,16 +1,20 @@
 """An episode, step by step: what every term paid, from which inputs, and which lines of its source it took."""
 
+import json
 from typing import Any
 
 import numpy as np
 
-from plaudit.page.documents.columns import Steps, join, read_episode
+from plaudit.ledger.storage.episode_parts import MASKED, ORIGINAL_REWARD, find_masked
+from plaudit.page.documents.columns import Numbers, Steps, join, read_episode
 from plaudit.page.documents.frames import has_frames
 from plaudit.page.documents.values import Document, to_column, to_column_with_gaps, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_STEPS = 50_000
 """Steps of an episode that are shown: what a browser draws and re-scores smoothly."""
+MOST_CONTEXT = 20_000
+"""Characters of all contexts of an episode that are sent with it; longer ones come with each step."""
 
 
 def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST_STEPS) -> Document:
@@ -25,6 +29,8 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
     records = join([part.records.tolist() for part in parts])
     values, scores = (_join_columns(parts, kind, terms) for kind in ("values", "scores"))
     native = join([part.native for part in parts])
+    contexts = join([part.contexts for part in parts])
+    scored = join([part.is_scored.tolist() for part in parts])
     length = episode.length + sum(len(part.records) for part in parts if part.layout.part == "final")
     return {
         "run": episode.run,
@@ -37,7 +43,11 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
         "steps": numbers,
         "step_ids": name_steps(numbers, records),
         "record_ids": records,
-        "total": join([to_column(part.total) for part in parts]),
+        "return": to_plain(episode.total) if episode.finished else None,
+        "so_far": None if episode.finished else to_plain(episode.total),
+        "total": join([_list_scores(part, part.total) for part in parts]),
+        "masked": {str(at): find_masked(contexts[at]) or "" for at, there in enumerate(scored) if not there},
+        "contexts": _list_contexts(contexts),
         "values": {term: column for term, column in values.items() if term not in adjustments},
         "scores": {term: column for term, column in scores.items() if term not in adjustments},
         "adjustments": {term: column for term, column in values.items() if term in adjustments},
@@ -73,13 +83,31 @@ def _find_neighbours(listing: Listing, at: int) -> Document:
 
 
 def _join_columns(parts: list[Steps], kind: str, terms: list[str]) -> dict[str, list[Any]]:
-    """Return a column for each term; None at steps that were scored without it, as the end of an episode is."""
+    """Return a column for each term; None at steps that were scored without it, as at the end of an episode, or not."""
     found: dict[str, list[Any]] = {term: [] for term in terms}
     for part in parts:
         columns = getattr(part, kind)
         for term, column in found.items():
-            column += to_column(columns[term]) if term in columns else [None] * len(part.records)
+            column += _list_scores(part, columns[term]) if term in columns else [None] * len(part.records)
     return found
+
+
+def _list_scores(part: Steps, column: Numbers) -> list[Any]:
+    """Return a column of outputs; None at steps that could not be scored."""
+    return to_column_with_gaps(column, part.is_scored)
+
+
+def _list_contexts(contexts: list[Any]) -> Document | None:
+    """Return the contexts of steps by their places, without what is shown of all steps; None where they are long."""
+    kept = {at: _strip_context(each) for at, each in enumerate(contexts)}
+    found = {str(at): to_plain(each) for at, each in kept.items() if each not in (None, {})}
+    return found if len(json.dumps(found)) <= MOST_CONTEXT else None
+
+
+def _strip_context(context: Any) -> Any:
+    """Return a context without the reward of the environment and why there is no score."""
+    shown = (ORIGINAL_REWARD, MASKED)
+    return {name: each for name, each in context.items() if name not in shown} if type(context) is dict else context
 
 
 def _join_input(parts: list[Steps], name: str) -> list[Any]:
@@ -104,10 +132,11 @@ def _build_paths(parts: list[Steps], rewards: RewardIds) -> Document:
         reward = rewards.find_paths(part.layout)
         cases = reward.find_cases(part.layout.split_columns(part.inputs), count)
         rows = np.stack(list(cases.values()), axis=1) if cases else np.zeros((count, 0), np.intp)
-        for row in map(tuple, rows.tolist()):
-            way = part.layout, row
+        for row, there in zip(map(tuple, rows.tolist()), part.is_scored.tolist(), strict=True):
+            way = (part.layout, row) if there else None
             if way not in known:
                 known[way] = len(paths)
-                paths.append({term: reward.terms[term].list_lines(case) for term, case in zip(cases, row, strict=True)})
+                taken = zip(cases, row, strict=True) if there else ()
+                paths.append({term: reward.terms[term].list_lines(case) for term, case in taken})
             path.append(known[way])
     return {"paths": paths, "path": path}

@@ -1,6 +1,7 @@
 """The episodes of a run as columns: what each earned, by term, how long it was and how it ended."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -23,11 +24,13 @@ def build_episodes(source: LedgerSource, name: str) -> Document:
         "source": source.id,
         "shown": len(chosen),
         "of": len(listing),
+        "unfinished": listing.unfinished,
         "chosen": how if len(chosen) < len(listing) else None,
         "columns": {
             "episode": [listing.ids[at] for at in chosen],
             "index": chosen,
-            "return": [to_plain(each.total) for each in picked],
+            "return": [to_plain(each.total) if each.finished else None for each in picked],
+            "so_far": [None if each.finished else to_plain(each.total) for each in picked],
             "length": [each.length for each in picked],
             "end": [each.ended for each in picked],
             "native": None,
@@ -39,9 +42,9 @@ def build_episodes(source: LedgerSource, name: str) -> Document:
 
 
 def list_term_columns(episodes: Sequence[Episode]) -> Document:
-    """Return the sum of each term in each episode; None where its reward has no such term."""
+    """Return the sum of each term in each episode; None where its reward has no such term, or it is unfinished."""
     names = dict.fromkeys(name for each in episodes for name in each.terms)
-    return {name: [to_plain(each.terms.get(name)) for each in episodes] for name in names}
+    return {name: [to_plain(each.terms.get(name)) if each.finished else None for each in episodes] for name in names}
 
 
 def choose_episodes(listing: Listing, most: int) -> list[int]:
@@ -59,14 +62,14 @@ def rank_episodes(listing: Listing) -> list[int]:
     """Return the positions of all episodes, those first that are worth showing where there is room for few.
 
     The worst, the best, the first and the last come first; then, in turn, the next worst, the next best, and one in the
-    widest gap of the run that is left.
+    widest gap of the run that is left. An unfinished episode is neither good nor bad.
     """
-    count = len(listing)
-    order = np.argsort([each.total for each in listing.episodes], kind="stable").tolist()
-    spread = _list_spread(count)
-    ends = [order[0], order[-1], 0, count - 1] if count else []
-    turns = (each for turn in zip(order, reversed(order), spread, strict=True) for each in turn)
-    return list(dict.fromkeys((*ends, *turns)))
+    episodes, count = listing.episodes, len(listing)
+    finished = [at for at in range(count) if episodes[at].finished]
+    order = [finished[at] for at in np.argsort([episodes[at].total for at in finished], kind="stable").tolist()]
+    ends = [*order[:1], *order[-1:], *((0, count - 1) if count else ())]
+    turns = (each for turn in zip_longest(order, reversed(order), _list_spread(count)) for each in turn)
+    return list(dict.fromkeys(each for each in (*ends, *turns) if each is not None))
 
 
 def _list_spread(count: int) -> list[int]:

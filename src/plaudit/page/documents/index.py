@@ -29,24 +29,26 @@ def _describe_source(source: Source, rewards: RewardIds) -> Document:
         return about | {"rewards": [_describe_reward(source.reward_id, rewards)]}
     known = source.list_rewards().values()
     return about | {
-        "records": sum(totals.records for totals in source.records.values()),
+        "records": sum(map(source.count_records, source.runs)),
         "runs": [_describe_run(source, run, listing) for run, listing in source.runs.items()],
         "rewards": [_describe_reward(each, rewards) for each in dict.fromkeys(known)],
     }
 
 
 def _describe_run(source: LedgerSource, run: str | None, listing: Listing) -> Document:
-    records = source.records[run].records
-    returns = [each.total for each in listing.episodes]
+    records = source.count_records(run)
+    returns = [each.total for each in listing.finished]
     shown = {"mean": sum(returns) / len(returns), "min": min(returns), "max": max(returns)} if returns else None
     return {
         "run": run,
         "episodes": len(listing),
-        "steps": listing.steps if returns else records,
+        "unfinished": listing.unfinished,
+        "steps": listing.steps if len(listing) else records,
         "records": records,
+        "masked": source.records[run].masked,
         "return": to_plain(shown),
-        "first": format_time(min(each.began for each in listing.episodes)) if returns else None,
-        "last": format_time(max(each.latest for each in listing.episodes)) if returns else None,
+        "first": format_time(min(each.began for each in listing.episodes)) if len(listing) else None,
+        "last": format_time(max(each.latest for each in listing.episodes)) if len(listing) else None,
         "rewards": list(dict.fromkeys(map(source.find_reward_id, listing.episodes))),
     }
 

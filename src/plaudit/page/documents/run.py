@@ -1,4 +1,4 @@
-"""A run over training: the return and every term, episode by episode, and what its steps were like."""
+"""A run over training: the return and every term of each finished episode, at its place among all of the run."""
 
 import numpy as np
 
@@ -10,22 +10,27 @@ from plaudit.page.sources import LedgerSource
 def build_run(source: LedgerSource, name: str) -> Document:
     """Return the curves of a run."""
     run, listing = source.find_run(name)
-    episodes = listing.episodes
-    reduction = Reduction(len(listing))
+    episodes = listing.finished
+    places = [at for at, each in enumerate(listing.episodes) if each.finished]
+    lengths = [each.length for each in episodes]
+    reduction = Reduction(len(episodes))
     paid = {
         term: np.array([each.terms.get(term, np.nan) for each in episodes], np.float64) for term in episodes.term_names
     }
     return {
         "run": run,
         "source": source.id,
-        "rewards": list(dict.fromkeys(map(source.find_reward_id, episodes))),
+        "rewards": list(dict.fromkeys(map(source.find_reward_id, listing.episodes))),
         "episodes": len(listing),
-        "steps": listing.steps if len(listing) else source.records[run].records,
+        "unfinished": listing.unfinished,
+        "steps": listing.steps if len(listing) else source.count_records(run),
+        "masked": source.records[run].masked,
+        "mean_length": sum(lengths) / len(lengths) if lengths else None,
         "reduced": reduction.describe(),
-        "x": reduction.starts.tolist(),
-        "ids": reduction.pick(listing.ids),
+        "x": reduction.pick(places),
+        "ids": reduction.pick([listing.ids[at] for at in places]),
         "return": reduction.reduce([each.total for each in episodes]),
-        "length": reduction.reduce([each.length for each in episodes]),
+        "length": reduction.reduce(lengths),
         "native": None,
         "terms": {term: reduction.reduce(column) for term, column in paid.items()},
         "share": _build_shares(reduction, paid),

@@ -26,12 +26,13 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     record = int(part.records[row])
     why = source.ledger.why(record)
     signal, reward = why.record.signal, part.layout.scored
+    is_scored = bool(part.is_scored[row])
     paths = source.rewards.find_paths(part.layout)
-    cases = paths.find_cases(part.layout.split_columns(part.inputs[[row]]), 1)
+    cases = paths.find_cases(part.layout.split_columns(part.inputs[[row]]), 1) if is_scored else {}
     docs = {each.name: each.doc for each in reward.functions}
     adjustments = reward.program.adjustments
-    rows = [_describe_term(each, docs) for each in signal.terms]
-    nearest = _find_nearest(reward, signal)
+    rows = [_describe_term(each, docs) for each in signal.terms] if is_scored else []
+    nearest = _find_nearest(reward, signal) if is_scored else {}
     for each in rows:
         each["nearest"] = nearest.get(each["name"], [])
         if each["name"] in cases:
@@ -49,11 +50,12 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
         "reward": source.find_reward_id(episode),
         "fingerprint": signal.fingerprint,
         "why": str(why),
-        "total": to_plain(signal.total),
+        "total": to_plain(signal.total) if is_scored else None,
+        "masked": None if is_scored else why.record.masked or "",
         "terms": [each for each in rows if each["name"] not in adjustments],
         "adjustments": [each for each in rows if each["name"] in adjustments],
         "override": signal.override,
-        "inputs": [_describe_input(part, each, value) for each, value in signal.inputs.items()],
+        "inputs": [_describe_input(part, each, signal.inputs.get(each)) for each in reward.inputs],
         "context": to_plain(_describe_context(why.record)),
         "previous": names[position - 1] if position else None,
         "next": names[position + 1] if position + 1 < len(names) else None,
@@ -95,15 +97,21 @@ def _locate(branch: NearestBranch) -> Document:
     return {"from": to_plain(branch.before), "to": to_plain(branch.after)}
 
 
-def _describe_input(part: Steps, name: str, value: float | bool | str) -> Document:
+def _describe_input(part: Steps, name: str, value: float | bool | str | None) -> Document:
+    """Return an input; its value is None where it was not given."""
     field = part.layout.scored.program.inputs[name]
     limits = None if field.low is None and field.high is None else [to_plain(field.low), to_plain(field.high)]
     return {"name": name, "value": to_plain(value), "unit": field.unit, "range": limits, "doc": field.doc}
 
 
 def _describe_context(record: Any) -> Document:
-    names = ("phase", "decision_class", "actor", "key", "context")
-    return {name: getattr(record, name) for name in names if getattr(record, name) is not None}
+    """Return what was recorded with a step: the parts of a context that is a mapping, each by its name."""
+    names = ("phase", "decision_class", "actor", "key")
+    about = {name: getattr(record, name) for name in names if getattr(record, name) is not None}
+    context = record.context
+    if type(context) is dict and not about.keys() & context.keys():
+        return about | context
+    return about if context is None else about | {"context": context}
 
 
 def _verify(part: Steps, row: int, target: str) -> bool | None:

@@ -24,14 +24,16 @@ def build_steps(source: LedgerSource, name: str) -> Document:
     run, listing = source.find_run(name)
     chosen, clamps, branches, native, steps = [], [], [], [], 0
     for at in choose_evenly(listing, MOST_EPISODES, MOST_STEPS):
-        parts = list(read_episode(source.ledger, listing.episodes[at]))
+        episode = listing.episodes[at]
+        whole = list(read_episode(source.ledger, episode))
+        parts = [part.scored for part in whole]
         count = sum(len(part.records) for part in parts)
         if not count:
-            continue  # it was recorded, and its block is gone: somebody restored another ledger
+            continue  # no step has a score, or its block is gone: somebody restored another ledger
         chosen.append(at)
         clamps.append(_add_shares([_count_clamps(part) for part in parts], count))
         branches.append(_add_shares([_count_branches(part, source.rewards) for part in parts], count))
-        native.append(_add_native(parts))
+        native.append(_add_native(whole) if episode.finished else None)
         steps += count
     return {
         "run": run,

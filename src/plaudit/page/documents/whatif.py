@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.ledger.episodes import Episode
+from plaudit.ledger.episodes import Episode, find_unfinished
 from plaudit.ledger.returns import EpisodeReturns
 from plaudit.page.addresses import UnknownDocument, format_address
-from plaudit.page.documents.columns import score_run
+from plaudit.page.documents.columns import drop_masked, score_run
 from plaudit.page.documents.episodes import rank_episodes
 from plaudit.page.documents.values import Document, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
@@ -20,12 +20,12 @@ MOST_RANKED = 200
 
 
 def build_whatif(source: LedgerSource, name: str, *, live: bool, embedded: Collection[int] | None = None) -> Document:
-    """Return the episodes of a run that are scored again in the browser; of a report, those that are `embedded`."""
+    """Return the finished episodes of a run that are scored again in the browser; of a report, the `embedded` ones."""
     run, listing = source.find_run(name)
     if not len(listing):
         raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to score again.")
     reward = source.find_reward_id(listing.episodes[-1])
-    paid = [at for at, each in enumerate(listing.episodes) if source.find_reward_id(each) == reward]
+    paid = [at for at, each in enumerate(listing.episodes) if source.find_reward_id(each) == reward and each.finished]
     allowed = set(paid) if embedded is None else set(paid).intersection(embedded)
     chosen = _choose_within(listing, allowed, MOST_STEPS)
     return {
@@ -38,9 +38,11 @@ def build_whatif(source: LedgerSource, name: str, *, live: bool, embedded: Colle
         ],
         "shown": len(chosen),
         "of": len(paid),
+        "unfinished": listing.unfinished,
         "steps": sum(listing.episodes[at].length for at in chosen),
         "of_steps": sum(listing.episodes[at].length for at in paid),
         "whole": live,
+        "note": None if paid else "No episode is finished yet, and only a finished one has a return.",
     }
 
 
@@ -75,12 +77,15 @@ def rescore_run(
     last = listing.episodes[-1]
     before = rewards[source.find_reward_id(last)]
     after = before.with_params(settings)
-    returns, sums, steps, refused = EpisodeReturns(), np.zeros((2, len(before.program.terms))), 0, 0
-    for batch in score_run(source.ledger, run, (before, after), reward=last.reward, version=last.version):
+    returns, sums, steps, masked, refused = EpisodeReturns(), np.zeros((2, len(before.program.terms))), 0, 0, 0
+    returns.unfinished = find_unfinished(listing.episodes)
+    for every in score_run(source.ledger, run, (before, after), reward=last.reward, version=last.version):
         go_on()
+        batch = drop_masked(every)
         old, new = batch.scores
         kept = ~(np.isnan(old.total) | np.isnan(new.total))
-        steps += len(kept)
+        steps += len(every.numbers)
+        masked += len(every.numbers) - len(kept)
         refused += int(np.count_nonzero(~kept))
         for side, scores in enumerate((old, new)):
             for at, term in enumerate(before.program.terms):
@@ -90,10 +95,13 @@ def rescore_run(
             returns.add(batch.episodes, old.total, new.total)
     return {
         "steps": steps,
+        "masked": masked,
         "refused": refused,
+        "broken": len(returns.broken),
+        "unfinished": listing.unfinished,
         "return": {"before": _mean(returns.old), "after": _mean(returns.new)},
         "ranking": _rank(returns, listing, last),
-        "rank_correlation": to_plain(returns.rank_correlation),
+        "rank_correlation": returns.rank_correlation,
         "terms": {
             term: {"before": to_plain(sums[0, at]), "after": to_plain(sums[1, at])}
             for at, term in enumerate(before.program.terms)

@@ -23,9 +23,11 @@ const countGaps = (values) =>
  * @param {string} spec.label what it shows, in words, for those who cannot see it
  * @param {number[]} spec.x rising
  * @param {Array<{name: string, values: any[], colour: string, dash?: number[], kind?: "line" | "points" | "none", width?: number,
- *   low?: any[], high?: any[], stepped?: boolean, mark?: Node}>} spec.series
+ *   low?: any[], high?: any[], stepped?: boolean, spans?: boolean, mark?: Node}>} spec.series
  * @param {string} [spec.xTitle]
  * @param {(x: number) => string} [spec.xFormat]
+ * @param {string} [spec.xName] what a point is called under the cursor; `xTitle` where it is left out
+ * @param {string[]} [spec.xNames] the name of each point; the number where it is left out
  * @param {boolean} [spec.log] a symmetric logarithm, so that numbers below zero are shown too
  * @param {(low: number, high: number) => [number, number]} [spec.range]
  * @param {string[]} [spec.labels] names for 0, 1, 2 … on the axis
@@ -174,9 +176,17 @@ function makeSeries(each) {
     paths: points || each.kind === "none" ? () => null : each.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
     points: points
       ? { show: true, size: each.size ?? 6, fill: `${each.colour}99`, width: 1 }
-      : { show: each.kind === "none" ? false : undefined },
-    spanGaps: false,
+      : { show: false, size: 5, fill: each.colour, filter: each.kind === "none" ? null : findLone },
+    spanGaps: each.spans ?? false,
   };
+}
+
+/** Values between two gaps, which no line shows; of a line that spans gaps, its only value. */
+function findLone(plot, series) {
+  const values = plot.data[series];
+  const known = [...values.keys()].filter((at) => values[at] !== null);
+  if (plot.series[series].spanGaps) return known.length === 1 ? known : [];
+  return known.filter((at, k) => known[k - 1] !== at - 1 && known[k + 1] !== at + 1);
 }
 
 function makeAxes(spec) {

@@ -1,6 +1,7 @@
 // Controls that several views have.
 
 const { h } = plaudit.dom;
+const { number } = plaudit.format;
 
 /** A few choices side by side, one of them taken. */
 function choose(label, choices, taken, onChoose) {
@@ -79,6 +80,16 @@ function facts(entries) {
   );
 }
 
+/** What an episode earned; of one that is not finished, what it has earned so far, which is no return. */
+const tellReturn = ({ return: all, so_far: soFar }) =>
+  soFar === null ? ["Return", number(all)] : ["Earned so far", number(soFar)];
+const tellEnd = ({ end, so_far: soFar }) => ["End", end ?? (soFar === null ? "–" : "unfinished")];
+
+/** Why a step has no score; null where it has one. */
+function tellMasked(reason) {
+  return reason === null || reason === undefined ? null : `Not scored${reason ? `: ${reason}` : "."}`;
+}
+
 /** Findings of checks and audits: what is wrong, and what to do. */
 function finding(each, ...more) {
   const grave = ["error", "warning"].includes(each.severity) ? each.severity : "advice";
@@ -99,4 +110,4 @@ function finding(each, ...more) {
   );
 }
 
-plaudit.controls = { choose, select, button, copyButton, facts, finding };
+plaudit.controls = { choose, select, button, copyButton, facts, tellReturn, tellEnd, tellMasked, finding };

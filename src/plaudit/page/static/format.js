@@ -27,11 +27,11 @@ const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 /** A number with about `digits` that matter; `exact` writes every one of them. */
 function formatNumber(value, digits = 5) {
   if (value === null || value === undefined) return "\u2013";
-  const x = toNumber(value);
+  const x = toNumber(value) + 0; // a negative zero is a zero
   if (Number.isNaN(x)) return "NaN";
   if (!Number.isFinite(x)) return x > 0 ? "\u221e" : `${MINUS}\u221e`;
   const size = Math.abs(x);
-  if (Number.isInteger(x) && size < 1e15) return GROUPED.format(x).replace("-", size ? MINUS : "");
+  if (Number.isInteger(x) && size < 1e15) return GROUPED.format(x).replace("-", MINUS);
   if (size >= 1e7 || size < 1e-4)
     return x
       .toExponential(Math.max(digits - 2, 0))
@@ -47,16 +47,18 @@ function formatNumber(value, digits = 5) {
 /** The shortest text that gives this number again, with Python's spelling of those that are not finite. */
 function exact(value) {
   if (!isNumber(value)) return String(value);
-  const x = toNumber(value);
+  const x = toNumber(value) + 0;
   if (Number.isNaN(x)) return "nan";
   if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
-  return Object.is(x, -0) ? "-0.0" : Number.isInteger(x) && Math.abs(x) < 1e16 ? x.toFixed(1) : String(x);
+  return Number.isInteger(x) && Math.abs(x) < 1e16 ? x.toFixed(1) : String(x);
 }
 
 const signed = (value, digits) => (toNumber(value) > 0 ? "+" : "") + formatNumber(value, digits);
 const formatShare = (value) =>
   value === null || value === undefined ? "\u2013" : `${formatNumber(100 * toNumber(value), 3)} %`;
 const count = (amount, one, many = `${one}s`) => `${formatNumber(amount)} ${amount === 1 ? one : many}`;
+/** What is said beside a count of others: how many of them are something else; nothing where none is. */
+const aside = (amount, what) => (amount ? ` (${formatNumber(amount)} ${what})` : "");
 
 /** An input as it was recorded: a label, a bool, or a number. */
 function formatValue(value) {
@@ -106,6 +108,7 @@ plaudit.format = {
   signed,
   share: formatShare,
   count,
+  aside,
   value: formatValue,
   time: formatTime,
   interval,

@@ -47,7 +47,7 @@ function makeFrames(page, episode) {
       h(
         "p.note",
         {},
-        "This report does not hold the pictures of this episode. A larger --max-size may, and plaudit dashboard shows them.",
+        "This report does not hold the pictures of this episode. A larger --max-size holds more of them, and plaudit dashboard shows all.",
       ),
     );
   return {

@@ -34,12 +34,11 @@ function makeLegend(spec, toggle) {
   );
   const update = (index) => {
     for (const { value, each } of items) value.textContent = index === null ? "" : number(each.values[index]);
-    at.textContent =
-      index === null
-        ? ""
-        : `${spec.xName ?? spec.xTitle ?? "at"} ${spec.xFormat ? spec.xFormat(spec.x[index]) : number(spec.x[index])}`;
+    at.textContent = index === null ? "" : `${spec.xName ?? spec.xTitle ?? "at"} ${nameX(spec, index)}`;
   };
   return { element, update };
 }
+
+const nameX = ({ x, xNames, xFormat }, at) => xNames?.[at] ?? (xFormat ? xFormat(x[at]) : number(x[at]));
 
 plaudit.makeLegend = makeLegend;

@@ -4,7 +4,8 @@ const { toNumber } = plaudit.format;
 
 /**
  * What runs in the worker, after the text of the module: its names (`scoreBatch`, `CARRIED`, …) are those of the module.
- * It keeps the columns and what they scored at first, and answers knobs with sums, not with every step.
+ * It keeps the columns and what they scored at first, and answers knobs with sums, not with every step. A step that
+ * was recorded without a score (NaN) has none with other knobs either; no sum counts a step without a score.
  */
 function work() {
   const POINTS = 400,
@@ -17,7 +18,7 @@ function work() {
     const sums = new Float64Array(given.starts.length);
     for (let episode = 0; episode < sums.length; episode++) {
       const end = given.starts[episode + 1] ?? total.length;
-      for (let at = given.starts[episode]; at < end; at++) sums[episode] += total[at];
+      for (let at = given.starts[episode]; at < end; at++) if (total[at] === total[at]) sums[episode] += total[at];
     }
     return sums;
   }
@@ -53,7 +54,7 @@ function work() {
       bad = 0;
     for (let at = 0; at < total.length; at++) {
       const change = Math.abs(total[at] - first.total[at]);
-      if (!(change >= 0)) bad++;
+      if (Number.isNaN(total[at]) && !Number.isNaN(first.total[at])) bad++;
       if (!(change > 0)) continue;
       changed++;
       if (largest.length === LARGEST && change <= largest[LARGEST - 1][1]) continue;
@@ -79,11 +80,16 @@ function work() {
     const own = new Set(CARRIED.map((state) => `prev.${state.name}`));
     const names = Object.keys(given.columns).filter((name) => !own.has(name.split("[")[0]));
     const starts = new Set(given.starts);
-    let state = initialState();
+    let state = initialState(),
+      reset = true;
     for (let at = 0; at < rows; at++) {
+      reset ||= starts.has(at);
+      total[at] = NaN;
+      if (Number.isNaN(given.recorded[at])) continue; // it left the states as they were
       const row = Object.fromEntries(names.map((name) => [name, readValue(name, given.columns[name][at])]));
-      const scored = step(row, state, knobs, { onBad: "mask", reset: starts.has(at) });
+      const scored = step(row, state, knobs, { onBad: "mask", reset });
       state = scored.state;
+      reset = false;
       total[at] = scored.total;
       for (const [term, value] of Object.entries(scored.values)) (values[term] ??= new Float64Array(rows))[at] = value;
     }
@@ -98,25 +104,31 @@ function work() {
   function scoreAll(knobs) {
     if (CARRIED.length) return scoreInOrder(knobs);
     out = scoreBatch(given.columns, knobs, out ?? undefined, { onBad: "mask" });
+    for (const at of given.masked) for (const column of [out.total, ...Object.values(out.values)]) column[at] = NaN;
     return out;
   }
 
   function answer(message) {
     if (message.columns) {
       given = message;
+      given.masked = [...given.recorded.keys()].filter((at) => Number.isNaN(given.recorded[at]));
       const scored = scoreAll({});
       first = { total: Float64Array.from(scored.total) };
-      let different = 0;
+      let different = 0,
+        lost = 0;
       for (let at = 0; at < first.total.length; at++) {
-        if (!(Math.abs(first.total[at] - given.recorded[at]) <= 1e-9 * Math.max(1, Math.abs(given.recorded[at]))))
-          different++;
+        const [now, then] = [first.total[at], given.recorded[at]];
+        if (Number.isNaN(now)) lost += !Number.isNaN(then);
+        else if (!(Math.abs(now - then) <= 1e-9 * Math.max(1, Math.abs(then)))) different++;
       }
       first.returns = sumEpisodes(first.total);
       first.terms = Object.fromEntries(Object.entries(scored.values).map(([term, values]) => [term, sumOf(values)]));
       return {
         ready: true,
         different,
-        steps: first.total.length,
+        lost,
+        masked: given.masked.length,
+        steps: first.total.length - given.masked.length - lost,
         before: { returns: first.returns, terms: first.terms, curve: reduce(first.total) },
       };
     }

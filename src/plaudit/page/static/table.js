@@ -82,16 +82,19 @@ function makeCell(column, row) {
   return h("td", { class: column.number ? "number" : column.time ? "time" : null }, value);
 }
 
+/** Rows by a column, up or down; those that have no value there come last either way. */
 function sortRows(rows, column, down) {
   const keyed = rows.map((row, at) => [column.value(row), at, row]);
-  keyed.sort(([a, i], [b, j]) => (down ? compareValues(b, a) : compareValues(a, b)) || i - j);
-  return keyed.map(([, , row]) => row);
+  const known = keyed.filter(([value]) => !isNothing(value));
+  known.sort(([a, i], [b, j]) => (down ? compareValues(b, a) : compareValues(a, b)) || i - j);
+  return [...known, ...keyed.filter(([value]) => isNothing(value))].map(([, , row]) => row);
 }
 
+const isNothing = (value) =>
+  value === null || value === undefined || (isNumber(value) && Number.isNaN(toNumber(value)));
+
 function compareValues(a, b) {
-  if (isNumber(a) && isNumber(b)) return (toNumber(a) || 0) - (toNumber(b) || 0);
-  if (a === null || a === undefined) return b === null || b === undefined ? 0 : -1;
-  if (b === null || b === undefined) return 1;
+  if (isNumber(a) && isNumber(b)) return Math.sign(toNumber(a) - toNumber(b)) || 0; // of two infinities, 0
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 

@@ -24,7 +24,7 @@ function drawSteps(steps, place) {
     sampled && sampled.episodes < sampled.of
       ? `From ${number(sampled.episodes)} of ${count(sampled.of, "episode")}, spread over the run.`
       : null;
-  const shared = { x: steps.x, xTitle: "episode", caption };
+  const shared = { ...plaudit.overRun(steps), caption };
   const clamps = Object.entries(steps.clamps ?? {}).map(([name, values]) => ({
     name,
     values,

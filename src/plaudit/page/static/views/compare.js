@@ -1,7 +1,7 @@
 // Two versions on the same history: step against step, flips, ranks, the largest changes; and how far apart many are.
 
 const { h, section, emptyState } = plaudit.dom;
-const { number, toNumber, count, share, joinAddress, link, shorten, signed } = plaudit.format;
+const { number, toNumber, count, aside, share, joinAddress, link, shorten, signed } = plaudit.format;
 const { select, facts } = plaudit.controls;
 const { read, mix } = plaudit.palette;
 
@@ -30,7 +30,7 @@ async function show(page) {
         found.flips?.of ? `${number(found.flips.count)} of ${number(found.flips.of)}` : "",
       ],
     ]),
-    (found.remarks ?? []).map((each) => h("p.note", {}, each)),
+    [...(found.remarks ?? []), ...tellLeftOut(found.returns)].map((each) => h("p.note", {}, each)),
     found.scatter.of > 0 && showHistory(found, names, source, run),
     section(
       "How far apart",
@@ -67,7 +67,16 @@ function tellScope({ scored, scatter }) {
     scored && scored.steps < scored.of
       ? `${number(scored.steps)} of ${count(scored.of, "step")}`
       : `all ${count(scatter.of, "step")}`;
-  return `Both on the history of this run: ${part} scored by each${scatter.shown < scatter.of ? `, ${number(scatter.shown)} of them drawn` : ""}.`;
+  const drawn = scatter.shown < scatter.of ? `, ${number(scatter.shown)} of them drawn` : "";
+  return `Both on the history of this run: ${part} scored by each${aside(scored?.masked, "not scored by either")}${drawn}.`;
+}
+
+/** Which episodes have no returns to compare. */
+function tellLeftOut({ unfinished = 0, broken = 0 }) {
+  return [
+    unfinished > 0 && `Left out of returns and ranks: ${count(unfinished, "unfinished episode")}.`,
+    broken > 0 && `Left out of returns and ranks: ${count(broken, "episode")} with a step that one of the two cannot score.`,
+  ].filter(Boolean);
 }
 
 function listRewards(index) {
@@ -174,7 +183,7 @@ function listLargest(largest, names) {
   });
 }
 
-const nameStep = (row) => `${shorten(row.episode ?? "record", 20)} / ${row.step ?? row.record}`;
+const nameStep = (row) => `${shorten(row.episode ?? "record", 40)} / ${row.step ?? row.record}`;
 
 const tellWhy = (row) =>
   (row.why_before || row.why_after) &&

@@ -2,7 +2,7 @@
 
 const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, extent, count, joinAddress, link, shorten, value: formatValue } = plaudit.format;
-const { button, facts } = plaudit.controls;
+const { button, facts, tellReturn, tellEnd, tellMasked } = plaudit.controls;
 const { colour, dash, swatch, named, makePositions, read } = plaudit.palette;
 
 const INPUTS = 8;
@@ -12,7 +12,8 @@ async function show(page) {
   const [source, run, name] = page.parts;
   const episode = await page.get(joinAddress("episode", source, run, name));
   const reward = await page.getReward(episode.reward).catch(() => null);
-  if (!episode.end && episode.next === null) page.follow(joinAddress("run", source, run)); // it may still go on
+  const mayGoOn = episode.so_far !== null || (!episode.end && episode.next === null);
+  if (mayGoOn) page.follow(joinAddress("run", source, run));
   const title = h("h1", {}, `Episode ${shorten(episode.episode, 60)}`);
   if (episode.shown === 0) return [title, emptyState("This episode has no step.")];
   const place = makePositions(reward);
@@ -51,20 +52,31 @@ async function show(page) {
 
 function tellEpisode({ shown, of, records }) {
   const part = shown < of ? `The first ${number(shown)} of ${count(of, "step")}` : count(of, "step");
-  return `${part}, records ${number(records[0])} to ${number(records[1])}. The arrow keys go from step to step, space plays.`;
+  const [first, last] = records.map((each) => number(each));
+  const kept = first === last ? `record ${first}` : `records ${first} to ${last}`;
+  return `${part}, ${kept}. The arrow keys go from step to step, space plays.`;
 }
 
 function summarise(episode) {
   const total = episode.total.map(toNumber);
   const [worst, best] = extent(total).map((each) => total.indexOf(each));
+  const masked = Object.keys(episode.masked).length;
   return [
-    ["Return", number(total.reduce((sum, each) => sum + each, 0))],
-    ["Steps", number(episode.of)],
-    ["End", episode.end ?? "–"],
-    worst >= 0 && ["Lowest step", number(total[worst]), `at ${episode.steps[worst] ?? worst}`],
-    best >= 0 && ["Highest step", number(total[best]), `at ${episode.steps[best] ?? best}`],
+    tellReturn(episode),
+    ["Steps", number(episode.of), masked > 0 && `${number(masked)} not scored`],
+    tellEnd(episode),
+    worst >= 0 && ["Lowest step", number(total[worst]), `at ${nameStep(episode, worst)}`],
+    best >= 0 && ["Highest step", number(total[best]), `at ${nameStep(episode, best)}`],
   ];
 }
+
+const nameStep = (episode, at) => String(episode.steps[at] ?? at);
+
+/** Which step it is, and of how many: its number may be one of the whole run, and some may not be recorded. */
+const placeStep = (episode, at) =>
+  episode.steps[at] === at + 1
+    ? `step ${number(at + 1)} of ${number(episode.of)}`
+    : `step ${nameStep(episode, at)} (${number(at + 1)} of ${number(episode.of)} recorded)`;
 
 /** Which step is looked at, and how one gets to another. */
 function makePlayer(page, episode, ids) {
@@ -89,8 +101,8 @@ function makePlayer(page, episode, ids) {
   function move(to) {
     at = Math.min(last, Math.max(0, to));
     slider.value = String(at);
-    slider.setAttribute("aria-valuetext", `step ${episode.steps[at] ?? at}`);
-    tell.textContent = `step ${episode.steps[at] ?? at} of ${number(episode.of)}`;
+    slider.setAttribute("aria-valuetext", `step ${nameStep(episode, at)}`);
+    tell.textContent = placeStep(episode, at);
     listeners.forEach((each) => each(at));
     clearTimeout(later);
     later = setTimeout(() => page.keep({ step: ids[at] }), 250); // browsers refuse an address that changes with every key
@@ -162,6 +174,7 @@ function drawTimeline(episode, place, player, frames) {
     mark: swatch(place(name)),
     kind: "none",
   }));
+  const masked = Object.keys(episode.masked).map(Number);
   const pile = plaudit.stacks.pile(series, "bars");
   series.push({ name: "total", values: episode.total, colour: read("ink"), kind: "none" });
   return plaudit.charts.chart({
@@ -176,19 +189,34 @@ function drawTimeline(episode, place, player, frames) {
     onToggle: pile.toggle,
     onPick: player.move,
     onHover: frames.glance,
-    xRange: (plot, low, high) => [low - 0.5, high + 0.5],
+    xRange: rangeOf(episode),
     under: (plot, draw) => {
+      shadeMasked(plot, draw, masked);
       pile.draw(plot, draw);
       plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") });
     },
     over: (plot, draw) => plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
-    caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
+    caption: [
+      "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
+      masked.length > 0 && ` Shaded: ${count(masked.length, "step")} that could not be scored.`,
+    ],
   });
 }
 
+/** Steps without a score have no bar, as those that paid nothing: they are shaded. */
+function shadeMasked(plot, draw, masked) {
+  const width = Math.max(1, Math.abs(plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true)));
+  draw.fillStyle = read("line");
+  for (const at of masked)
+    draw.fillRect(plot.valToPos(at, "x", true) - width / 2, plot.bbox.top, width, plot.bbox.height);
+}
+
+/** Half a step more on either side; uPlot has an own idea of how wide a single one is. */
+const rangeOf = (episode) => (plot, low, high) =>
+  episode.shown === 1 ? [-0.5, 0.5] : [low - 0.5, high + 0.5];
 const xOf = (episode) => Array.from({ length: episode.shown }, (_, at) => at);
 const stepName = (episode, x) =>
-  Number.isInteger(x) && x >= 0 && x < episode.shown ? String(episode.steps[x] ?? x) : "";
+  Number.isInteger(x) && x >= 0 && x < episode.shown ? nameStep(episode, x) : "";
 
 /** A line for each input; those that never change are only named. */
 function drawInputs(page, episode, player) {
@@ -231,7 +259,7 @@ function drawInput(episode, name, values, player) {
     zoom: false,
     onPick: player.move,
     series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: isStepped(values) }],
-    xRange: (plot, low, high) => [low - 0.5, high + 0.5],
+    xRange: rangeOf(episode),
   });
   const unit = episode.units?.[name];
   return {
@@ -255,7 +283,7 @@ const isStepped = (values) =>
 
 const nameValue = (episode, name, value) =>
   value === null
-    ? "–"
+    ? "not given"
     : (episode.labels?.[name]?.[value] ??
       ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value)));
 
@@ -290,28 +318,39 @@ function makePanel(page, episode, reward, place, frames, ids) {
   const update = (at) => {
     frames.show(at);
     sources.show(at);
+    const masked = tellMasked(episode.masked[at]);
     replace(
       body,
-      h(
-        "table",
-        {},
-        h("caption.hidden", {}, "Terms of this step"),
-        h(
-          "tbody",
-          {},
-          terms.map((each) => row(each, at)),
-          h(
-            "tr",
+      masked
+        ? h("p.note", {}, masked)
+        : h(
+            "table",
             {},
-            h("th", { scope: "row" }, "total"),
-            h("td.number", {}, h("strong", {}, number(episode.total[at]))),
+            h("caption.hidden", {}, "Terms of this step"),
+            h(
+              "tbody",
+              {},
+              terms.map((each) => row(each, at)),
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, "total"),
+                h("td.number", {}, h("strong", {}, number(episode.total[at]))),
+              ),
+            ),
           ),
+      episode.native && h("p.quiet", {}, `The environment's own reward: ${number(episode.native[at])}`),
+      h(
+        "p",
+        {},
+        h(
+          "a",
+          { href: link("step", ...page.parts, ids[at]), id: "why" },
+          masked ? "What was recorded →" : "Why it was paid this →",
         ),
       ),
-      episode.native && h("p.quiet", {}, `The environment's own reward: ${number(episode.native[at])}`),
-      h("p", {}, h("a", { href: link("step", ...page.parts, ids[at]), id: "why" }, "Why it was paid this →")),
     );
-    heading.textContent = `Step ${episode.steps[at] ?? at}`;
+    heading.textContent = `Step ${nameStep(episode, at)}`;
   };
   const heading = h("h2", {});
   return { element: h("section.card.sticky", {}, heading, frames.element, body, sources.element), update };

@@ -2,7 +2,7 @@
 
 const { h, section, emptyState } = plaudit.dom;
 const { number, toNumber, count, joinAddress, link, shorten, runName, time, signed } = plaudit.format;
-const { select, button, facts } = plaudit.controls;
+const { select, button, facts, tellReturn, tellEnd } = plaudit.controls;
 const { named, makePositions, colour, dash, swatch, read } = plaudit.palette;
 
 async function show(page) {
@@ -34,11 +34,12 @@ async function show(page) {
   ];
 }
 
-function tellShown({ shown, of, chosen, embedded }, run) {
+function tellShown({ shown, of, unfinished, chosen, embedded }, run) {
+  const open = unfinished ? ` ${number(unfinished)} unfinished: shown apart, and in no return.` : "";
   const all =
     shown === of
-      ? `${count(of, "episode")} of ${runName(run)}.`
-      : `${number(shown)} of ${count(of, "episode")}: ${chosen}.`;
+      ? `${count(of, "episode")} of ${runName(run)}.${open}`
+      : `${number(shown)} of ${count(of, "episode")}: ${chosen}.${open}`;
   return embedded ? `${all} ${number(embedded.length)} can be opened step by step in this report.` : all;
 }
 
@@ -54,6 +55,8 @@ function makeRows({ columns, embedded }) {
     episode,
     at,
     return: columns.return[at],
+    soFar: columns.so_far[at],
+    isFinished: columns.so_far[at] === null,
     length: columns.length[at],
     end: columns.end[at],
     time: columns.time?.[at],
@@ -71,7 +74,9 @@ function listNumbers({ columns }) {
   return found;
 }
 
-function drawScatter(page, rows, numbers) {
+function drawScatter(page, every, numbers) {
+  const rows = every.filter((row) => row.isFinished);
+  if (rows.length === 0) return emptyState("No episode is finished yet.");
   const names = Object.keys(numbers).map((name) => [name, name]);
   const pick = (name, other) => (Object.hasOwn(numbers, page.options[name] ?? "") ? page.options[name] : other);
   const [across, up] = [pick("x", "length"), pick("y", "return")];
@@ -107,6 +112,7 @@ function listExtremes(page, rows) {
   const order = rows
     .filter((row) => Number.isFinite(toNumber(row.return)))
     .sort((a, b) => toNumber(a.return) - toNumber(b.return));
+  if (order.length === 0) return emptyState("No episode is finished yet.");
   const most = Math.min(5, Math.ceil(order.length / 2));
   const line = (row) =>
     h(
@@ -151,9 +157,9 @@ function listRows(page, rows, numbers, place) {
     onSort: (sort) => page.keep({ sort: `${sort.column}.${sort.down ? "down" : "up"}` }),
     columns: [
       { name: "Episode", value: (row) => row.episode, show: (row) => openLink(page, row) },
-      { name: "Return", number: true, value: (row) => row.return },
+      { name: "Return", number: true, value: (row) => row.return, show: showReturn },
       { name: "Steps", number: true, value: (row) => row.length },
-      { name: "End", value: (row) => row.end ?? "", show: (row) => row.end && h("span.tag", {}, row.end) },
+      { name: "End", value: nameEnd, show: (row) => nameEnd(row) && h("span.tag", {}, nameEnd(row)) },
       ...terms
         .slice(0, 40)
         .map((name) => ({ name: named(place(name), name), number: true, value: (row) => row.terms[name] })),
@@ -167,6 +173,10 @@ function listRows(page, rows, numbers, place) {
     ],
   });
 }
+
+const showReturn = (row) =>
+  row.isFinished ? number(row.return) : h("span.quiet", {}, `${number(row.soFar)} so far`);
+const nameEnd = (row) => row.end ?? (row.isFinished ? null : "unfinished");
 
 /** Two episodes side by side, where two are chosen. */
 async function showPair(page, reward) {
@@ -182,7 +192,6 @@ async function showPair(page, reward) {
   const place = makePositions(reward);
   const sums = pair.map((each) => sumTerms(each));
   const names = [...new Set(sums.flatMap((each) => Object.keys(each)))];
-  const totals = pair.map((each) => sum(each.total));
   return section(
     "Side by side",
     {},
@@ -194,7 +203,7 @@ async function showPair(page, reward) {
     h(
       "div.columns",
       {},
-      pair.map((each, at) =>
+      pair.map((each) =>
         h(
           "div",
           {},
@@ -203,11 +212,7 @@ async function showPair(page, reward) {
             {},
             h("a", { href: link("episode", ...page.parts, each.episode) }, `Episode ${shorten(each.episode, 40)}`),
           ),
-          facts([
-            ["Return", number(totals[at])],
-            ["Steps", number(each.shown)],
-            ["End", each.end ?? "–"],
-          ]),
+          facts([tellReturn(each), ["Steps", number(each.of)], tellEnd(each)]),
           drawTimeline(each, place, pair),
         ),
       ),

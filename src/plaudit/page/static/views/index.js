@@ -1,7 +1,7 @@
 // Where one arrives: every ledger with its runs, every reward.
 
 const { h, section, emptyState } = plaudit.dom;
-const { number, count, time, link, shorten, runName } = plaudit.format;
+const { number, count, aside, time, link, shorten, runName } = plaudit.format;
 
 async function show(page) {
   const index = await page.get("index");
@@ -60,8 +60,18 @@ function showLedger(source) {
         value: (run) => run.run,
         show: (run) => h("a", { href: link("run", source.id, run.run) }, runName(run.run)),
       },
-      { name: "Episodes", number: true, value: (run) => run.episodes },
-      { name: "Steps", number: true, value: (run) => run.steps },
+      {
+        name: "Episodes",
+        number: true,
+        value: (run) => run.episodes,
+        show: (run) => [number(run.episodes), h("span.quiet", {}, aside(run.unfinished, "unfinished"))],
+      },
+      {
+        name: "Steps",
+        number: true,
+        value: (run) => run.steps,
+        show: (run) => [number(run.steps), h("span.quiet", {}, aside(run.masked, "not scored"))],
+      },
       { name: "Mean return", number: true, value: (run) => run.return?.mean },
       { name: "Lowest", number: true, value: (run) => run.return?.min },
       { name: "Highest", number: true, value: (run) => run.return?.max },

@@ -1,7 +1,7 @@
 // A run over training: the return and every term, what share each has, clamps and branches, findings where they begin.
 
 const { h, replace, section, emptyState } = plaudit.dom;
-const { number, toNumber, extent, count, joinAddress, link, shorten, runName } = plaudit.format;
+const { number, toNumber, extent, count, aside, joinAddress, link, shorten, runName } = plaudit.format;
 const { choose, select, facts, finding } = plaudit.controls;
 const { colour, dash, swatch, makePositions, read } = plaudit.palette;
 
@@ -18,7 +18,7 @@ async function show(page) {
   const reward = run.rewards.length ? await page.getReward(run.rewards.at(-1)).catch(() => null) : null;
   const others = await loadOthers(page);
   const title = h("h1", {}, runName(run.run));
-  if (run.x.length === 0) {
+  if (run.episodes === 0) {
     return [
       title,
       emptyState(
@@ -36,26 +36,32 @@ async function show(page) {
   };
   const place = makePositions(reward);
   const marks = [...run.findings];
-  const returns = drawReturns(run, others, options, page, marks);
+  const hasReturns = run.x.length > 0;
+  const returns = hasReturns ? drawReturns(run, others, options, page, marks) : null;
   return [
     title,
     h(
       "p.lead",
       {},
-      `${count(run.episodes, "episode")}, ${count(run.steps, "step")}. `,
+      `${count(run.episodes, "episode")}${aside(run.unfinished, "unfinished")}, `,
+      `${count(run.steps, "step")}${aside(run.masked, "not scored")}. `,
       run.reduced && tellReduction(run.reduced),
     ),
     facts(summarise(run)),
-    makeBar(page, options),
-    section("Return", {}, returns.element),
-    section("Terms", {}, drawTerms(run, place, options)),
-    section(
-      "Share of each term",
-      {},
-      drawShares(run, place),
-      h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value."),
-    ),
-    section("Steps in an episode", {}, drawLengths(run, options)),
+    hasReturns
+      ? [
+          makeBar(page, options),
+          section("Return", {}, returns.element),
+          section("Terms", {}, drawTerms(run, place, options)),
+          section(
+            "Share of each term",
+            {},
+            drawShares(run, place),
+            h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value."),
+          ),
+          section("Steps in an episode", {}, drawLengths(run, options)),
+        ]
+      : emptyState("No episode of this run is finished yet.", "Returns appear here once one has ended."),
     plaudit.showSteps(page, place),
     section("Findings", {}, showFindings(page, marks, returns)),
   ];
@@ -71,18 +77,29 @@ async function loadOthers(page) {
   return found.filter((each) => each !== null && each.x.length > 0);
 }
 
+/** Of finished episodes; dashes where there is none. */
 function summarise(run) {
   const means = run.return.mean.map(toNumber);
   const tail = Math.max(1, Math.floor(means.length / 10));
-  const average = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
+  const average = (list) => (list.length ? list.reduce((sum, each) => sum + each, 0) / list.length : null);
+  const edge = (values, at) => (values.length ? extent(values)[at] : null);
   return [
     ["Return, first tenth", number(average(means.slice(0, tail)), 4)],
     ["Return, last tenth", number(average(means.slice(-tail)), 4)],
-    ["Lowest", number(extent(run.return.min)[0])],
-    ["Highest", number(extent(run.return.max)[1])],
-    ["Steps in an episode", number(run.steps / run.episodes, 3), "on average"],
+    ["Lowest", number(edge(run.return.min, 0))],
+    ["Highest", number(edge(run.return.max, 1))],
+    ["Steps in an episode", number(run.mean_length, 3), run.mean_length !== null && "on average"],
   ];
 }
+
+/** The axis of curves over a run: the place of each episode in it, from 1; under the cursor, its name. */
+const overRun = ({ x, ids, reduced }) => ({
+  x: x.map((at) => at + 1),
+  xTitle: "episode, by its place in the run",
+  xFormat: (place) => (Number.isInteger(place) ? number(place) : ""),
+  xName: reduced ? "place" : "episode",
+  xNames: reduced ? null : ids,
+});
 
 function makeBar(page, options) {
   const runs = page.index.sources.flatMap((source) =>
@@ -130,12 +147,11 @@ function drawReturns(run, others, { smooth: points, log }, page, marks) {
   const band = run.reduced || points ? { low: run.return.min, high: run.return.max } : {};
   const series = [{ name: "return", values: smooth(run.return.mean, points), colour: read("ink"), ...band }];
   return plaudit.charts.chart({
+    ...overRun(run),
     label: `Return over ${count(run.episodes, "episode")}`,
-    x: run.x,
     series,
     log,
     height: 280,
-    xTitle: "episode",
     over: (plot, draw) => markFindings(plot, draw, marks),
     onPick: (at) => {
       location.hash = link("episode", ...page.parts, run.ids[at]);
@@ -146,26 +162,29 @@ function drawReturns(run, others, { smooth: points, log }, page, marks) {
   });
 }
 
-/** Runs over a common axis; where one has no episode, it has no line. */
+/** Runs over a common axis; a line spans the places at which only others have a finished episode. */
 function overlay(all, points, log) {
-  const x = [...new Set(all.flatMap((run) => run.x))].sort((a, b) => a - b);
+  const places = all.map((run) => overRun(run).x);
+  const x = [...new Set(places.flat())].sort((a, b) => a - b);
   const series = all.map((run, at) => {
-    const values = new Map(smooth(run.return.mean, points).map((each, k) => [run.x[k], each]));
+    const values = new Map(smooth(run.return.mean, points).map((each, k) => [places[at][k], each]));
     return {
       name: runName(run.run),
       values: x.map((each) => values.get(each) ?? null),
+      spans: true,
       colour: colour(at),
       dash: dash(at),
       mark: swatch(at),
     };
   });
-  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle: "episode" });
+  const { xTitle } = overRun(all[0]);
+  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle, xName: "place" });
 }
 
 function markFindings(plot, draw, marks) {
   for (const each of marks) {
     if (each.x !== null && each.x !== undefined)
-      plaudit.charts.drawLine(plot, draw, { x: each.x, colour: read("bad"), dash: [5, 3] });
+      plaudit.charts.drawLine(plot, draw, { x: each.x + 1, colour: read("bad"), dash: [5, 3] });
   }
 }
 
@@ -183,11 +202,10 @@ function drawTerms(run, place, { smooth: points, log, stacked }) {
   });
   if (series.length === 0) return emptyState("No term was recorded.");
   const shared = {
+    ...overRun(run),
     label: `Terms over ${count(run.episodes, "episode")}`,
-    x: run.x,
     series,
     height: 280,
-    xTitle: "episode",
   };
   if (!stacked) return plaudit.charts.chart({ ...shared, log }).element;
   return plaudit.stacks.drawPile(shared, "areas");
@@ -204,7 +222,7 @@ function drawShares(run, place) {
   }));
   if (series.length === 0) return emptyState("No term was recorded.");
   return plaudit.stacks.drawPile(
-    { label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode", range: () => [0, 1] },
+    { ...overRun(run), label: "Share of each term", series, height: 180, range: () => [0, 1] },
     "areas",
   );
 }
@@ -212,8 +230,7 @@ function drawShares(run, place) {
 function drawLengths(run, { smooth: points }) {
   const band = run.reduced || points ? { low: run.length.min, high: run.length.max } : {};
   const series = [{ name: "steps", values: smooth(run.length.mean, points), colour: read("quiet"), ...band }];
-  return plaudit.charts.chart({ label: "Steps in each episode", x: run.x, series, height: 150, xTitle: "episode" })
-    .element;
+  return plaudit.charts.chart({ ...overRun(run), label: "Steps in each episode", series, height: 150 }).element;
 }
 
 /** What an audit finds in the run; it reads every step, and comes when it has. */
@@ -222,7 +239,7 @@ function showFindings(page, marks, returns) {
   const address = joinAddress("audit", ...page.parts);
   const fill = ({ findings, remarks = [], skipped = {} }) => {
     marks.push(...findings);
-    returns.redraw();
+    returns?.redraw();
     replace(
       holder,
       listFindings(marks),
@@ -269,4 +286,5 @@ function listSkipped(skipped) {
   );
 }
 
+plaudit.overRun = overRun;
 plaudit.views.run = { show };

@@ -13,7 +13,7 @@ const {
   time,
   value: formatValue,
 } = plaudit.format;
-const { facts } = plaudit.controls;
+const { facts, tellMasked } = plaudit.controls;
 const { named, makePositions } = plaudit.palette;
 
 async function show(page) {
@@ -21,6 +21,7 @@ async function show(page) {
   const found = await load(page);
   const reward = await page.getReward(found.reward).catch(() => null);
   const place = makePositions(reward);
+  const masked = tellMasked(found.masked);
   page.onKey((event) => {
     const other = { ArrowLeft: found.previous, ArrowRight: found.next }[event.key];
     if (other !== undefined && other !== null) location.hash = link("step", source, run, name, other);
@@ -28,14 +29,10 @@ async function show(page) {
   return [
     h("h1", {}, `Step ${shorten(step, 40)} of episode ${shorten(name, 40)}`, " ", tellVerified(found.verified)),
     h("div.bar", {}, neighbour(page, found.previous, "← Previous step"), neighbour(page, found.next, "Next step →")),
-    found.partial &&
-      h(
-        "p.note",
-        {},
-        "This report holds the episode, not this step by itself: whether it verifies, branches not taken and the context are left out. A larger --max-size, or plaudit dashboard, shows them.",
-      ),
+    found.partial && h("p.note", {}, tellPartial(page.index, found)),
+    masked && h("p.note", {}, masked),
     facts([
-      ["Total", exactly(found.total)],
+      ["Total", masked ? "not scored" : exactly(found.total)],
       ["Record", number(found.record)],
       found.time && ["When (UTC)", time(found.time)],
       [
@@ -44,14 +41,26 @@ async function show(page) {
         reward && h("a", { href: link("reward", found.reward) }, reward.name),
       ],
     ]),
-    section("How the total came about", {}, listTerms(found, place)),
+    !masked && section("How the total came about", {}, listTerms(found, place)),
     h("div.columns", {}, section("Inputs", {}, listInputs(found, reward)), showContext(found)),
-    section(
-      "Term by term",
-      {},
-      found.terms.map((term) => showTerm(term, reward, place)),
-    ),
+    !masked &&
+      section(
+        "Term by term",
+        {},
+        found.terms.map((term) => showTerm(term, reward, place)),
+      ),
     found.why && section("As text", {}, h("pre.text", { id: "why-text", tabindex: "0" }, found.why)),
+  ];
+}
+
+/** What a report leaves out of a step that it only has as one of its episode, and what would show it. */
+function tellPartial({ embedded }, { context }) {
+  const explained = plaudit.format.count(embedded?.explained ?? 0, "step");
+  const rest = context ? "" : ", and what else was recorded with it,";
+  return [
+    `This report explains ${explained}, the worst of each episode first, and this is none of them: `,
+    `whether it verifies and branches not taken${rest} are left out. `,
+    "A larger --max-size explains more, and plaudit dashboard every step.",
   ];
 }
 
@@ -105,9 +114,10 @@ function takeStep(episode, reward, ids, at) {
     reward: episode.reward,
     fingerprint: episode.reward,
     total: episode.total[at],
+    masked: episode.masked[at] ?? null,
     terms: Object.entries(episode.values).map(term),
     adjustments: Object.entries(episode.adjustments).map(term),
-    context: {},
+    context: takeContext(episode, at),
     inputs: Object.entries(episode.inputs).map(([name, values]) => ({
       name,
       value: labelled(name, values[at]),
@@ -118,6 +128,17 @@ function takeStep(episode, reward, ids, at) {
     next: ids[at + 1],
   };
 }
+
+/** What was recorded with a step, by name; null where the report does not hold all of it. */
+function takeContext({ actor, native, masked, contexts }, at) {
+  if (contexts === null) return null;
+  const rest = contexts[at] ?? {};
+  const known = { actor, original_reward: native?.[at], masked: masked[at] };
+  const given = Object.entries(known).filter(([, value]) => value !== null && value !== undefined);
+  return { ...Object.fromEntries(given), ...(isPlainObject(rest) ? rest : { context: rest }) };
+}
+
+const isPlainObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A score within the clamps of its term; null where they are not plain numbers. */
 function clamp(score, term) {
@@ -190,7 +211,10 @@ function listInputs(found, reward) {
         name: "Value",
         number: true,
         value: (input) => input.value,
-        show: (input) => [formatValue(input.value), input.unit && h("span.quiet", {}, ` ${input.unit}`)],
+        show: (input) =>
+          input.value === null
+            ? h("span.quiet", {}, "not given")
+            : [formatValue(input.value), input.unit && h("span.quiet", {}, ` ${input.unit}`)],
       },
       { name: "Range", sortable: false, value: () => null, show: (input) => drawRange(input) },
     ],
@@ -215,8 +239,9 @@ function drawRange({ value, range }) {
 }
 
 function showContext(found) {
+  if (found.context === null) return section("Context", {}, emptyState("This report does not hold it."));
   const isEmpty = (value) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
-  const entries = Object.entries(found.context ?? {}).filter(([, value]) => !isEmpty(value));
+  const entries = Object.entries(found.context).filter(([, value]) => !isEmpty(value));
   if (entries.length === 0) return section("Context", {}, emptyState("Nothing else was recorded with it."));
   return section(
     "Context",

@@ -92,7 +92,8 @@ function tellScope(about, run) {
     about.shown < about.of
       ? `${number(about.shown)} of ${count(about.of, "episode")} (${number(about.steps)} of ${count(about.of_steps, "step")})`
       : `all ${count(about.of, "episode")} (${count(about.steps, "step")})`;
-  return `${runName(run)}: ${part} are scored again in this browser, by the same definition.${about.whole ? " The server scores the whole run." : ""}`;
+  const open = about.unfinished ? ` ${count(about.unfinished, "unfinished episode")} left out.` : "";
+  return `${runName(run)}: ${part} are scored again in this browser, by the same definition.${about.whole ? " The server scores the whole run." : ""}${open}`;
 }
 
 /** What changes: the sums, the curve of all steps, the episodes before and after, the largest changes. */
@@ -110,11 +111,13 @@ function makeResults(page, about, reward, episodes) {
     expected = null,
     steps = 0,
     different = 0,
+    lost = 0,
+    masked = 0,
     terms = null;
 
   function draw(answer) {
     before = answer.before;
-    ({ steps, different } = answer);
+    ({ steps, different, lost, masked } = answer);
     charts = { curve: drawCurve(before.curve), points: drawReturns(page, before.returns, episodes) };
     terms = makeTerms(before.terms, steps, makePositions(reward));
     replace(picture, charts.curve.element);
@@ -145,8 +148,15 @@ function makeResults(page, about, reward, episodes) {
           {},
           `${count(answer.bad, "step")} cannot be scored with these numbers, and ${answer.bad === 1 ? "is" : "are"} left out.`,
         ),
+      masked > 0 &&
+        h("p.note", {}, `${count(masked, "step was", "steps were")} recorded without a score: left out of all sums.`),
+      lost > 0 && h("p.note", {}, `${count(lost, "step")} cannot be scored in a browser: left out of all sums.`),
       different > 0 &&
-        h("p.note", {}, `${count(different, "step")} were recorded with other numbers than this definition gives.`),
+        h(
+          "p.note",
+          {},
+          `${count(different, "step was", "steps were")} recorded with other numbers than this definition gives.`,
+        ),
     );
   }
 
@@ -284,7 +294,7 @@ function listLargest(page, largest, episodes) {
           h(
             "a",
             { href: link("step", ...page.parts, row.episode, row.step) },
-            `${shorten(row.episode, 20)} / ${row.step}`,
+            `${shorten(row.episode, 40)} / ${row.step}`,
           ),
       },
       { name: "Before", number: true, value: (row) => row.before, sortable: false },
@@ -321,8 +331,15 @@ function showWhole(page, found) {
       ["Mean return before", number(then)],
       ["After", number(now)],
       ["Change", signed(toNumber(now) - toNumber(then))],
-      ["Steps", number(found.steps)],
+      ["Steps", number(found.steps), found.masked > 0 && `${number(found.masked)} not scored`],
     ]),
+    found.refused > 0 &&
+      h(
+        "p.note",
+        {},
+        `${count(found.refused, "step")} cannot be scored with these numbers; `,
+        `${count(found.broken, "episode")} left out of returns and ranks for it.`,
+      ),
     plaudit.table({
       label: "Episodes by rank",
       rows: found.ranking,
