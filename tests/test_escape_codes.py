@@ -245,6 +245,7 @@ def samples(tmp_path):
         ],
         "ledger/storage/buffered.py:Receipt": [receipt],
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
+        "reward/definition.py:FieldIndex": [reward.fields],
         "reward/reward.py:Reward": [reward],
         "reward/signal.py:Signal": [signal, read, read.explain()],
         "targets/c/reward.py:CReward": [repr(reward.compile("c"))],

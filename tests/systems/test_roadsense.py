@@ -362,11 +362,12 @@ def test_repaired_too_little_costs_more_than_too_much(distance, prices):
     assert tuple(graded(float(distance), action)["appropriateness"].value for action in range(4)) == prices
 
 
-def test_the_bundled_drive_visits_every_zone_and_every_price():
+def test_the_bundled_drive_visits_every_zone_and_every_price_that_can_be_paid():
+    # No action brakes harder than 4.5 m/s², so that the price of harsh braking, -10 above it, is never paid.
     signals = [reward.score(**row) for row in episode()]
     assert len(signals) == 12
     assert {signal["safety"].value for signal in signals} == {-100.0, -5.0, 0.0, 1.0, 0.5}
-    assert {signal["comfort"].value for signal in signals} == {-10.0, -2.0, 0.0}
+    assert {signal["comfort"].value for signal in signals} == {-2.0, 0.0}
     assert {signal["appropriateness"].value for signal in signals} == {-3.0, -2.0, 0.0}
 
 

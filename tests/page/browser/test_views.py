@@ -146,7 +146,7 @@ def test_the_overview_lists_runs_and_sorts_them(open_at):
 def test_a_reward_shows_what_the_checks_found(open_at):
     with open_at() as page:
         page.go(f"reward/{find_reward_id(page)}")
-        assert page.texts(".finding strong") == [finding.code for finding in check(following, timeout=1.0).findings]
+        assert page.texts(".finding strong") == [finding.code for finding in check(following).findings]
         assert page.section("Terms").locator("h3").all_inner_texts() == list(following.program.terms)
         assert page.locator("math").count() >= 4
         assert page.section("Terms").locator("canvas").count() >= 2
