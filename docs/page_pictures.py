@@ -20,6 +20,7 @@ from plaudit import Ledger, Reward
 from plaudit.page.library import Library
 from plaudit.page.report import build_report
 from plaudit.systems import system
+from plaudit.systems.roadsense.fields import BRAKE
 
 WIDTH = 1280
 EPISODES = 80
@@ -68,9 +69,9 @@ def list_views() -> list[View]:
         View("terms", "convoy.html", f"reward/{first}", start="section:has(.term)", height=900),
         View("run", "convoy.html", f"run/{run}", height=1080),
         View("episodes", "convoy.html", f"episodes/{run}"),
-        View("episode", "convoy.html", f"episode/{run}/9?step=44", height=920),
+        View("episode", "convoy.html", f"episode/{run}/9?step=26", height=920),
         View("episode-dark", "board.html", "episode/l0/game/0?step=3", mode="dark"),
-        View("step", "convoy.html", f"step/{run}/9/44", height=1180),
+        View("step", "convoy.html", f"step/{run}/9/26", height=1180),
         View("what-if", "convoy.html", f"whatif/{run}?set={changed}", height=920),
         View("compare", "convoy.html", f"compare/{run}/{first}/{second}"),
     ]
@@ -100,12 +101,11 @@ def drive(rng: random.Random, skill: float) -> Iterator[Inputs]:
     """Yield the inputs of an episode: the car ahead speeds up and slows down, and the driver answers as it can."""
     gap, closing = 28.0 + rng.gauss(0, 5), 0.0
     for _ in range(rng.randint(45, 60)):
-        braking = max(0.0, (30 - gap) * 0.25 * skill + closing * 0.8 * skill + rng.gauss(0, 3.2 * (1.05 - skill)))
-        braking = min(braking, 9.0)
-        closing = 0.85 * closing + rng.gauss(0.25, 0.9) - 0.45 * braking * 0.5
+        wanted = (30 - gap) * 0.25 * skill + closing * 0.8 * skill + rng.gauss(0, 3.2 * (1.05 - skill))
+        action = sum(wanted > limit for limit in (0.3, 1.5, 3.5))
+        closing = 0.85 * closing + rng.gauss(0.25, 0.9) - 0.45 * BRAKE[action] * 0.5
         gap = max(0.0, gap - closing)
-        action = sum(braking > limit for limit in (0.3, 1.5, 3.5))
-        yield {"distance": gap, "deceleration": braking, "action": action}
+        yield {"distance": gap, "deceleration": BRAKE[action], "action": action}
         if gap < 5:
             return
 
