@@ -9,7 +9,7 @@ import time
 import pytest
 
 from plaudit import Ledger
-from plaudit.errors import ActorInUse, InputError, LedgerError, WrongType
+from plaudit.errors import ActorInUse, InputError, LedgerBusy, LedgerError, WrongType
 from support.forking import PythonProcess
 from support.ledgers import command, signal
 from support.postgres import Server
@@ -96,6 +96,35 @@ def test_an_actor_goes_on_from_its_last_episode(where):
         assert ledger._claim_actor("night", None)[2] == 12
         assert ledger._claim_actor("night", "new")[2] == 0
         assert ledger._claim_actor(None, None)[2] == 3
+
+
+def test_names_of_episodes_are_no_numbers_to_go_on_from(where):
+    with Ledger(where) as ledger:
+        for episode in ("a", "3", "night-80", "0x20", 15, "zz"):
+            ledger.record(signal(), run="night", actor="left", episode=episode, step=1)
+        assert ledger._claim_actor("night", "left")[2] == 15
+
+
+def test_a_claim_that_came_to_nothing_is_released(where, monkeypatch):
+    with Ledger(where) as ledger:
+        with monkeypatch.context() as broken:
+            broken.setattr(type(ledger._claims), "find_last_episode", lambda self, claim: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                claim(ledger, "left")
+        claim(ledger, "left")
+
+
+def test_an_actor_is_released_though_another_program_is_writing(tmp_path):
+    with Ledger(tmp_path / "rewards.db", timeout=0.1) as ledger, Ledger(tmp_path / "rewards.db", timeout=0.1) as other:
+        taken = claim(ledger, "left")
+        with other._store.backend._lock:
+            with pytest.raises(LedgerBusy):
+                claim(ledger, "right")
+            ledger._release_actor(taken)
+        with pytest.raises(ActorInUse):
+            claim(other, "left")
+        claim(ledger, "right")  # which releases what could not be released
+        claim(other, "left")
 
 
 def test_names_that_no_ledger_keeps_are_refused(where):

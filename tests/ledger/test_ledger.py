@@ -1,9 +1,11 @@
 """Opening, forgetting, moving and sending a ledger."""
 
+import gc
 import os
 import pickle
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -48,6 +50,22 @@ def test_a_ledger_that_nobody_closed_keeps_no_file_open(tmp_path):
     run_python([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.history().count() == 70
+
+
+def test_the_collector_of_garbage_does_not_wait_for_a_write_that_it_interrupts(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        forgotten = Ledger(tmp_path / "rewards.db", timeout=600)
+        forgotten.record(signal())
+        backend = forgotten._store.backend
+        with ledger._store.backend._lock:  # as in the middle of a write
+            began = time.monotonic()
+            del forgotten
+            gc.collect()
+            assert time.monotonic() - began < 300
+        while backend._lock is not None and time.monotonic() - began < 300:
+            time.sleep(0.01)
+        assert backend._lock is None
+        assert ledger.history().count() == 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be moved there")

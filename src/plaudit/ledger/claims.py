@@ -1,17 +1,20 @@
 """Who writes the episodes of a run: each live writer has an actor of its own, so that no two share an episode."""
 
 import json
+import re
 from itertools import count
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from plaudit.errors import ActorInUse
 from plaudit.ledger.context import validate_string
 from plaudit.ledger.storage.schema import blocks, scopes, summaries
+from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 
 Claim = tuple[str | None, str]
 """A run and an actor."""
+_NUMBER = re.compile("[0-9]{1,18}")
 
 
 class Claims:
@@ -34,7 +37,8 @@ class Claims:
             InputError: No ledger can keep such a `run` or `actor`.
         """
         while self._abandoned:
-            self.release(self._abandoned.pop())
+            self.release(self._abandoned[-1])
+            self._abandoned.pop()
         run, actor = validate_string("run", run), validate_string("actor", actor)
         if actor is not None:
             holder = self._try((run, actor))
@@ -59,20 +63,34 @@ class Claims:
     def release(self, claim: Claim) -> None:
         """Let the next writer have it."""
         if claim in self._held:
-            self._held.discard(claim)
             self._store.backend.release(json.dumps(claim))
+            self._held.discard(claim)
 
     def abandon(self, claim: Claim) -> None:
-        """Release a claim later: called by the collector of garbage, which may strike in the middle of a write."""
+        """Release a claim before the next is taken: the collector of garbage may strike in the middle of a write."""
         self._abandoned.append(claim)
 
     def find_last_episode(self, claim: Claim) -> int:
-        """Return the highest number among the recorded episodes of an actor, 0 where there are none."""
+        """Return the highest number among the recorded episodes of an actor, 0 where there are none.
+
+        What is known of a block counts names without a number too, so that the blocks are opened, the highest first.
+        """
         run, actor = claim
         located = summaries.join(blocks, blocks.c.first == summaries.c.first).join(
             scopes, scopes.c.id == blocks.c.scope
         )
         own = scopes.c.run.is_(None) if run is None else scopes.c.run == run
-        statement = select(func.max(summaries.c.episode_high)).select_from(located)
-        with self._store.backend.snapshot() as connection:
-            return int(connection.execute(statement.where(own, scopes.c.actor == actor)).scalar() or 0)
+        statement = (
+            select(summaries.c.episode_high, limit_size(blocks.c.episodes))
+            .select_from(located)
+            .where(own, scopes.c.actor == actor, summaries.c.episode_high.is_not(None))
+            .order_by(summaries.c.episode_high.desc())
+        )
+        last = 0
+        with self._store.backend.snapshot() as connection, connection.execute(statement) as found:
+            for high, episodes in found:
+                if high <= last:
+                    break
+                names = {name for name in json.loads(episodes) if name is not None}
+                last = max([last, *(int(name) for name in names if _NUMBER.fullmatch(name))])
+        return last

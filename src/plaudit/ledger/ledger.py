@@ -1,5 +1,6 @@
 """The ledger: every reward remembered, explained, recomputable, re-scorable."""
 
+import _thread
 import atexit
 import os
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from plaudit.errors import CommitUnknown, WrongType, shorten
+from plaudit.errors import CommitUnknown, LedgerBusy, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.claims import Claim, Claims
 from plaudit.ledger.episodes import Episodes, list_episodes
@@ -114,7 +115,7 @@ class Ledger:
         self._claims = Claims(self._store)
         self._process = os.getpid()
         self._closed = False
-        weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
+        weakref.finalize(self, _close_abandoned, self._store.backend, self._process).atexit = False  # `_at_exit` does
         _close_with_process(self._process)
 
     @property
@@ -245,14 +246,22 @@ class Ledger:
         with self._lock:
             self._reopen_if_forked()
             claim = self._claims.take(run, actor)
-        if self._steps is not None:
-            self._steps.flush()  # steps of an earlier writer, which may wait
-        return self._claims, claim, self._claims.find_last_episode(claim)
+        try:
+            if self._steps is not None:
+                self._steps.flush()  # steps of an earlier writer, which may wait
+            return self._claims, claim, self._claims.find_last_episode(claim)
+        except BaseException:
+            self._claims.abandon(claim)
+            raise
 
     def _release_actor(self, claim: Claim) -> None:
+        """Let others have an actor; where somebody else is writing for too long, with the next claim."""
         with self._lock:
             if not self._closed and self._process == os.getpid():
-                self._claims.release(claim)
+                try:
+                    self._claims.release(claim)
+                except LedgerBusy:
+                    self._claims.abandon(claim)
 
     def _open_store(self) -> Store:
         with self._lock:
@@ -561,8 +570,16 @@ def _build_after_write(store: Store, publisher: Publisher | None) -> Callable[[]
 
 
 def _close_abandoned(backend: Backend, process: int) -> None:
-    """Close what a ledger that nobody closed had open; a forked process has let go of it already."""
-    if process == os.getpid() and not backend.closed:
+    """Close what a ledger that nobody closed had open; a forked process has let go of it already.
+
+    The collector of garbage may strike while this very thread writes to the same file by another ledger: then another
+    thread waits for that.
+    """
+    if process != os.getpid() or backend.closed:
+        return
+    if backend.is_being_written():
+        _thread.start_new_thread(backend.close, ())  # no lock: whoever was interrupted may hold it
+    else:
         backend.close()
 
 

@@ -122,6 +122,10 @@ class Backend(ABC):
     def close(self) -> None:
         """Close every connection."""
 
+    def is_being_written(self) -> bool:
+        """Return whether to close it now would wait for somebody who is writing."""
+        return False
+
     def abandon(self) -> None:  # noqa: B027  # most backends need nothing
         """Let go of a write that was interrupted at some point nobody knows."""
 

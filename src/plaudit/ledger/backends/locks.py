@@ -36,6 +36,10 @@ class WriterLock:
         """Wait for the lock; LedgerBusy if another writer keeps it for too long."""
         acquire_lock(self._file, self._name, self._timeout)
 
+    def try_enter(self) -> bool:
+        """Take the lock where nobody has it; return whether it is ours."""
+        return try_lock(self._file)
+
     def __exit__(self, *error: object) -> None:
         """Let the next writer in."""
         release_lock(self._file)

@@ -169,6 +169,8 @@ class SqliteBackend(Backend):
     def _report_claims(self) -> Iterator[None]:
         try:
             yield
+        except LedgerBusy:
+            raise
         except OSError as error:
             raise FileError(f"{self.name}.writers cannot be written: {error.strerror}.") from None
 
@@ -300,6 +302,15 @@ class SqliteBackend(Backend):
         """Return the bytes of the file and its log."""
         parts = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         return sum(part.stat().st_size for part in parts if part.exists())
+
+    def is_being_written(self) -> bool:
+        """Return whether somebody is writing at this moment: to close it would wait."""
+        if self._lock is None:
+            return False
+        free = self._lock.try_enter()
+        if free:
+            self._lock.__exit__()
+        return not free
 
     def close(self) -> None:
         """Close every connection; the last one to go moves the log into the file."""
