@@ -105,6 +105,35 @@ def test_where_no_record_of_a_run_and_actor_says_how_episodes_end_all_of_them_co
         ]
 
 
+@term(terminal=True)
+def landed(y):
+    return y
+
+
+LANDING = Reward("paid", version="3", terms=[gain, landed], fields=[Field("x"), Field("y")])
+
+
+@pytest.mark.parametrize("apart", ["phase", "decision_class"])
+def test_an_end_tells_of_all_episodes_of_its_run_and_actor(where, apart):
+    with Ledger(where) as ledger:
+        about = {"run": "night", "actor": "env0"}
+        for episode, end in ((1, {"terminated": True}), (2, None)):
+            ledger.record(PAID.score(x=1.0), **about, **{apart: "go"}, episode=episode, step=1)
+            ledger.record(PAID.score(x=2.0), **about, **{apart: "stop"}, episode=episode, step=2, context=end)
+        ledger.record(PAID.score(x=5.0), **about, **{apart: "other"}, episode=3, step=1)
+        assert [each.finished for each in ledger.episodes()] == [True, False, False]
+        assert [(each.total, each.finished) for each in ledger.episodes(**{apart: "go"})] == [(1, True), (1, False)]
+        assert ledger.runs()[0].returns.mean == 3.0
+
+
+def test_the_terms_of_an_end_that_are_recorded_apart_tell_of_it(where):
+    with Ledger(where) as ledger:
+        for episode in (1, 2):
+            ledger.record(LANDING.score(x=1.0), run="night", episode=episode, step=1)
+        ledger.record(LANDING.final(y=3.0), run="night", episode=1, step=2)
+        assert [(each.total, each.finished) for each in ledger.episodes()] == [(4.0, True), (1.0, False)]
+
+
 def test_the_first_episode_of_a_wrapper_is_unfinished_until_it_ends(where):
     with Ledger(where) as ledger:
         record(ledger, 1, 10)

@@ -180,6 +180,26 @@ def test_what_was_not_given_is_lacking_by_name_and_never_zero(tmp_path):
         assert ledger.history(reward="gliding", version="1").to_arrow()["wear"].to_pylist() == [None, 0.5, SPEEDS[3]]
 
 
+def test_an_episode_with_steps_that_lack_an_input_has_no_new_return(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for episode in (1, 2):
+            for at in range(3):
+                given = build_step(at) if at == 2 or episode == 2 else {"speed": SPEEDS[at]}
+                signal = FIRST.score(**given, terminal=at == 2)
+                ledger.record(
+                    signal, run="r", episode=episode, step=at, context={"terminated": True} if at == 2 else None
+                )
+        done = ledger.rescore(NEXT)
+        assert [(each.records, each.needed) for each in done.lacking] == [(2, ("wear", "landed", "phase"))]
+        assert (done.records, done.refused) == (4, 0)
+        assert done.changes.episodes.broken == [("r", None, "1")]
+        assert done.changes.episodes.new.tolist() == pytest.approx([sum(PAID[:3])])
+        listed = [(each.episode, each.finished) for each in ledger.episodes(job=done.job)]
+        assert listed == [("1", False), ("2", True)]
+        assert ledger.rescore(NEXT).scored == 0
+        verified(ledger)
+
+
 def test_before_the_end_what_cannot_be_read_is_kept_as_missing_and_what_is_out_of_range_as_it_is():
     signal = FIRST.score(speed=0.5, wear=7.0, landed="maybe", phase="under water")
     assert signal.total == 0.5

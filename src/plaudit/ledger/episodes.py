@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
-from sqlalchemy import Connection, Select, case, exists, or_, select
+from sqlalchemy import Connection, Select, case, exists, false, or_, select
 
 from plaudit.errors import LedgerError
 from plaudit.frames import Tabular
@@ -23,7 +23,7 @@ from plaudit.ledger.query import Query
 from plaudit.ledger.ranking import check_count, check_term
 from plaudit.ledger.search import BlockSearch
 from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD, EpisodePart, add_up, split_episodes
-from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
+from plaudit.ledger.storage.schema import blocks, episode_parts, scopes, specs
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
@@ -70,7 +70,10 @@ class Episode:
     """The number of its first record: `ledger.why` takes it."""
     last_record: int
     finished: bool = True
-    """Whether it counts as a return: it has an end, or no record of its run and actor says how any episode ended."""
+    """Whether it counts as a return: it has an end, or no record of its run and actor says how any episode ended.
+
+    Of a re-scoring, also whether all its records have a new score.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return the episode as plain data for JSON."""
@@ -180,14 +183,13 @@ def _build_key(term: str | None) -> Any:
 class _Tally:
     """An episode that is being put together out of its parts."""
 
-    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "scopes", "steps", "times", "totals")
+    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "steps", "times", "totals")
 
     def __init__(self) -> None:
         self.firsts: list[int] = []
         self.lasts: list[int] = []
         self.times: list[int] = []
         self.steps: list[int] = []
-        self.scopes: set[int] = set()
         self.length = 0
         self.ends: set[str | None] = set()
         self.totals: list[float] = []
@@ -198,8 +200,7 @@ class _Tally:
         """Whether a record says how it ended."""
         return self.ends != {None}
 
-    def add(self, first: int, scope: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
-        self.scopes.add(scope)
+    def add(self, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
         position, last, _, records, earliest, latest, step_low, step_high, _, total, terms = part
         self.firsts.append(first + position)
         self.lasts.append(first + last)
@@ -254,16 +255,30 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
         rewards = read_terms(connection)
         chosen = BlockSearch(store, whole).where(select(blocks.c.first), connection)
-        ends = {} if query.job is None else _read_ends(connection, query.job)
-        for (first, number, origin, scope, run, actor), part in _read_parts(connection, chosen):
+        sources: dict[tuple[int | None, str], tuple[EpisodeKey, EpisodePart]] = {}
+        if query.job is not None:  # blocks of a re-scoring have no contexts, and leave out what has no new score
+            origins = BlockSearch(store, whole).where(select(blocks.c.origin), connection)
+            for (first, _, _, run, actor), part in _read_parts(connection, origins):
+                sources[first, part.episode] = (run, actor, part.episode), part
+        partial: set[EpisodeKey] = set()
+        for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
             if query.episode is None or part.episode == query.episode:
                 spec = rewards[number]
-                ended = part.ended or ends.get((origin, part.episode))
-                tallies[run, actor, part.episode, spec.reward, spec.version].add(first, scope, spec, part, ended)
-        open_ended = {key: tally.scopes for key, tally in tallies.items() if not tally.has_end}
-        telling = _find_telling(connection, set().union(*open_ended.values()))
-    unfinished = {key for key, own in open_ended.items() if not own.isdisjoint(telling)}
-    found = [tally.finish(*key, finished=key not in unfinished) for key, tally in tallies.items()]
+                _, source = sources.pop((origin, part.episode), (None, part))
+                tally = tallies[run, actor, part.episode, spec.reward, spec.version]
+                tally.add(first, spec, part, part.ended or source.ended)
+                if part.records < source.records:
+                    partial.add((run, actor, part.episode))
+        partial.update(key for key, _ in sources.values())
+        open_ended = {key for key, tally in tallies.items() if not tally.has_end}
+        telling = _find_telling(connection, {key[:2] for key in open_ended})
+    if open_ended and (query.phase is not None or query.decision_class is not None):  # the end may be in another one
+        elsewhere = list_episodes(store, replace(query, phase=None, decision_class=None))
+        ended = {(each.run, each.actor, each.episode) for each in elsewhere if each.finished}
+        open_ended = {key for key in open_ended if key[:3] not in ended}
+    unfinished = {key for key in open_ended if key[:2] in telling}
+    whole_ones = {key for key in tallies if key not in unfinished and key[:3] not in partial}
+    found = [tally.finish(*key, finished=key in whole_ones) for key, tally in tallies.items()]
     return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
 
 
@@ -272,16 +287,23 @@ def find_unfinished(listed: Iterable[Episode]) -> frozenset[EpisodeKey]:
     return frozenset((each.run, each.actor, each.episode) for each in listed if not each.finished)
 
 
-def _find_telling(connection: Connection, numbers: Collection[int]) -> set[int]:
-    """Return those of some scopes whose records say how episodes end: a wrapper's do, and where one has an end."""
+def _find_telling(connection: Connection, actors: Collection[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Return those of some runs and actors whose records say how episodes end, as all of a wrapper's do."""
     marks = f'"{ORIGINAL_REWARD}":', *(f'"{end}":true' for end in ENDS)
-    said = or_(*(blocks.c.contexts.like(f"%{mark}%") for mark in marks))
+    final = blocks.c.spec.in_(select(specs.c.id).where(specs.c.part == "final"))
+    said = or_(final, *(blocks.c.contexts.like(f"%{mark}%") for mark in marks))
     tells = exists(select(blocks.c.first).where(blocks.c.scope == scopes.c.id, said))
-    found: set[int] = set()
-    ordered = sorted(numbers)
+    runs = {run for run, _ in actors}
+    listed = select(scopes.c.id, scopes.c.run, scopes.c.actor)
+    if len(runs) < _MOST_SCOPES:
+        named = [scopes.c.run.in_(runs - {None})] if runs - {None} else []
+        listed = listed.where(or_(false(), *named, *([scopes.c.run.is_(None)] if None in runs else [])))
+    ordered = [number for number, *of in connection.execute(listed) if tuple(of) in actors]
+    found: set[tuple[Any, ...]] = set()
     for start in range(0, len(ordered), _MOST_SCOPES):
         some = scopes.c.id.in_(ordered[start : start + _MOST_SCOPES])
-        found.update(connection.execute(select(scopes.c.id).where(some, tells)).scalars())
+        rows = connection.execute(select(scopes.c.run, scopes.c.actor).where(some, tells))
+        found.update(tuple(row) for row in rows)
     return found
 
 
@@ -291,14 +313,7 @@ def _began_within(episode: Episode, query: Query) -> bool:
     )
 
 
-def _read_ends(connection: Connection, job: int) -> dict[tuple[int | None, str], str]:
-    """Return how episodes ended by what a re-scoring scored, by block and episode: its own blocks have no contexts."""
-    scored = select(blocks.c.origin).where(blocks.c.job == job)
-    found = _read_parts(connection, scored)
-    return {(block[0], part.episode): part.ended for block, part in found if part.ended is not None}
-
-
-_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, blocks.c.scope, scopes.c.run, scopes.c.actor)
+_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
 _OPENED = [
     limit_size(blocks.c[name])
     for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")

@@ -174,6 +174,14 @@ class History:
         """
         return self.tally_totals().get((), Tally()).finish()
 
+    def may_have_masked(self) -> bool:
+        """Return whether some of the records may have no total; False is certain."""
+        if not self._search.by_block:
+            return True
+        with self._store.backend.snapshot() as connection:
+            unsummed = select(*_SUMS).where(summaries.c.total.is_(None)).limit(1)
+            return connection.execute(self._search.where(unsummed, connection)).first() is not None
+
     def tally_totals(self, *groups: Column[Any]) -> dict[tuple[Any, ...], Tally]:
         """Return the totals of the records added up, by columns of their blocks."""
         found: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)

@@ -83,20 +83,17 @@ class Rescoring:
     reward: str
     version: str
     scored: int
-    """Records that it scored this time; those of an earlier, interrupted run are in `changes` only."""
+    """Records that it went through this time; those of an earlier, interrupted run are in `changes` only."""
     lacking: tuple[Lacking, ...]
     """Records that have no new score, because they lack an input."""
     changes: Changes = field(default_factory=Changes)
+    refused: int = 0
+    """Records whose inputs the new reward refuses: out of range, or outside a function's domain."""
 
     @property
     def records(self) -> int:
         """Records that have a new score, over all runs of this re-scoring."""
-        return self.changes.records
-
-    @property
-    def refused(self) -> int:
-        """Records whose inputs the new reward refuses: out of range, or outside a function's domain."""
-        return self.changes.lost
+        return self.changes.records + self.changes.gained
 
     def __str__(self) -> str:
         lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
@@ -151,9 +148,10 @@ def plan_rescore(store: Store, reward: Reward, query: Query, *, as_recorded: boo
         for (source, count), found in zip(counts, ways.values(), strict=True)
         if not isinstance(found, Translation)
     ]
-    lacking += _find_lacking(history, ways)
+    lacking += _find_lacking(history, ways, masked=True)
     ready = sum(count for _, count in counts) - sum(each.records for each in lacking)
-    return Plan(ready, tuple(lacking), _count_scored(store, layout, _encode_query(query, as_recorded)))
+    done = _count_scored(store, layout, _encode_query(query, as_recorded))
+    return Plan(ready, tuple(lacking), min(ready, done))
 
 
 def _find_ways(
@@ -164,16 +162,23 @@ def _find_ways(
     return {source: find_translation(store.specs, source, layout, replayed=replayed) for source in sources}
 
 
-def _find_lacking(history: History, ways: Mapping[RecordLayout, Translation | tuple[str, ...]]) -> Iterator[Lacking]:
-    """Yield how many records lack which inputs, because the reward that scored them did not read them in that step."""
-    doubtful = {source: way for source, way in ways.items() if isinstance(way, Translation) and way.may_lack}
+def _find_lacking(
+    history: History, ways: Mapping[RecordLayout, Translation | tuple[str, ...]], *, masked: bool
+) -> Iterator[Lacking]:
+    """Yield how many records lack which inputs: their reward did not read them or, of those `masked`, could not."""
+    known = {source: way for source, way in ways.items() if isinstance(way, Translation)}
+    if not (masked and history.may_have_masked()):
+        known = {source: way for source, way in known.items() if way.may_lack}
     counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    for page in history.pages() if doubtful else ():
-        found = doubtful.get(page.layout)
+    for page in history.pages() if known else ():
+        found = known.get(page.layout)
         if found is None:
             continue
         with page.report_damage():
             gaps = found.find_lacking(page.inputs[page.positions()], join_known(found, None, [page]))
+            if not masked:
+                scored = ~np.isnan(page.outputs[page.positions(), 0])
+                gaps = {name: rows & scored for name, rows in gaps.items()}
         reward, names = page.layout.reward, list(gaps)
         for row in np.stack(list(gaps.values()), axis=1).tolist() if gaps else ():
             needed = tuple(name for name, missing in zip(names, row, strict=True) if missing)
@@ -184,7 +189,7 @@ def _find_lacking(history: History, ways: Mapping[RecordLayout, Translation | tu
 
 
 def _count_scored(store: Store, layout: RecordLayout, chosen: str) -> int:
-    """Return how many records the re-scoring with this reward and choice has come to so far."""
+    """Return how many records the re-scoring with this reward and choice has gone through so far."""
     job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, chosen)).scalar_subquery()
     with store.backend.snapshot() as connection:
         return int(connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job == job)).scalar() or 0)
@@ -215,7 +220,7 @@ def rescore(
     replayed = needs_replay(reward, sources)
     if replayed:  # before anything is written
         LedgerReplay(reward).check(History(store, query).pages())
-        for each in _find_lacking(History(store, query), _find_ways(store, layout, sources)):
+        for each in _find_lacking(History(store, query), _find_ways(store, layout, sources), masked=False):
             raise BrokenEpisode(
                 f"{store.backend.name}: {each}. What {reward.name}@{reward.version} carries from step to step is "
                 "computed from all of them."
@@ -249,6 +254,7 @@ def rescore(
         compare_totals(store, job[0], result.changes)
         if not as_recorded:
             compare_rounding(store, layout, job[0], result.changes.rounding)
+    result.refused = max(0, planned.records - result.records)
     return result
 
 
@@ -337,22 +343,15 @@ def _score_pages(
 def _build_blocks(
     found: Translation, computation: Computation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
 ) -> Iterator[Block]:
-    """Yield the new block of each page, of those records that have every input; all of them are scored at once."""
+    """Yield the new block of each page, all of them scored at once; a record that lacks an input has no new score."""
     positions = [page.positions() for page in pages]
     rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
     known = join_known(found, carried, pages)
-    if found.may_lack and (gaps := found.find_lacking(rows, known)):
-        whole = ~np.logical_or.reduce(list(gaps.values()))
-        ends = np.cumsum([len(at) for at in positions])
-        positions = [at[kept] for at, kept in zip(positions, np.split(whole, ends[:-1]), strict=True)]
-        rows, known = rows[whole], {name: column[whole] for name, column in known.items()}
     inputs, outputs = found.score(rows, computation, known)
     target = computation.format(found.layout.scored.program)
     start = 0
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
-        if start == end:
-            continue
         whole_page = len(at) == row.records
         scope = Scope(row.run, row.phase, row.decision_class, row.actor)
         require_type(str, *scope)

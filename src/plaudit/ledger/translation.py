@@ -105,10 +105,12 @@ class Translation:
                 if wanted.kind == "category" and old[name].labels != wanted.labels:
                     known = {label: at for at, label in enumerate(wanted.labels)}
                     column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
-                if name in unknown and wanted.missing is not None:
-                    stand_in = make_converter(program.name, name, wanted)(wanted.missing)
-                    column = np.where(unknown[name], stand_in, column).astype(column.dtype)
-                elif name in unknown:
+                if name in unknown:
+                    absent = self._find_absent(name, unknown[name], given)
+                    if wanted.missing is not None and absent.any():
+                        stand_in = make_converter(program.name, name, wanted)(wanted.missing)
+                        column = np.where(absent, stand_in, column).astype(column.dtype)
+                        unknown[name] &= ~absent
                     gaps[name] = unknown[name]
                 taken[name] = column
             elif name in program.terminal and wanted.missing is None:
@@ -116,6 +118,17 @@ class Translation:
                 rest = np.asarray(make_converter(program.name, name, wanted)(wanted.at_rest))
                 taken[name] = np.full(len(rows), rest.astype(np.intp) if wanted.kind == "category" else rest)
         return taken, gaps
+
+
+    def _find_absent(self, name: str, unknown: NDArray[np.bool_], given: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return in which rows an input that is not known was not given, rather than given and not readable.
+
+        Only what the end alone reads need not be given, and only before the end; without a stand-in of its own.
+        """
+        program = self.source.scored.program
+        if name not in program.terminal or program.inputs[name].missing is not None:
+            return np.zeros_like(unknown)
+        return unknown & ~np.asarray(given.get("terminal", False), np.bool_)
 
 
 def _name_field(name: str) -> str:

@@ -130,6 +130,66 @@ def test_one_step_that_cannot_be_scored_does_not_end_the_night(tmp_path, odd, re
         verified(copy)
 
 
+@pytest.mark.filterwarnings("ignore:a step is not paid for")
+def test_a_masked_step_is_recorded_in_its_place_whatever_the_inputs_come_in(tmp_path):
+    def features(obs, action, next_obs, info):
+        step = int(next_obs[0])
+        x = {40: np.float64(0.5), 150: math.nan, 151: None}.get(step, np.float32(0.1))
+        return {"x": x, "road": "open"}
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(Straight(), DRIVING, features, ledger=ledger, max_masked=1)
+        run(env, STEPS)
+        env.close()
+        steps = [(int(record.episode), record.step) for record in ledger.history()]
+        assert steps == [(1, step) for step in range(1, 101)] + [(2, step) for step in range(1, 101)]
+        assert {record.signal.inputs.get("x") for record in ledger.history()} == {float(np.float32(0.1)), 0.5, None}
+        assert [episode.first_record for episode in ledger.episodes()] == [1, 101]
+        verified(ledger)
+
+
+@pytest.mark.filterwarnings("ignore:a step is not paid for")
+def test_what_could_not_be_read_is_never_replaced_by_a_stand_in(tmp_path):
+    usual = Reward(
+        "driving",
+        version="1",
+        terms=[steady, open_road],
+        fields=[Field("x", low=0, high=1, missing=0.5), Field("road", values=("open", "shut"), missing="open")],
+    )
+    features = read(x={150: math.nan, 151: 7.0}, road={150: None, 151: None, 160: "wet"})
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(Straight(), usual, features, ledger=ledger, max_masked=1)
+        run(env, STEPS)
+        env.close()
+        wider = Field("x", low=0, high=10, missing=0.25)
+        done = ledger.rescore(usual.evolve(version="2", fields=[wider, usual.fields["road"]]))
+        assert [(each.records, each.needed) for each in done.lacking] == [(1, ("x",)), (1, ("road",))]
+        assert (done.records, done.refused) == (198, 0)
+        assert {record.origin: record.total for record in ledger.history(job=done.job) if record.origin > 148} == {
+            **{at: 0.75 for at in range(149, 201) if at not in (150, 151, 160)},
+            151: 7.5,  # which the wider range lets in, on the road that was not given
+        }
+        assert [each.finished for each in ledger.episodes(job=done.job)] == [True, False]
+        ledger.export(tmp_path / "rewards.jsonl")
+        with Ledger(tmp_path / "copy.db") as copy:
+            assert copy.import_file(tmp_path / "rewards.jsonl") == STEPS
+            assert [record.signal.inputs for record in copy.history()] == [
+                record.signal.inputs for record in ledger.history()
+            ]
+            verified(copy)
+
+
+def test_an_infinite_number_that_is_clipped_loses_nothing(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(Straight(), DRIVING, read(x={150: math.inf}), ledger=ledger, on_bad="clip")
+        paid = [each for each, _ in run(env, STEPS)]
+        env.close()
+        assert [record.total for record in ledger.history()] == paid
+        assert [record.context["clipped"] for record in ledger.history() if "clipped" in record.context] == [
+            {"x": "inf"}
+        ]
+
+
 @pytest.mark.parametrize("fast", [False, True], ids=["numpy", "numba"])
 @pytest.mark.parametrize(("odd", "reason", "kept"), BAD)
 def test_one_of_many_environments_is_masked_alone(tmp_path, monkeypatch, fast, odd, reason, kept):

@@ -68,15 +68,16 @@ class Recorder:
     def _attach(self) -> None:
         self._buffer = buffer = self._ledger._buffer_steps(self._options["flush_every"])
         self._process, self._now = buffer.process, buffer.now
-        self._open_stream(())
+        run, actor = self._claim
+        self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs)
+        self._append, self._pack = self._stream.waiting.append, self._stream.pack
+        self._change_dtypes(())
         flush_at_termination()
 
-    def _open_stream(self, dtypes: Dtypes) -> None:
-        """Add steps to those whose inputs came in these dtypes."""
-        run, actor = self._claim
+    def _change_dtypes(self, dtypes: Dtypes) -> None:
+        """Say in which dtypes the inputs come from now on."""
         self._dtypes = dtypes
-        self._stream = self._buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs, dtypes=dtypes)
-        self._append, self._pack = self._stream.waiting.append, self._stream.pack
+        self._stream.change_dtypes(dtypes)
 
     def change_reward(self, reward: Reward) -> None:
         """Record another reward from now on; episodes and steps go on being counted.
@@ -107,7 +108,7 @@ class Recorder:
     def add_step(
         self,
         inputs: Sequence[float],
-        dtypes: Dtypes,
+        dtypes: Dtypes | None,
         original: Any,
         terminated: bool,
         truncated: bool,
@@ -115,12 +116,13 @@ class Recorder:
     ) -> None:
         """Add a step of the only environment, which happened now; raise what went wrong with earlier ones.
 
-        `original` is what the environment itself paid, and `about` what else its context says.
+        Of a step that could not be scored, `dtypes` is None. `original` is what the environment itself paid, and
+        `about` what else its context says.
         """
         if self._process is not self._buffer.process:
             self._begin_writing()
-        if dtypes is not self._dtypes and dtypes != self._dtypes:
-            self._open_stream(dtypes)
+        if dtypes is not self._dtypes and dtypes is not None and dtypes != self._dtypes:
+            self._change_dtypes(dtypes)
         self._step = step = self._step + 1
         now = self._now()
         unpaid = False
@@ -150,7 +152,7 @@ class Recorder:
         if self._process is not self._buffer.process:
             self._begin_writing()
         if dtypes != self._dtypes:
-            self._open_stream(dtypes)
+            self._change_dtypes(dtypes)
         self._step[which] += 1
         now = self._now()
         for env, said in (about or {}).items():

@@ -133,7 +133,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
             self._sums[name] += value
         if self._record is not None:
             row = scoring.convert_row(fields) if signal is None else signal.row
-            dtypes = () if signal is None else signal.frame.dtypes
+            dtypes = None if signal is None else signal.frame.dtypes
             self._record.add_step(row, dtypes, original, terminated, truncated, about)
         ours: dict[str, Any] = {COMPONENTS: components, OWN: original, **scoring.describe(fields, about)}
         self._over = terminated or truncated

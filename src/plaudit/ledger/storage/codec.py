@@ -174,7 +174,9 @@ class RecordLayout:
         read = self.scored._compiled.convert_row  # inputs by name, as they were given
 
         def pack(signal: Signal) -> tuple[bytes, bytes]:
-            row = read(signal.inputs, lenient=math.isnan(signal.total))
+            masked = math.isnan(signal.total)
+            absent = dict.fromkeys(self.scored.inputs, math.nan) if masked else {}  # no stand-in for what was bad
+            row = read({**absent, **signal.inputs}, lenient=masked)
             return pack_inputs(*row), pack_outputs(*pick(signal.outputs))
 
         return pack

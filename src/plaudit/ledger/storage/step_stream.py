@@ -4,6 +4,7 @@ import math
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,19 +38,22 @@ class Steps(NamedTuple):
 
 
 class StepStream:
-    """Steps of one reward, run and actor, with inputs of the same dtypes, that wait to be written, in order.
+    """Steps of one reward, run and actor that wait to be written, in order.
 
     While the environment runs, a step is one object in `waiting`; all else is done later, for thousands of them at
     once. A step of one environment is bytes, which `pack` makes: neither the collector of garbage nor the core that
-    writes them has to look at every number. A step of many environments is `Steps`.
+    writes them has to look at every number. A step of many environments is `Steps`. A tuple of dtypes says what the
+    inputs of the steps after it came in, where that is narrower than float64.
     """
 
-    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, dtypes: Dtypes, *, most: int) -> None:
+    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, *, most: int) -> None:
         """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone.
 
-        `dtypes` are those that the inputs came in, where they are narrower than float64; `most` steps may wait.
+        `most` steps may wait.
         """
-        self._target = Computation("numpy", inputs=dtypes).format(layout.scored.program)
+        self._dtypes: Dtypes = ()
+        """Those of the first step that waits."""
+        self._last_dtypes: Dtypes = ()
         self._layout, self._scope, self._many = layout, scope, envs is not None
         self.most = max(1, most // (envs or 1))
         """How many entries may wait."""
@@ -68,16 +72,37 @@ class StepStream:
             ]
         )
 
+    def change_dtypes(self, dtypes: Dtypes) -> None:
+        """Say in which dtypes the inputs of further steps come."""
+        if dtypes != self._last_dtypes:
+            self._last_dtypes = dtypes
+            self.waiting.append(dtypes)
+
+    def drop(self) -> None:
+        """Forget what waits."""
+        self.waiting.clear()
+        self._last_dtypes = self._dtypes
+
     def take(self) -> list[Any]:
         """Return what waits, which then waits no longer."""
         return [self.waiting.popleft() for _ in range(len(self.waiting))]
 
     def count(self, taken: list[Any]) -> int:
         """Return how many steps were taken."""
-        return sum(len(entry.steps) for entry in taken) if self._many else len(taken)
+        steps = [entry for entry in taken if type(entry) is not tuple]
+        return sum(len(entry.steps) for entry in steps) if self._many else len(steps)
 
     def encode(self, taken: list[Any]) -> Iterator[Block]:
-        """Yield steps as blocks, scored all at once."""
+        """Yield steps as blocks; those whose inputs came in the same dtypes are scored at once."""
+        dtypes = self._dtypes
+        self._dtypes = next((entry for entry in reversed(taken) if type(entry) is tuple), dtypes)
+        for is_dtypes, entries in groupby(taken, lambda entry: type(entry) is tuple):
+            if is_dtypes:
+                *_, dtypes = entries
+            else:
+                yield from self._encode_alike(list(entries), dtypes)
+
+    def _encode_alike(self, taken: list[Any], dtypes: Dtypes) -> Iterator[Block]:
         steps = _join_steps(taken) if self._many else self._unpack(taken)
         unknown = np.isnan(steps.inputs)
         if unknown.any():  # of all NaN that there are, one: bytes are compared
@@ -89,12 +114,13 @@ class StepStream:
         masked[[at for at, said in about.items() if MASKED in said]] = False
         if masked.any():  # it was paid, so that it must have a score: this raises why it has none
             self._layout.scored.compile("numpy")(self._layout.split_columns(inputs[masked]))
+        target = Computation("numpy", inputs=dtypes).format(self._layout.scored.program)
         most = self._layout.most_records
         for start in range(0, len(outputs), most):
             end = start + most
             part = Steps._make(column[start:end] for column in steps)
             said = {at - start: each for at, each in about.items() if start <= at < end}
-            yield self._build_block(part, outputs[start:end], said)
+            yield self._build_block(target, part, outputs[start:end], said)
 
     def _unpack(self, taken: list[bytes]) -> Steps:
         table = np.frombuffer(b"".join(taken), self._packed)
@@ -105,12 +131,12 @@ class StepStream:
         ends = {end: table[end] for end in ENDS}
         return Steps(**columns, originals=originals, **ends, inputs=np.ascontiguousarray(table["inputs"]))
 
-    def _build_block(self, part: Steps, outputs: Rows, about: Mapping[int, Mapping[str, Any]]) -> Block:
+    def _build_block(self, target: str, part: Steps, outputs: Rows, about: Mapping[int, Mapping[str, Any]]) -> Block:
         times = part.times // 1000
         earliest, latest = int(times.min()), int(times.max())
         return Block(
             self._layout,
-            self._target,
+            target,
             self._scope,
             len(outputs),
             earliest,
@@ -163,19 +189,28 @@ def encode_outcomes(
 ) -> str:
     """Return what environments said of steps as a column of contexts: their own reward, and how an episode ended.
 
-    A reward that is not finite is a string, since JSON has no such numbers; what is not a number at all is null.
-    `about` is what else the contexts of some steps say, by position.
+    Numbers that are not finite are strings, since JSON has none such; an own reward that is not a number at all is
+    null. `about` is what else the contexts of some steps say, by position.
     """
     said = _encode_numbers(originals)
     for end, flags in zip(ENDS, (terminated, truncated), strict=True):
         for at in np.flatnonzero(np.asarray(flags, np.bool_)).tolist():
             said[at] += f',"{end}":true'
     for at, more in about.items():
-        said[at] += f",{encode_compact(more, 'context')[1:-1]}"
+        said[at] += f",{encode_compact(_spell_out(more), 'context')[1:-1]}"
     if said.count(said[0]) == len(said):
         said = said[:1]
     begin = f'{{"{ORIGINAL_REWARD}":'
     return f"[{begin}{f'}},{begin}'.join(said)}}}]"
+
+
+def _spell_out(said: Any) -> Any:
+    """Return what a context says with numbers that are not finite as strings."""
+    if isinstance(said, Mapping):
+        return {name: _spell_out(each) for name, each in said.items()}
+    if isinstance(said, list):
+        return [_spell_out(each) for each in said]
+    return str(said) if isinstance(said, float) and not math.isfinite(said) else said
 
 
 def _encode_numbers(given: Sequence[Any] | NDArray[Any]) -> list[str]:

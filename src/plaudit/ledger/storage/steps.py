@@ -12,7 +12,6 @@ from plaudit.ledger.storage.codec import Block, RecordLayout
 from plaudit.ledger.storage.step_stream import StepStream
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
-from plaudit.targets.dtypes import Dtypes
 
 MOST_WAITING = 65_536
 """How many steps of one stream may wait to be written: beyond, a step waits for them."""
@@ -46,7 +45,7 @@ class StepBuffer:
         """The ledger's clock, in nanoseconds."""
         self._open_store = open_store
         self._write_blocks = write
-        self._streams: dict[tuple[RecordLayout, Scope, int | None, Dtypes], StepStream] = {}
+        self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
         self._longest = threading.TIMEOUT_MAX
         self._closed = False
         self.begin_process()
@@ -72,12 +71,10 @@ class StepBuffer:
         By the system's clock: where a ledger has another one, or this one is set, a step attends at another moment.
         """
 
-    def open_stream(
-        self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None, dtypes: Dtypes = ()
-    ) -> StepStream:
+    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
         scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
-        kind = self._open_store().specs.get_layout(reward), scope, envs, dtypes
+        kind = self._open_store().specs.get_layout(reward), scope, envs
         with self._starting:
             if kind not in self._streams:
                 stream = StepStream(*kind, most=MOST_WAITING)
@@ -196,10 +193,13 @@ class StepBuffer:
             taken = stream.take()
             if not taken:
                 continue
+            encoded = 0
             try:
-                yield from stream.encode(taken)
+                for block in stream.encode(taken):
+                    encoded += block.count
+                    yield block
             except Exception as error:  # one reward that cannot be scored does not keep the others from being written
-                self._lost += stream.count(taken)
+                self._lost += stream.count(taken) - encoded
                 self._fail(error)
 
     def _has_waiting(self) -> bool:
@@ -207,7 +207,7 @@ class StepBuffer:
 
     def _drop_waiting(self) -> None:
         for stream in self._streams.values():
-            stream.waiting.clear()
+            stream.drop()
 
     # -- what went wrong --------------------------------------------------------------------------------------------
 
