@@ -31,6 +31,8 @@ CHECKED = 100
 """Transitions that are scored in Python, too, to compare."""
 GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
 """The rules that the tour asks: those whose findings are warnings."""
+BRAKE = (0.0, 0.5, 2.0, 4.5)
+"""How hard each action of the convoy brakes, in m/s²: what its reward declares as a fact."""
 EPISODES = 40
 """Of the made-up run that the report shows."""
 SEED = 2024
@@ -220,8 +222,6 @@ def record_runs(ledger: "Ledger") -> None:
 
 def _make_up_run(generator: np.random.Generator, episodes: int, steps: int = 50) -> tuple[Any, Any]:
     """Return the steps of a driver who keeps a steadier distance and brakes less often from episode to episode."""
-    from plaudit.systems.roadsense.fields import BRAKE
-
     nervous = np.linspace(1.0, 0.1, episodes)[:, None]
     distance = generator.normal(0, 6, (episodes, steps)) * nervous
     for step in range(1, steps):
