@@ -205,6 +205,44 @@ def test_clip_holds_numbers_within_their_ranges_and_keeps_what_they_were(tmp_pat
         run(env, 1)
 
 
+@term
+def pull(force, load):
+    return force[0] + force[1] + 10 * load
+
+
+PULLING = Reward(
+    "pulling",
+    version="1",
+    terms=[pull],
+    fields=[Field("force", length=2, low=-1, high=1), Field("load", low=0, high=2.5)],
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "clipped"),
+    [
+        pytest.param(
+            {"force": np.array([0.5, 5.0]), "load": 1.0}, [11.5] * 3, [{"force": [0.5, 5.0]}] * 3, id="one vector"
+        ),
+        pytest.param({"force[0]": 3.0, "force[1]": [0, 0, 4], "load": 0}, [1, 1, 2], None, id="entries"),
+        pytest.param(
+            {"force": np.zeros((3, 2)), "load": np.array([1, 2, 9])}, [10, 20, 25], [{}, {}, {"load": 9}], id="integers"
+        ),
+    ],
+)
+def test_clip_holds_what_is_given_for_all_environments_or_as_integers(tmp_path, given, wanted, clipped):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        envs = SyncVectorEnv([Straight] * 3)
+        env = RewardWrapper(envs, PULLING, lambda *_: given, on_bad="clip", ledger=ledger, run="night")
+        [(paid, _)] = run(env, 1)
+        env.close()
+        assert paid.tolist() == wanted
+        assert [record.total for record in ledger.history()] == wanted
+        if clipped is not None:
+            assert [record.context.get("clipped", {}) for record in ledger.history()] == clipped
+        verified(ledger)
+
+
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
 def test_raise_ends_it(many):
     envs = SyncVectorEnv([Straight] * 2) if many else Straight()

@@ -419,12 +419,16 @@ class BatchScorer:
         self, fields: Mapping[str, Any], bad: NDArray[np.intp]
     ) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
         """Return the columns with numbers of some rows held within their ranges, and what they were, by row."""
-        held, given = clip_columns(self._reward.program, self._states.join(fields) if self._states else fields)
-        for name, before in given.items():
-            column = np.broadcast_to(np.asarray(before), (*self._shape, *np.shape(before)[1:])).copy()
-            column[bad] = np.broadcast_to(held[name], column.shape)[bad]
-            given[name] = np.broadcast_to(np.asarray(before), column.shape)
-            held[name] = column
+        program = self._reward.program
+        flat = flatten(program, self._states.join(fields) if self._states else fields)
+        held, given = clip_columns(program, flat)
+        vectors = {column.name: column.slots[0].field.shape for column in list_columns(program)}
+        rows = np.isin(np.arange(*self._shape), bad)
+        for name in given:
+            shape = (*self._shape, *vectors.get(name, ()))  # one value, or one vector, may stand for all rows
+            given[name] = np.broadcast_to(np.asarray(flat[name]), shape)
+            inside = np.broadcast_to(held[name], shape)
+            held[name] = np.where(rows.reshape(-1, *(1,) * (len(shape) - 1)), inside, given[name])
         states = {f"prev.{name}" for name in self._reward.states}
         kept = {name: column for name, column in held.items() if name.partition("[")[0] not in states}
         changed = {
