@@ -151,7 +151,8 @@ def test_many_environments_share_one_count(mode, fast, monkeypatch):
     for count in (2, 4):
         *_, info = env.step(np.array([2, 0]))
         assert info["reward_components"]["effort"].tolist() == [-count, -count]
-        assert info["reward_weights"] == {"effort": -count}
+        assert info["reward_weights"]["effort"].tolist() == [-count, -count]
+        assert info["_reward_weights"].tolist() == [True, True]
     env.reward = PLAIN.with_weights(effort=piecewise([0, -100], at=[6]))
     *_, info = env.step(np.array([1, 2]))
     assert info["reward_components"]["effort"].tolist() == [0, -100]
