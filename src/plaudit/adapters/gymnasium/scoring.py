@@ -110,6 +110,7 @@ class Scoring:
         self.num_envs = num_envs
         self.steps_taken = _validate_count("steps_taken", steps_taken, least=0)
         """How many steps all environments have taken: what schedules follow unless the features say otherwise."""
+        self._frozen = False
         self._change(reward)
         self.components = self._list_components(reward)
 
@@ -168,7 +169,8 @@ class Scoring:
         missing = [name for name in self._known if name not in fields]
         if not missing:
             return fields
-        if self.num_envs is None and envs is None and self.reward.program.counters.intersection(missing):
+        alone = self.num_envs is None and envs is None and not self._frozen
+        if alone and self.reward.program.counters.intersection(missing):
             self._warn_of_own_count()
         count = self.steps_taken if envs is None else np.full(envs, float(self.steps_taken))
         return {**fields, **{name: outcomes[_OUTCOMES[name]] if name in _OUTCOMES else count for name in missing}}
@@ -189,9 +191,18 @@ class Scoring:
             stacklevel=4,
         )
 
+    def sync_steps(self, steps_taken: int, num_envs: int) -> None:
+        """Go on counting from a trainer's count of the steps of `num_envs` environments."""
+        self.steps_taken, self.num_envs, self._frozen = steps_taken, num_envs, False
+
+    def freeze_steps(self, steps_taken: int) -> None:
+        """Stay at a count of steps."""
+        self.steps_taken, self._frozen = _validate_count("steps_taken", steps_taken, least=0), True
+
     def count_steps(self, paid: int, envs: int = 1) -> None:
         """Count a step of `paid` of the `envs` environments that are wrapped together."""
-        self.steps_taken += paid * (self.num_envs or envs) // envs
+        if not self._frozen:
+            self.steps_taken += paid * (self.num_envs or envs) // envs
 
     def find_weights(self, fields: Mapping[str, Any], envs: int | None = None) -> dict[str, Any]:
         """Return the weights that follow a schedule, as they are in this step: numbers, or arrays of `envs` of them."""

@@ -99,7 +99,11 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
 
     def sync_steps(self, steps_taken: int, num_envs: int) -> None:
         """Let schedules follow the trainer's own count of steps, of `num_envs` environments side by side."""
-        self._scoring.steps_taken, self._scoring.num_envs = steps_taken, num_envs
+        self._scoring.sync_steps(steps_taken, num_envs)
+
+    def freeze_steps(self, steps_taken: int) -> None:
+        """Score every step by the weights that training has after `steps_taken` steps, and count none: to evaluate."""
+        self._scoring.freeze_steps(steps_taken)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: the sums of its terms begin at 0."""

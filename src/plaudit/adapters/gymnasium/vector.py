@@ -144,6 +144,10 @@ class VectorRewardWrapper(Base):
         """How many steps all environments have taken; for the next wrapper of a training that is resumed."""
         return self._scoring.steps_taken
 
+    def freeze_steps(self, steps_taken: int) -> None:
+        """Score every step by the weights that training has after `steps_taken` steps, and count none: to evaluate."""
+        self._scoring.freeze_steps(steps_taken)
+
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment, or in those of `options["reset_mask"]`."""
         mask = None if options is None else options.get("reset_mask")  # the environment takes it out
