@@ -87,6 +87,10 @@ def test_a_table_can_be_printed_twice(printed):
     assert printed(table) == printed(table)
 
 
+def test_a_table_without_columns_prints_nothing(printed):
+    assert "".join(printed(build_table())).strip() == ""
+
+
 def test_text_is_printed_as_it_is(printed):
     assert printed("[bold]x[/bold] :smile:") == ["[bold]x[/bold] :smile:"]
 

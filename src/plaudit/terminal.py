@@ -130,7 +130,8 @@ class Screen:
         from rich.table import Table
 
         for each in objects:
-            if isinstance(each, Table) and each.box is not None:  # else it is a grid, which has no names of rows
+            # without a box it is a grid, which has no names of rows
+            if isinstance(each, Table) and each.box is not None and each.columns:
                 _keep_names_and_numbers_whole(each, self._console)
         self._console.print(*objects, **({"crop": False} | options))
 

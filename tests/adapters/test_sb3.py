@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from types import SimpleNamespace
 
 import gymnasium
@@ -231,6 +232,48 @@ def test_schedules_go_on_where_a_model_that_was_saved_stopped(sb3, tmp_path):
     again.set_logger(sb3.Logger(None, [writer]))
     again.learn(32, callback=sb3.RewardTermsCallback(), reset_num_timesteps=False, log_interval=1)
     assert writer.rows[0]["Reward_Weight/upright"] == pytest.approx(0.92)
+
+
+@term(weight=linear(0, 1, over=1000))
+def alive(angle):
+    return 1.0 + 0.0 * angle
+
+
+PATIENT = Reward("patient", version="1", terms=[alive], fields=[Field("angle", low=-1, high=1)])
+
+
+@pytest.mark.parametrize("place", ["after", "before", "nested", "processes"])
+def test_evaluation_is_paid_by_the_weights_that_training_has_and_moves_none(sb3, place):
+    from stable_baselines3.common.callbacks import EvalCallback, EveryNTimesteps
+
+    process = {"vec_env_cls": sb3.SubprocVecEnv, "vec_env_kwargs": {"start_method": "fork"}}
+    env = build_env(sb3, PATIENT)
+    eval_env = build_env(sb3, PATIENT, n_envs=1, seed=9, **process if place == "processes" else {})
+    evaluation = EvalCallback(eval_env, eval_freq=1 if place == "nested" else 32, n_eval_episodes=2, verbose=0)
+    around = EveryNTimesteps(128, evaluation) if place == "nested" else evaluation
+    callbacks = [sb3.RewardTermsCallback(), around]
+    writer = sb3.Rows()
+    model = sb3.PPO("MlpPolicy", env, seed=0, device="cpu", n_steps=64, batch_size=64, n_epochs=1)
+    model.set_logger(sb3.Logger(None, [writer]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Training and eval env are not of the same type")
+        model.learn(256, callback=callbacks[::-1] if place == "before" else callbacks)
+    rows = [row for row in writer.rows if "eval/mean_reward" in row]
+    steps = [row["time/total_timesteps"] for row in rows]
+    assert steps == [128, 256]
+    behind = 4 if place == "before" else 0  # it evaluates before the callback hears of the step
+    found = [row["eval/mean_reward"] / row["eval/mean_ep_length"] for row in rows]
+    assert found == pytest.approx([(count - behind) / 1000 for count in steps], rel=1e-5)
+    eval_env.close()
+
+
+def test_environments_that_are_evaluated_without_a_reward_are_left_alone(sb3):
+    from stable_baselines3.common.callbacks import EvalCallback
+
+    model = sb3.PPO("MlpPolicy", build_env(sb3, PATIENT), seed=0, device="cpu", n_steps=16, batch_size=64, n_epochs=1)
+    evaluation = EvalCallback(sb3.Monitor(gymnasium.make("CartPole-v1")), eval_freq=16, n_eval_episodes=1, verbose=0)
+    model.learn(64, callback=[sb3.RewardTermsCallback(), evaluation])
+    assert evaluation.last_mean_reward >= 1.0
 
 
 def test_a_run_that_is_stopped_and_resumed_loses_nothing_and_merges_nothing(sb3, tmp_path):

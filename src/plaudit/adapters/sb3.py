@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Unpack
 
 from plaudit.adapters.components import (
@@ -25,7 +25,7 @@ from plaudit.reward.reward import Reward
 try:
     import gymnasium
     from stable_baselines3.common import env_util
-    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
     from stable_baselines3.common.vec_env import VecEnv
 except ModuleNotFoundError as error:
     raise MissingExtra(f"the callback needs {error.name}. Install it: pip install 'plaudit[sb3]'") from None
@@ -126,7 +126,8 @@ class RewardTermsCallback(BaseCallback):
 
     `profile` names the curves: "isaac" draws the mean sums of the same last episodes that `rollout/ep_rew_mean` is
     about, and "trl" the mean of all steps since the last time. Weights that follow a schedule, and how many steps could
-    not be scored, have curves too. Schedules follow the algorithm's own count of steps.
+    not be scored, have curves too. Schedules follow the algorithm's own count of steps, and each `EvalCallback` beside
+    this one evaluates by the weights that training has.
     """
 
     def __init__(self, profile: str | Profile = "isaac", *, verbose: int = 0) -> None:
@@ -137,6 +138,7 @@ class RewardTermsCallback(BaseCallback):
         self._native: list[float] = []
         self._episodes: deque[Components] = deque()
         self._synced = self._warned = False
+        self._evaluations: list[EvalCallback] = []
 
     def _on_training_start(self) -> None:
         if not self._sums or self.model.num_timesteps == 0:
@@ -144,12 +146,22 @@ class RewardTermsCallback(BaseCallback):
             self._native = [0.0] * self.training_env.num_envs
             self._episodes = deque(maxlen=self.model._stats_window_size)
         self._synced = self.training_env.has_attr("sync_steps")
+        found = _find_evaluations(self.locals.get("callback"))
+        self._evaluations = [each for each in found if each.eval_env.has_attr("freeze_steps")]
+        self._freeze_evaluations()
+
+    def _freeze_evaluations(self) -> None:
+        """Let environments be evaluated by the weights that training has, where the next call does evaluate."""
+        for each in self._evaluations:
+            if each.eval_freq > 0 and (each.n_calls + 1) % each.eval_freq == 0:
+                each.eval_env.env_method("freeze_steps", self.model.num_timesteps)
 
     def _on_rollout_start(self) -> None:
         if self._synced:
             self.training_env.env_method("sync_steps", self.model.num_timesteps, self.training_env.num_envs)
 
     def _on_step(self) -> bool:
+        self._freeze_evaluations()
         infos: list[Mapping[str, Any]] = self.locals["infos"]
         steps: list[Components] = [_read_components(info) for info in infos]
         for name, weight in infos[0].get(WEIGHTS, {}).items():
@@ -189,6 +201,16 @@ class RewardTermsCallback(BaseCallback):
         if is_native and not math.isclose(reported, paid, rel_tol=1e-2, abs_tol=1e-3):
             self._warned = True
             warnings.warn(_NATIVE_SHOWN, stacklevel=2)
+
+
+def _find_evaluations(callback: Any) -> Iterator[EvalCallback]:
+    """Yield a callback and all within it that evaluate."""
+    if isinstance(callback, EvalCallback):
+        yield callback
+    within = (getattr(callback, name, None) for name in ("callback", "callback_on_new_best"))
+    for each in (*getattr(callback, "callbacks", ()), *within):
+        if isinstance(each, BaseCallback):
+            yield from _find_evaluations(each)
 
 
 def _read_components(info: Mapping[str, Any]) -> Components:

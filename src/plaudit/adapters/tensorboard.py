@@ -105,7 +105,8 @@ class RewardCurves(Scalars):
         which = info.get(f"_{key}")
         if key in info and (which is None or any(which)):
             self.draw(average(info[key], which), step)
-            besides = {self._profile.weight.format(name): weight for name, weight in info.get(WEIGHTS, {}).items()}
+            weights = average(info.get(WEIGHTS, {}), info.get(f"_{WEIGHTS}"))
+            besides = {self._profile.weight.format(name): weight for name, weight in weights.items()}
             if MASKED_STEPS in info:
                 besides[f"reward/{MASKED_STEPS}"] = float(np.sum(info[MASKED_STEPS]))
             if besides:

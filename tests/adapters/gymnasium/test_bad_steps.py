@@ -6,8 +6,9 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers.vector import DictInfoToList
 
-from plaudit import Field, Ledger, Reward, term
+from plaudit import Field, Ledger, Reward, linear, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis import probe
 from plaudit.analysis.environments import sample_transitions
@@ -209,8 +210,11 @@ def test_one_of_many_environments_is_masked_alone(tmp_path, monkeypatch, fast, o
         env.close()
         paid, infos = zip(*found, strict=True)
         assert paid[149].tolist() == [0.0, 0.75, 0.75]
-        assert infos[149]["reward_masked"].tolist() == [True, False, False]
-        assert infos[159]["masked_steps"].tolist() == [1, 0, 0]
+        assert f"field '{next(iter(odd))}'" in infos[149]["reward_masked"][0]
+        assert infos[149]["reward_masked"].tolist()[1:] == [None, None]
+        assert infos[149]["_reward_masked"].tolist() == [True, False, False]
+        assert [info.get("masked_steps", np.zeros(3)).tolist() for info in infos[148:]] == [[0] * 3] + [[1, 0, 0]] * 11
+        assert not any("reward_masked" in info for info in (*infos[:149], *infos[150:]))
         assert sum(each.sum() for each in paid) == 0.75 * (3 * 160 - 1)
         assert [(record.episode, record.step) for record in ledger.history() if record.masked] == [("4", 50)]
         assert ledger.history().count() == 3 * 160
@@ -254,7 +258,12 @@ def test_clip_holds_numbers_within_their_ranges_and_keeps_what_they_were(tmp_pat
         paid, infos = zip(*run(env, 5), strict=True)
         env.close()
         assert [float(np.ravel(each)[0]) for each in paid] == [0.75, 0.75, 1.5, 0.5, 0.75]
-        assert infos[4]["clipped_steps"] == (4 if many else 2)
+        counts = [info.get("clipped_steps", [0, 0] if many else 0) for info in infos]
+        assert [np.ravel(count).tolist() for count in counts] == [[n] * (1 + many) for n in (0, 0, 1, 2, 2)]
+        held = [info.get("reward_clipped") for info in infos]
+        wanted = [{"x": 7.0}, {"x": -1.0}]
+        assert [np.ravel(each).tolist() for each in held[2:4]] == [[each] * (1 + many) for each in wanted]
+        assert held[:2] + held[4:] == [None] * 3
         records = list(ledger.history(step=3))
         assert [record.signal.inputs["x"] for record in records] == [1.0] * len(records)
         assert [record.context["clipped"] for record in records] == [{"x": 7.0}] * len(records)
@@ -265,6 +274,44 @@ def test_clip_holds_numbers_within_their_ranges_and_keeps_what_they_were(tmp_pat
         run(env, 1)
 
 
+@term
+def pull(force, load):
+    return force[0] + force[1] + 10 * load
+
+
+PULLING = Reward(
+    "pulling",
+    version="1",
+    terms=[pull],
+    fields=[Field("force", length=2, low=-1, high=1), Field("load", low=0, high=2.5)],
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "clipped"),
+    [
+        pytest.param(
+            {"force": np.array([0.5, 5.0]), "load": 1.0}, [11.5] * 3, [{"force": [0.5, 5.0]}] * 3, id="one vector"
+        ),
+        pytest.param({"force[0]": 3.0, "force[1]": [0, 0, 4], "load": 0}, [1, 1, 2], None, id="entries"),
+        pytest.param(
+            {"force": np.zeros((3, 2)), "load": np.array([1, 2, 9])}, [10, 20, 25], [{}, {}, {"load": 9}], id="integers"
+        ),
+    ],
+)
+def test_clip_holds_what_is_given_for_all_environments_or_as_integers(tmp_path, given, wanted, clipped):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        envs = SyncVectorEnv([Straight] * 3)
+        env = RewardWrapper(envs, PULLING, lambda *_: given, on_bad="clip", ledger=ledger, run="night")
+        [(paid, _)] = run(env, 1)
+        env.close()
+        assert paid.tolist() == wanted
+        assert [record.total for record in ledger.history()] == wanted
+        if clipped is not None:
+            assert [record.context.get("clipped", {}) for record in ledger.history()] == clipped
+        verified(ledger)
+
+
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
 def test_raise_ends_it(many):
     envs = SyncVectorEnv([Straight] * 2) if many else Straight()
@@ -273,11 +320,63 @@ def test_raise_ends_it(many):
         run(env, 5)
 
 
-def test_an_own_reward_that_is_not_a_number_is_not_added_to():
-    env = RewardWrapper(Straight(pay=math.nan), DRIVING, read(), mode="add", max_masked=1.0)
-    with pytest.warns(UserWarning, match="own reward, which is to be added to, is nan"):
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+def test_an_own_reward_that_is_not_a_number_is_not_added_to_and_its_step_is_counted_once(tmp_path, many):
+    class Silent(Straight):
+        """Says from its second step on that it pays NaN."""
+
+        def step(self, action):
+            self._pay = 0.5 if self._taken < 1 else math.nan
+            return super().step(action)
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(
+            SyncVectorEnv([Silent] * 2) if many else Silent(),
+            DRIVING,
+            read(x={3: math.nan}),
+            mode="add",
+            max_masked=1.0,
+            ledger=ledger,
+            run="night",
+        )
+        with pytest.warns(UserWarning, match="own reward, which is to be added to, is nan"):
+            paid, infos = zip(*run(env, 3), strict=True)
+        env.close()
+        assert [np.ravel(each).tolist() for each in paid] == [[each] * (1 + many) for each in (1.25, 0.75, 0.0)]
+        counts = [info.get("masked_steps", [0] * (1 + many)) for info in infos]
+        assert [np.ravel(count).tolist() for count in counts] == [[n] * (1 + many) for n in (0, 1, 2)]
+        assert np.ravel(infos[1]["reward_components"]["original.reward"]).tolist() == [0.0] * (1 + many)
+        reasons = [reason for info in infos[1:] for reason in np.ravel(info["reward_masked"])]
+        assert all(reason.endswith("own reward, which is to be added to, is nan.") for reason in reasons)
+        assert ["field 'x'" in reason for reason in reasons] == [False] * (1 + many) + [True] * (1 + many)
+        assert [bool(record.masked) for record in ledger.history(step=2)] == [False] * (1 + many)  # it has a score
+        assert [bool(record.masked) for record in ledger.history(step=3)] == [True] * (1 + many)
+        verified(ledger)
+
+
+def test_info_of_many_environments_can_be_told_apart_by_gymnasium():
+    rising = DRIVING.with_weights(steady=linear(0, 1, over=4))
+    odd = iter([{1: 7.0}, {2: 7.0}])
+
+    def features(obs, action, next_obs, info):
+        return {**read(x=next(odd))(obs, action, next_obs, info), "step": np.array([1, 2])}
+
+    env = DictInfoToList(RewardWrapper(SyncVectorEnv([Straight] * 2), rising, features, on_bad="clip"))
+    env.reset()
+    for count in (1, 2):
+        *_, infos = env.step(np.zeros(2, np.int64))
+        assert [info["reward_clipped"] for info in infos] == [{"x": 7.0}] * 2
+        assert [info["clipped_steps"] for info in infos] == [count] * 2
+        assert [info["reward_weights"] for info in infos] == [{"steady": 0.25}, {"steady": 0.5}]
+
+
+def test_a_counter_that_is_none_masks_the_step():
+    rising = DRIVING.with_weights(steady=linear(0, 1, over=4))
+    env = RewardWrapper(Straight(), rising, lambda *_: {"x": 0.5, "road": "open", "step": None}, max_masked=1.0)
+    with pytest.warns(UserWarning, match="'step': a value is None"):
         [(paid, info)] = run(env, 1)
-    assert (paid, info["reward_components"]["original.reward"], info["masked_steps"]) == (0.75, 0.0, 1)
+    assert (paid, info["masked_steps"]) == (0.0, 1)
+    assert math.isnan(info["reward_weights"]["steady"])
 
 
 def test_a_masked_step_leaves_the_states_of_its_environment_as_they_were():
@@ -340,6 +439,9 @@ def test_what_is_not_one_environment_and_a_function_of_a_step_is_refused_in_our_
         ((3, DRIVING, read()), "env=3 is not a Gymnasium environment"),
         ((env, DRIVING), "RewardWrapper needs features: .* function of"),
         ((env,), "RewardWrapper needs reward"),
+        ((), "RewardWrapper needs env: "),
+        ((SyncVectorEnv([Straight]), DRIVING), "RewardWrapper needs features: .* function of"),
+        ((SyncVectorEnv([Straight]),), "RewardWrapper needs reward"),
         (
             (env, DRIVING, lambda obs: {}),
             r"features=<lambda>\(obs\) is not a plain function of \(obs, action, next_obs",
@@ -350,6 +452,10 @@ def test_what_is_not_one_environment_and_a_function_of_a_step_is_refused_in_our_
             RewardWrapper(*given)
     with pytest.raises(DefinitionError, match="features=3 is not"):
         RewardWrapper(env=env, reward=DRIVING, features=3)
+    with pytest.raises(DefinitionError, match="RewardWrapper needs env"):
+        RewardWrapper(reward=DRIVING, features=read())
+    with pytest.raises(DefinitionError, match="env=None is not a Gymnasium environment"):
+        RewardWrapper(None, DRIVING, read())
 
 
 def read_cart(obs, action, next_obs, info):

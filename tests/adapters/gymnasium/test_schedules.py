@@ -79,6 +79,23 @@ def test_schedules_follow_the_count_of_the_trainer():
     assert weights(steps(env, [2] * 3)) == [-3, -5, -7]
 
 
+def test_a_frozen_count_holds_the_weights_until_it_is_synced_again():
+    env = RewardWrapper(walks.Walk(), RISING, walks.features)
+    env.freeze_steps(5)
+    assert weights(steps(env, [2] * 3)) == [-5, -5, -5]
+    assert env.steps_taken == 5
+    env.sync_steps(6, num_envs=1)
+    assert weights(steps(env, [2] * 2)) == [-6, -7]
+    many = RewardWrapper(SyncVectorEnv([walks.Walk] * 2), RISING, walks.features)
+    many.freeze_steps(3)
+    many.reset()
+    for _ in range(2):
+        *_, info = many.step(np.array([2, 2]))
+        assert info["reward_components"]["effort"].tolist() == [-3, -3]
+    with pytest.raises(DefinitionError, match="steps_taken=-1 must be an integer from 0 up"):
+        env.freeze_steps(-1)
+
+
 def test_weights_that_move_are_told_in_info():
     env = RewardWrapper(walks.Walk(), RISING, walks.features, num_envs=2)
     assert [info["reward_weights"] for _, info in steps(env, [2] * 3)] == [{"effort": -2.0 * at} for at in range(3)]
@@ -151,7 +168,8 @@ def test_many_environments_share_one_count(mode, fast, monkeypatch):
     for count in (2, 4):
         *_, info = env.step(np.array([2, 0]))
         assert info["reward_components"]["effort"].tolist() == [-count, -count]
-        assert info["reward_weights"] == {"effort": -count}
+        assert info["reward_weights"]["effort"].tolist() == [-count, -count]
+        assert info["_reward_weights"].tolist() == [True, True]
     env.reward = PLAIN.with_weights(effort=piecewise([0, -100], at=[6]))
     *_, info = env.step(np.array([1, 2]))
     assert info["reward_components"]["effort"].tolist() == [0, -100]

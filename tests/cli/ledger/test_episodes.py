@@ -5,7 +5,9 @@ import json
 import pytest
 
 from plaudit import Ledger
+from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.terminal import FAILED, SOME_BAD
+from support import walks
 from support.samples import following
 
 
@@ -53,6 +55,21 @@ def test_the_worst_and_the_best_are_shown(plaudit, rewards, command, term):
     found = lines(plaudit(*arguments, "--by", "step", "--limit", "3", "--run", "night-3"))
     assert [each["id"] for each in found] == [record.id for record in records]
     assert "comfort" in plaudit("ledger", command, "rewards.db", "--term", "comfort").stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--term", "effort"], ["--json"]], ids=["all", "term", "json"])
+@pytest.mark.parametrize("command", ["worst", "best"])
+def test_where_no_episode_is_finished_there_is_none_to_rank(plaudit, tmp_path, command, options):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(walks.Walk(), walks.reward(), walks.features, ledger=ledger, run="night")
+        for _ in range(2):
+            env.reset()
+            env.step(1)
+        env.close()
+    result = plaudit("ledger", command, "rewards.db", *options)
+    having = " with the term 'effort'" if "--term" in options else ""
+    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+    assert f"No finished episodes{having} to rank (2 unfinished)." in result.stderr
 
 
 def test_rescorings_are_listed(plaudit, rewards):

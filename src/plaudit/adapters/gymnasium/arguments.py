@@ -5,6 +5,7 @@ from typing import Any, Self, TypedDict
 
 import gymnasium
 from gymnasium.envs.registration import load_env_creator
+from gymnasium.vector import VectorEnv
 
 from plaudit.adapters.gymnasium.scoring import Features, Mode
 from plaudit.errors import DefinitionError
@@ -28,10 +29,11 @@ class WrapperOptions(TypedDict, total=False):
 
 
 def refuse_environment(env: object, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
-    """Raise DefinitionError where a wrapper is given something else than one environment, a reward and features."""
-    if not isinstance(env, gymnasium.Env):
+    """Raise DefinitionError where a wrapper is given something else than environments, a reward and features."""
+    given = bool(arguments) or "env" in options
+    if given and not isinstance(env, gymnasium.Env | VectorEnv):
         raise DefinitionError(_describe_environment(env))
-    for at, name in enumerate(("reward", "features"), start=1):
+    for at, name in enumerate(("env", "reward", "features")):
         if len(arguments) <= at and name not in options:
             raise DefinitionError(
                 f"RewardWrapper needs {name}: RewardWrapper(env, reward, features), where features is a function of "

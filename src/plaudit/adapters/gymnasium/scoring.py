@@ -110,6 +110,7 @@ class Scoring:
         self.num_envs = num_envs
         self.steps_taken = _validate_count("steps_taken", steps_taken, least=0)
         """How many steps all environments have taken: what schedules follow unless the features say otherwise."""
+        self._frozen = False
         self._change(reward)
         self.components = self._list_components(reward)
 
@@ -168,7 +169,8 @@ class Scoring:
         missing = [name for name in self._known if name not in fields]
         if not missing:
             return fields
-        if self.num_envs is None and envs is None and self.reward.program.counters.intersection(missing):
+        alone = self.num_envs is None and envs is None and not self._frozen
+        if alone and self.reward.program.counters.intersection(missing):
             self._warn_of_own_count()
         count = self.steps_taken if envs is None else np.full(envs, float(self.steps_taken))
         return {**fields, **{name: outcomes[_OUTCOMES[name]] if name in _OUTCOMES else count for name in missing}}
@@ -189,15 +191,34 @@ class Scoring:
             stacklevel=4,
         )
 
+    def sync_steps(self, steps_taken: int, num_envs: int) -> None:
+        """Go on counting from a trainer's count of the steps of `num_envs` environments."""
+        self.steps_taken, self.num_envs, self._frozen = steps_taken, num_envs, False
+
+    def freeze_steps(self, steps_taken: int) -> None:
+        """Stay at a count of steps."""
+        self.steps_taken, self._frozen = _validate_count("steps_taken", steps_taken, least=0), True
+
     def count_steps(self, paid: int, envs: int = 1) -> None:
         """Count a step of `paid` of the `envs` environments that are wrapped together."""
-        self.steps_taken += paid * (self.num_envs or envs) // envs
+        if not self._frozen:
+            self.steps_taken += paid * (self.num_envs or envs) // envs
 
-    def find_weights(self, fields: Mapping[str, Any]) -> dict[str, float]:
-        """Return the weights that follow a schedule, as they are in this step."""
-        counts = {name: float(np.ravel(fields[name])[0]) for name in self.reward.program.counters if name in fields}
-        row = [counts.get(name, math.nan) for name in self.reward.inputs]
-        return {name: weight(row) for name, weight in self._moving.items()}
+    def find_weights(self, fields: Mapping[str, Any], envs: int | None = None) -> dict[str, Any]:
+        """Return the weights that follow a schedule, as they are in this step: numbers, or arrays of `envs` of them."""
+        if not self._moving:
+            return {}
+        given = {name: np.ravel(fields[name]) for name in self.reward.program.counters if name in fields}
+        counts = {name: np.broadcast_to(column, envs or 1) for name, column in given.items()}
+        apart = any((column != column[0]).any() for column in counts.values())
+        rows = [
+            [_to_float(counts[name][env]) if name in counts else math.nan for name in self.reward.inputs]
+            for env in range((envs or 1) if apart else 1)
+        ]
+        found = {name: [weight(row) for row in rows] for name, weight in self._moving.items()}
+        if envs is None:
+            return {name: weights[0] for name, weights in found.items()}
+        return {name: np.broadcast_to(weights, envs).copy() for name, weights in found.items()}
 
     def score(self, fields: Mapping[str, Any]) -> tuple[Signal | None, Mapping[str, Any] | None]:
         """Return the signal of a step of one environment, and what its record says besides.
@@ -214,7 +235,9 @@ class Scoring:
                 signal = self.reward.score(**held)  # raises for anything else
                 self.clipped += 1
                 return signal, {CLIPPED: given}
-            return None, {MASKED: self.mask(1, 1, error)}
+            reason = shorten_error(error)
+            self.mask(1, 1, reason)
+            return None, {MASKED: reason}
         self.masked.seen += 1
         return signal, None
 
@@ -225,22 +248,35 @@ class Scoring:
     def describe(self, fields: Mapping[str, Any], about: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return what `info` tells of a step besides: weights that move, and whether it was scored as it was given."""
         told: dict[str, Any] = {f"reward_{name}": said for name, said in (about or {}).items()}
-        if self._moving:
-            told[WEIGHTS] = self.find_weights(fields)
+        if weights := self.find_weights(fields):
+            told[WEIGHTS] = weights
         counts = {MASKED_STEPS: self.masked.masked, CLIPPED_STEPS: self.clipped}
         return told | {name: count for name, count in counts.items() if count}
 
-    def mask(self, masked: int, seen: int, error: InputError) -> str:
-        """Count steps that cannot be scored, and return why the first of them cannot.
+    def mask(self, masked: int, seen: int, reason: str) -> None:
+        """Count steps that cannot be scored; `reason` says why the first of them cannot.
 
         Raises:
             TooManyMasked: They are more than `max_masked` of all steps so far.
         """
-        reason = str(error).partition("\n")[0]
         if not self.masked.masked:
             warnings.warn(f"a step is not paid for, since on_bad is 'mask': {reason}", stacklevel=4)
         self.masked.add(masked, seen, reason)
-        return reason
+
+
+def shorten_error(error: InputError) -> str:
+    """Return the first line of an error: what `info` and records tell of a step that cannot be scored."""
+    return str(error).partition("\n")[0]
+
+
+def join_reasons(reason: str | None, own: str) -> str:
+    """Return what is wrong with a step whose `own` reward cannot be added to, and which may have no score either."""
+    return own if reason is None else f"{reason} Also, {own}"
+
+
+def _to_float(value: Any) -> float:
+    number = to_number(value)
+    return math.nan if number is None else number
 
 
 def _validate_reward(reward: object) -> None:
@@ -397,8 +433,7 @@ class BatchScorer:
         for slot in list_slots(self._reward.program):
             name = slot.name if slot.name in flat else slot.column
             if slot.field.kind == "number" and (column := np.asarray(flat[name])).dtype.kind == "O":
-                numbers = [to_number(each) for each in column.reshape(-1)]
-                odd[name] = np.array([math.nan if each is None else each for each in numbers]).reshape(column.shape)
+                odd[name] = np.array([_to_float(each) for each in column.reshape(-1)]).reshape(column.shape)
         return {**fields, **odd}
 
     def _explain(self, fields: Mapping[str, Any], bad: NDArray[np.intp]) -> dict[int, InputError]:
@@ -419,12 +454,16 @@ class BatchScorer:
         self, fields: Mapping[str, Any], bad: NDArray[np.intp]
     ) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
         """Return the columns with numbers of some rows held within their ranges, and what they were, by row."""
-        held, given = clip_columns(self._reward.program, self._states.join(fields) if self._states else fields)
-        for name, before in given.items():
-            column = np.broadcast_to(np.asarray(before), (*self._shape, *np.shape(before)[1:])).copy()
-            column[bad] = np.broadcast_to(held[name], column.shape)[bad]
-            given[name] = np.broadcast_to(np.asarray(before), column.shape)
-            held[name] = column
+        program = self._reward.program
+        flat = flatten(program, self._states.join(fields) if self._states else fields)
+        held, given = clip_columns(program, flat)
+        vectors = {column.name: column.slots[0].field.shape for column in list_columns(program)}
+        rows = np.isin(np.arange(*self._shape), bad)
+        for name in given:
+            shape = (*self._shape, *vectors.get(name, ()))  # one value, or one vector, may stand for all rows
+            given[name] = np.broadcast_to(np.asarray(flat[name]), shape)
+            inside = np.broadcast_to(held[name], shape)
+            held[name] = np.where(rows.reshape(-1, *(1,) * (len(shape) - 1)), inside, given[name])
         states = {f"prev.{name}" for name in self._reward.states}
         kept = {name: column for name, column in held.items() if name.partition("[")[0] not in states}
         changed = {

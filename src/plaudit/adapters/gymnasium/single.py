@@ -2,7 +2,8 @@
 
 import inspect
 import math
-from typing import Any, Self, SupportsFloat, Unpack, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, Unpack, overload
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -22,10 +23,12 @@ from plaudit.adapters.gymnasium.scoring import (
     Scoring,
     copy_observation,
     extend_info,
+    join_reasons,
 )
 from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
 from plaudit.errors import NotFinite
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.targets import OnBad
@@ -96,7 +99,11 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
 
     def sync_steps(self, steps_taken: int, num_envs: int) -> None:
         """Let schedules follow the trainer's own count of steps, of `num_envs` environments side by side."""
-        self._scoring.steps_taken, self._scoring.num_envs = steps_taken, num_envs
+        self._scoring.sync_steps(steps_taken, num_envs)
+
+    def freeze_steps(self, steps_taken: int) -> None:
+        """Score every step by the weights that training has after `steps_taken` steps, and count none: to evaluate."""
+        self._scoring.freeze_steps(steps_taken)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: the sums of its terms begin at 0."""
@@ -126,31 +133,35 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
             components, reward = split_total(signal), signal.total
             if self._state:
                 self._state = signal.state
+        told = about
         if scoring.adds:
-            components[ORIGINAL] = own = self._take_original(original)
-            reward += own
+            components[ORIGINAL], told = self._take_original(original, about)
+            reward += components[ORIGINAL]
         for name, value in components.items():
             self._sums[name] += value
         if self._record is not None:
             row = scoring.convert_row(fields) if signal is None else signal.row
             dtypes = None if signal is None else signal.frame.dtypes
             self._record.add_step(row, dtypes, original, terminated, truncated, about)
-        ours: dict[str, Any] = {COMPONENTS: components, OWN: original, **scoring.describe(fields, about)}
+        ours: dict[str, Any] = {COMPONENTS: components, OWN: original, **scoring.describe(fields, told)}
         self._over = terminated or truncated
         if self._over:
             ours[EPISODE_COMPONENTS] = dict(self._sums)
         return obs, reward, terminated, truncated, extend_info(info, **ours)
 
-    def _take_original(self, original: SupportsFloat) -> float:
-        """Return the environment's own reward, which is to be added to."""
+    def _take_original(
+        self, original: SupportsFloat, about: Mapping[str, Any] | None
+    ) -> tuple[float, Mapping[str, Any] | None]:
+        """Return the environment's own reward, which is to be added to, and what `info` says `about` the step."""
         value = float(original)
         if math.isfinite(value):
-            return value
-        error = NotFinite(f"the environment's own reward, which is to be added to, is {value}.")
+            return value, about
+        reason = f"the environment's own reward, which is to be added to, is {value}."
         if self._scoring.on_bad != "mask":
-            raise error
-        self._scoring.mask(1, 0, error)
-        return 0.0
+            raise NotFinite(reason)
+        if about is None:  # or else the step is counted already
+            self._scoring.mask(1, 0, reason)
+        return 0.0, {MASKED: join_reasons((about or {}).get(MASKED), reason)}
 
     def _begin(self, obs: Any) -> None:
         self._obs = copy_observation(obs)
@@ -217,13 +228,19 @@ class RewardWrapper(_SingleEnvWrapper):
     def __new__(cls, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it
         env = next(iter(arguments), options.get("env"))
         if cls is RewardWrapper and isinstance(env, VectorEnv):
-            return VectorRewardWrapper(*arguments, **options)
-        if cls is RewardWrapper and (arguments or options):  # copying makes one of nothing
             refuse_environment(env, arguments, options)
+            return VectorRewardWrapper(*arguments, **options)
         return super().__new__(cls)
 
     # `help` shows what it takes
     __new__.__signature__ = inspect.signature(_SingleEnvWrapper.__init__)  # type: ignore[attr-defined]
+
+    if not TYPE_CHECKING:  # which goes by `__new__`
+
+        def __init__(self, *arguments, **options):
+            # not in `__new__`, which copying calls with nothing
+            refuse_environment(next(iter(arguments), options.get("env")), arguments, options)
+            super().__init__(*arguments, **options)
 
 
 def _has_autoreset(env: gymnasium.Env[Any, Any]) -> bool:

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, MASKED_STEPS
+from plaudit.adapters.components import CLIPPED_STEPS, COMPONENTS, EPISODE_COMPONENTS, MASKED_STEPS, WEIGHTS
 from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
     CLIPPED,
@@ -25,8 +25,10 @@ from plaudit.adapters.gymnasium.scoring import (
     Scoring,
     copy_observation,
     extend_info,
+    join_reasons,
+    shorten_error,
 )
-from plaudit.errors import InputError, MissingField, NotFinite
+from plaudit.errors import MissingField, NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
@@ -47,7 +49,8 @@ class VectorRewardWrapper(Base):
     """Many environments whose steps are paid by a reward, as `RewardWrapper` does for one.
 
     In `info`, `reward_components`, `original_reward` and `episode_reward_components` are arrays, and
-    `_reward_components` and so on say which environments they are about. The step in which an environment only begins
+    `_reward_components` and so on say which environments they are about; so are `reward_masked` and `reward_clipped`,
+    with None elsewhere, and their counts. The step in which an environment only begins
     anew is not paid for, and `features` is not asked where all of them do. States that the reward carries are kept for
     each environment, and `features` does not give them.
     """
@@ -103,7 +106,7 @@ class VectorRewardWrapper(Base):
             num_envs=num_envs,
             steps_taken=steps_taken,
         )
-        self._masked = np.zeros(self.num_envs, np.int64)
+        self._masked, self._clipped = np.zeros((2, self.num_envs), np.int64)
         self._scorer = self._build_scorer(reward)
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
         self._record = None if ledger is None else Recorder(ledger, reward, recording, envs=self.num_envs)
@@ -141,6 +144,10 @@ class VectorRewardWrapper(Base):
         """How many steps all environments have taken; for the next wrapper of a training that is resumed."""
         return self._scoring.steps_taken
 
+    def freeze_steps(self, steps_taken: int) -> None:
+        """Score every step by the weights that training has after `steps_taken` steps, and count none: to evaluate."""
+        self._scoring.freeze_steps(steps_taken)
+
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment, or in those of `options["reset_mask"]`."""
         mask = None if options is None else options.get("reset_mask")  # the environment takes it out
@@ -173,17 +180,20 @@ class VectorRewardWrapper(Base):
         if paid.any():
             fields = self._scoring.read_fields(before, actions, seen, about, outcomes, envs=self.num_envs)
             steps = self._scorer(fields, self._over)
-        ours = self._describe(steps, paid)
         reward, block = steps.total, steps.block
+        reasons = masked = {env: shorten_error(error) for env, error in steps.errors.items()}
         if self._scoring.adds:
             block[-1] = own
             block[-1, self._over] = 0.0
-            reward += self._hold_finite(block[-1])
+            odd = self._replace_not_finite(block[-1])
+            reward += block[-1]
+            masked = reasons | {env: join_reasons(reasons.get(env), reason) for env, reason in odd.items()}
+        ours = self._describe(steps, paid, masked)
         self._sums += block
         if self._record is not None and paid.any():
             inputs, dtypes = self._scorer.build_inputs(steps.fields)
             said: dict[int, dict[str, Any]] = {env: {CLIPPED: given} for env, given in steps.clipped.items()}
-            said |= {env: {MASKED: _shorten(error)} for env, error in steps.errors.items()}
+            said |= {env: {MASKED: reason} for env, reason in reasons.items()}
             self._record.add_steps(inputs[paid], dtypes, paid, *outcomes, about=said)
         ours |= {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
@@ -192,38 +202,47 @@ class VectorRewardWrapper(Base):
         self._over = over if self._autoreset is AutoresetMode.NEXT_STEP else _NOBODY
         return obs, reward, terminated, truncated, extend_info(info, **ours)
 
-    def _describe(self, steps: PaidSteps, paid: Mask) -> dict[str, Any]:
-        """Count the steps, and return what `info` tells of them besides.
+    def _describe(self, steps: PaidSteps, paid: Mask, masked: Mapping[int, str]) -> dict[str, Any]:
+        """Count the steps, and return what `info` tells of them besides; `masked` says why some cannot be scored.
 
         Raises:
             TooManyMasked: More than `max_masked` of all steps so far could not be scored.
         """
         scoring, count = self._scoring, int(np.count_nonzero(paid))
-        told = scoring.describe(steps.fields, None) if count else {}
+        told: dict[str, Any] = {}
+        if count and (weights := scoring.find_weights(steps.fields, self.num_envs)):
+            told |= {WEIGHTS: weights, f"_{WEIGHTS}": paid}
         scoring.count_steps(count, self.num_envs)
         scoring.masked.seen += count
-        scoring.clipped += len(steps.clipped)
-        if steps.errors:
-            which = np.zeros(self.num_envs, np.bool_)
-            which[list(steps.errors)] = True
-            self._masked += which
-            told |= {f"reward_{MASKED}": which, f"_reward_{MASKED}": paid}
-            scoring.mask(len(steps.errors), 0, next(iter(steps.errors.values())))
-        if self._masked.any():
-            told |= {MASKED_STEPS: self._masked.copy(), f"_{MASKED_STEPS}": np.ones_like(paid)}
+        for name, by_env, steps_name, counts in (
+            (MASKED, masked, MASKED_STEPS, self._masked),
+            (CLIPPED, steps.clipped, CLIPPED_STEPS, self._clipped),
+        ):
+            if by_env:
+                told |= self._list_by_env(f"reward_{name}", by_env)
+                counts[list(by_env)] += 1
+            if counts.any():
+                told |= {steps_name: counts.copy(), f"_{steps_name}": np.ones_like(paid)}
+        if masked:
+            scoring.mask(len(masked), 0, next(iter(masked.values())))
         return told
 
-    def _hold_finite(self, original: Floats) -> Floats:
-        """Return the environments' own rewards, which are to be added to; 0 for those that are not finite."""
-        bad = np.flatnonzero(~np.isfinite(original))
-        if len(bad):
-            first = original[bad[0]]
-            error = NotFinite(f"environment {bad[0]}: its own reward, which is to be added to, is {first}.")
+    def _list_by_env(self, name: str, by_env: Mapping[int, Any]) -> dict[str, Any]:
+        """Return what is said of some environments as Gymnasium has it: an array, None elsewhere, beside a mask."""
+        values, which = np.full(self.num_envs, None), np.zeros(self.num_envs, np.bool_)
+        for env, value in by_env.items():
+            values[env], which[env] = value, True
+        return {name: values, f"_{name}": which}
+
+    def _replace_not_finite(self, original: Floats) -> dict[int, str]:
+        """Write 0 for own rewards, which are to be added to, that are not finite; return what they were in words."""
+        reasons: dict[int, str] = {}
+        for env in np.flatnonzero(~np.isfinite(original)).tolist():
+            reasons[env] = f"environment {env}: its own reward, which is to be added to, is {original[env]}."
             if self._scoring.on_bad != "mask":
-                raise error
-            self._scoring.mask(len(bad), 0, error)
-            original[bad] = 0.0
-        return original
+                raise NotFinite(reasons[env])
+            original[env] = 0.0
+        return reasons
 
     def _name_rows(self, rows: Floats) -> dict[str, Floats]:
         return dict(zip(self._scoring.components, rows, strict=True))
@@ -248,10 +267,6 @@ class VectorRewardWrapper(Base):
                 self._record.close()
         finally:
             super().close(**options)
-
-
-def _shorten(error: InputError) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _find_autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:

@@ -1,14 +1,18 @@
 """`plaudit ledger worst` and `best`: where to look first."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from plaudit.cli.ledger.episodes import episode_options, list_episodes, print_episodes
 from plaudit.cli.ledger.history import print_json, print_records
 from plaudit.cli.options import explain_nothing, parse_query
+from plaudit.errors import NotInLedger
 from plaudit.systems.arguments import open_ledger
 from plaudit.systems.commands import Command, add_options
+
+if TYPE_CHECKING:
+    from plaudit.ledger.episodes import Episodes
 
 
 def _ranking_options(command: Command) -> Command:
@@ -52,7 +56,10 @@ def _show_ranked(ledger: str, end: str, *, by: str, term: str | None, limit: int
     given = parse_query(query)
     with open_ledger(ledger) as found:
         if by == "episode":
-            episodes = getattr(list_episodes(found, given), end)(limit, term=term)
+            listed = list_episodes(found, given)
+            episodes = getattr(listed, end)(limit, term=term)
+            if not episodes:
+                raise _explain_unranked(listed, term)
             if as_json:
                 print_json(episodes)
             else:
@@ -62,3 +69,12 @@ def _show_ranked(ledger: str, end: str, *, by: str, term: str | None, limit: int
         records = getattr(history, end)(limit, term=term)
         if not (print_json(records) if as_json else print_records(iter(records))):
             raise explain_nothing(history)
+
+
+def _explain_unranked(listed: "Episodes", term: str | None) -> NotInLedger:
+    having = "" if term is None else f" with the term {term!r}"
+    unfinished = sum(not each.finished for each in listed)
+    return NotInLedger(
+        f"No finished episodes{having} to rank ({unfinished:,} unfinished). `plaudit ledger episodes` lists them; "
+        "--by step ranks steps."
+    )
