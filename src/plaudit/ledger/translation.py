@@ -119,7 +119,6 @@ class Translation:
                 taken[name] = np.full(len(rows), rest.astype(np.intp) if wanted.kind == "category" else rest)
         return taken, gaps
 
-
     def _find_absent(self, name: str, unknown: NDArray[np.bool_], given: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return in which rows an input that is not known was not given, rather than given and not readable.
 

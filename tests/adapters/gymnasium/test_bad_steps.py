@@ -195,7 +195,7 @@ def test_an_infinite_number_that_is_clipped_loses_nothing(tmp_path):
 @pytest.mark.parametrize(("odd", "reason", "kept"), BAD)
 def test_one_of_many_environments_is_masked_alone(tmp_path, monkeypatch, fast, odd, reason, kept):
     if fast:
-        monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+        monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     features = read(**odd)
 
     def first_alone(obs, action, next_obs, info):

@@ -160,7 +160,7 @@ def test_a_wrapper_that_is_made_again_from_its_spec_counts_from_the_same_step():
 )
 def test_many_environments_share_one_count(mode, fast, monkeypatch):
     if fast:
-        monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+        monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     envs = SyncVectorEnv([functools.partial(walks.Walk, start) for start in (0.0, 1.0)], autoreset_mode=mode)
     env = RewardWrapper(envs, RISING, walks.features, steps_taken=2)
     assert isinstance(env, VectorRewardWrapper)
@@ -179,7 +179,7 @@ def test_many_environments_share_one_count(mode, fast, monkeypatch):
 @pytest.mark.parametrize("fast", [False, True], ids=["numpy", "numba"])
 def test_components_tell_every_row_of_a_composed_total(fast, monkeypatch):
     if fast:
-        monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+        monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     many = RewardWrapper(
         SyncVectorEnv([functools.partial(walks.Walk, start) for start in (0.0, 2.0)]), COMPOSED, walks.features
     )

@@ -76,7 +76,7 @@ def test_one_environment_carries_and_begins_anew_with_each_episode(autoreset):
 def test_many_environments_carry_each_for_itself(mode, many, monkeypatch):
     if many == 1:
         pytest.importorskip("numba")
-    monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", many)
+    monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", many)
     made = [functools.partial(Feet, at, length) for at, length in enumerate(LENGTHS)]
     env = RewardWrapper(SyncVectorEnv(made, autoreset_mode=mode), carrying.walking(), features)
     env.reset()
@@ -96,7 +96,7 @@ def test_many_environments_carry_each_for_itself(mode, many, monkeypatch):
 def test_each_recorded_step_holds_what_was_carried_into_it_and_recomputes_alone(many, monkeypatch, tmp_path):
     if many == 1:
         pytest.importorskip("numba")
-    monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", many)
+    monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", many)
     reward = carrying.walking()
     with Ledger(tmp_path / "rewards.db") as ledger:
         made = [functools.partial(Feet, at, length) for at, length in enumerate(LENGTHS)]

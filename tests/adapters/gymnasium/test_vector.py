@@ -28,7 +28,7 @@ NEXT, SAME, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, Autores
 def target(request, monkeypatch):
     """Let few environments be scored as many are."""
     if request.param == "numba":
-        monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+        monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     return request.param
 
 
@@ -83,7 +83,7 @@ def test_each_environment_is_paid_as_if_it_were_alone(autoreset, reuse, batch, h
 @pytest.mark.parametrize("autoreset", MODES)
 @pytest.mark.parametrize("mode", ["replace", "add"])
 def test_machine_code_pays_as_if_each_were_alone(autoreset, mode, monkeypatch):
-    monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+    monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     starts = [-2.0, 0.0, 1.0, 2.0, 0.0]
     actions = np.random.default_rng(0).integers(0, 3, (60, len(starts)))
     many = walking(starts, autoreset)
@@ -433,7 +433,7 @@ def test_features_that_cannot_be_scored_are_refused_by_name(fields, error, words
 
 
 def test_machine_code_refuses_by_name_too(monkeypatch):
-    monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+    monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     with pytest.raises(NotFinite, match="environment 2: reward 'walk', field 'after'"):
         scored(PLAIN, GOOD | {"after": np.array([1.0, 1.0, math.nan])})
     assert scored(PLAIN, GOOD | {"aftr": np.ones(3)})[0].tolist() == scored(PLAIN, GOOD)[0].tolist()

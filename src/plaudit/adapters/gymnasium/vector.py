@@ -12,16 +12,15 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from plaudit.adapters.components import CLIPPED_STEPS, COMPONENTS, EPISODE_COMPONENTS, MASKED_STEPS, WEIGHTS
+from plaudit.adapters.gymnasium.batch_scoring import BatchScorer, PaidSteps
 from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
     CLIPPED,
     MAX_MASKED,
     OWN,
-    BatchScorer,
     Features,
     Floats,
     Mode,
-    PaidSteps,
     Scoring,
     copy_observation,
     extend_info,
