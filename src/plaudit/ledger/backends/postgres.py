@@ -250,6 +250,9 @@ class PostgresBackend(Backend):
         self.closed = True
         self.engine.dispose()
         if self._writer is not None:
+            if self._claims:  # the server notices a moment later that a session has ended
+                with suppress(psycopg.Error), self._budget.share(), self._writer.transaction():
+                    self._writer.execute("SELECT pg_advisory_unlock_all()")
             self._writer.close()
             self._writer = None
 
