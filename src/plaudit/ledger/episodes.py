@@ -255,11 +255,8 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
         rewards = read_terms(connection)
         chosen = BlockSearch(store, whole).where(select(blocks.c.first), connection)
-        sources: dict[tuple[int | None, str], tuple[EpisodeKey, EpisodePart]] = {}
-        if query.job is not None:  # blocks of a re-scoring have no contexts, and leave out what has no new score
-            origins = BlockSearch(store, whole).where(select(blocks.c.origin), connection)
-            for (first, _, _, run, actor), part in _read_parts(connection, origins):
-                sources[first, part.episode] = (run, actor, part.episode), part
+        origins = BlockSearch(store, whole).where(select(blocks.c.origin), connection)
+        sources = {} if query.job is None else _read_sources(connection, origins)
         partial: set[EpisodeKey] = set()
         for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
             if query.episode is None or part.episode == query.episode:
@@ -276,9 +273,8 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         elsewhere = list_episodes(store, replace(query, phase=None, decision_class=None))
         ended = {(each.run, each.actor, each.episode) for each in elsewhere if each.finished}
         open_ended = {key for key in open_ended if key[:3] not in ended}
-    unfinished = {key for key in open_ended if key[:2] in telling}
-    whole_ones = {key for key in tallies if key not in unfinished and key[:3] not in partial}
-    found = [tally.finish(*key, finished=key in whole_ones) for key, tally in tallies.items()]
+    unfinished = {key for key in tallies if key[:3] in partial or (key in open_ended and key[:2] in telling)}
+    found = [tally.finish(*key, finished=key not in unfinished) for key, tally in tallies.items()]
     return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
 
 
@@ -311,6 +307,17 @@ def _began_within(episode: Episode, query: Query) -> bool:
     return (query.since is None or episode.began >= to_datetime(query.since)) and (
         query.until is None or episode.began < to_datetime(query.until)
     )
+
+
+def _read_sources(
+    connection: Connection, origins: Select[Any]
+) -> dict[tuple[int | None, str], tuple[EpisodeKey, EpisodePart]]:
+    """Return what was re-scored, by block and episode.
+
+    The blocks of a re-scoring have no contexts, and leave out what has no new score.
+    """
+    found = _read_parts(connection, origins)
+    return {(first, part.episode): ((run, actor, part.episode), part) for (first, _, _, run, actor), part in found}
 
 
 _ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)

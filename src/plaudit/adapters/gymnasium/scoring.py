@@ -1,29 +1,17 @@
-"""What a step of one environment or of many is paid, and what `info` tells of it."""
+"""What a step of an environment is paid, what is done about one that cannot be scored, and what `info` tells of it."""
 
 import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.adapters.components import (
-    CLIPPED_STEPS,
-    COMPONENTS,
-    MASKED_STEPS,
-    WEIGHTS,
-    list_components,
-)
-from plaudit.errors import (
-    DefinitionError,
-    InputError,
-    UnknownInput,
-    WrongType,
-    did_you_mean,
-)
+from plaudit.adapters.components import CLIPPED_STEPS, COMPONENTS, MASKED_STEPS, WEIGHTS, list_components
+from plaudit.errors import DefinitionError, InputError, UnknownInput, WrongType, did_you_mean
 from plaudit.language.program import Program
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.ledger.storage.step_stream import to_number
@@ -33,16 +21,7 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.schedules import NumberInForce
 from plaudit.reward.signal import Signal
 from plaudit.targets.inputs import collect_columns as flatten
-from plaudit.targets.inputs import (
-    drop_unread,
-    find_default,
-    list_columns,
-    list_slots,
-    make_missing_error,
-)
-
-if TYPE_CHECKING:
-    pass
+from plaudit.targets.inputs import drop_unread, find_default, list_columns, list_slots, make_missing_error
 
 Features = Callable[[Any, Any, Any, dict[str, Any]], Mapping[str, Any]]
 """From (obs, action, next_obs, info) to the reward's inputs by name."""

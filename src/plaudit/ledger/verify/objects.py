@@ -1,4 +1,4 @@
-"""Whether tables, indexes, views, triggers and constraints are those of a new ledger."""
+"""Whether tables, indexes, views, triggers and constraints are those of a new ledger, and what columns hold."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -6,10 +6,11 @@ from contextlib import closing
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import BigInteger, Column, Connection, Double, LargeBinary, Table, Text, func, select
 from sqlalchemy.exc import DBAPIError
 
-from plaudit.ledger.storage.schema import build_new_file, metadata, read_script
+from plaudit.ledger.storage.schema import REVISION, build_new_file, metadata, read_script
+from plaudit.terminal import format_count
 
 Objects = dict[tuple[str, str, str], Any]
 """By kind, table and name of an object, its definition."""
@@ -17,6 +18,9 @@ Objects = dict[tuple[str, str, str], Any]
 _STATISTICS = {("table", name, name) for name in ("sqlite_stat1", "sqlite_stat4")}
 """What SQLite keeps of tables for its planner; `compact` lets it."""
 _LIST_SQLITE = "SELECT type, tbl_name, name, sql FROM sqlite_master"
+_KINDS = ("null", "integer", "real", "text", "blob")
+_STORED = {BigInteger: "integer", Text: "text", LargeBinary: "blob", Double: "real"}
+"""What SQLite calls the type of a value, by the type of its column."""
 
 
 class NothingToCompare(Exception):
@@ -148,3 +152,51 @@ def _find_late_sequences(connection: Connection, found: Objects) -> Iterator[str
             highest = connection.execute(select(func.max(numbers))).scalar()
             if highest is not None and last < highest:
                 yield f"the sequence {sequence!r} is behind: it would give a row of {name!r} a number that is taken"
+
+
+# -- what columns hold -------------------------------------------------------------------------------------------------
+
+
+def find_wrong_types(connection: Connection) -> Iterator[str]:
+    """Yield the columns that hold another type, or NULL where there has to be a value.
+
+    SQLite lets any column hold anything; a server does not.
+    """
+    if connection.dialect.name == "sqlite":
+        for table in metadata.sorted_tables:
+            if connection.exec_driver_sql(_build_count(table)).scalar_one():
+                for column in table.columns:
+                    yield from _describe_types(connection, table, column)
+    found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
+    if found != [REVISION]:
+        yield f"alembic_version holds {found!r:.100}, not {REVISION!r} alone: the ledger cannot be opened again"
+
+
+@cache
+def _build_count(table: Table) -> str:
+    """Return what counts the rows with a value of another type, in one pass over the table that loads no value."""
+    wrong = " OR ".join(
+        f"({' AND '.join(f'{_format_type(column)} <> {kind!r}' for kind in _list_allowed(column))})"
+        for column in table.columns
+    )
+    return f'SELECT count(*) FROM "{table.name}" WHERE {wrong}'
+
+
+def _describe_types(connection: Connection, table: Table, column: Column[object]) -> Iterator[str]:
+    allowed = _list_allowed(column)
+    for kind in _KINDS:  # one by one: to group by them, SQLite would load the values
+        if kind not in allowed:
+            held = f'SELECT count(*) FROM "{table.name}" WHERE {_format_type(column)} = {kind!r}'
+            count = connection.exec_driver_sql(held).scalar_one()
+            if count:
+                rows = format_count(count, "row")
+                yield f"the column {column.name!r} of {table.name!r} holds {kind} instead of {allowed[0]}, in {rows}"
+
+
+def _list_allowed(column: Column[object]) -> tuple[str, ...]:
+    stored = _STORED[type(column.type)]
+    return (stored, "null") if column.nullable else (stored,)
+
+
+def _format_type(column: Column[object]) -> str:
+    return f'typeof("{column.name}")'

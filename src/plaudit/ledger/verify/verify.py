@@ -21,9 +21,8 @@ from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
-from plaudit.ledger.verify.columns import find_wrong_types
 from plaudit.ledger.verify.keys import KeyCheck
-from plaudit.ledger.verify.objects import NothingToCompare, find_changed_objects
+from plaudit.ledger.verify.objects import NothingToCompare, find_changed_objects, find_wrong_types
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.tables import check_derived, find_problems, find_unsigned
 
