@@ -64,12 +64,12 @@ def short_grace(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _nothing_stays():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     yield
     until = time.monotonic() + 300
-    while threading.active_count() > before and time.monotonic() < until:
+    while (started := set(threading.enumerate()) - before) and time.monotonic() < until:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert not started
 
 
 def is_alive(pid):
