@@ -8,7 +8,7 @@ from hypothesis import given
 
 from plaudit import Field, Reward, State, fact, linear, prefer, term
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField
-from plaudit.reward.evolution import Changes
+from plaudit.reward.evolution import RewardChanges
 from plaudit.systems import BUILT_IN, load
 from support.examples import examples
 from support.strategies import cases
@@ -97,7 +97,7 @@ LOADED = Reward.from_json(WHOLE.to_json())
 
 def test_every_argument_of_a_reward_can_change():
     arguments = [name for name in inspect.signature(Reward).parameters if name not in ("version", "unknown")]
-    assert list(Changes.__annotations__) == arguments
+    assert list(RewardChanges.__annotations__) == arguments
 
 
 @pytest.mark.parametrize("reward", [WHOLE, PLAIN, *map(load, BUILT_IN)], ids=lambda reward: reward.name)

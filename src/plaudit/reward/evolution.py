@@ -19,7 +19,7 @@ Arguments = dict[str, Any]
 """What `Reward` is called with, by the names of its parameters."""
 
 
-class Changes(TypedDict, total=False):
+class RewardChanges(TypedDict, total=False):
     """What the next version of a reward may have otherwise: every argument of `Reward` but its version."""
 
     name: str
@@ -50,7 +50,7 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
         TypeError: `Reward` takes no such argument.
         DefinitionError: The version is the one that the reward has, or its functions are not known.
     """
-    known = Changes.__annotations__
+    known = RewardChanges.__annotations__
     for keyword in changes:
         if keyword not in known:
             raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}")

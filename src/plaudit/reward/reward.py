@@ -22,7 +22,7 @@ from plaudit.reward.declared import Fact, add_fact_guards
 from plaudit.reward.definition import PARTS, Definition, FieldIndex
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
-from plaudit.reward.evolution import Changes, drop_states, find_inherited, merge_changes
+from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
 from plaudit.reward.intent import Preference
 from plaudit.reward.lower import Function, find_gradients, find_transitions, read_term_into
 from plaudit.reward.overrides import load_overrides
@@ -291,7 +291,7 @@ class Reward(Definition):
         """Return this reward under another version label."""
         return Reward._build(self, version=validate_title("version", version))
 
-    def evolve(self, *, version: str, **changes: Unpack[Changes]) -> "Reward":
+    def evolve(self, *, version: str, **changes: Unpack[RewardChanges]) -> "Reward":
         """Return the next version of this reward: any argument of `Reward` may change, and the others stay.
 
         `evolve(version="2", terms=[*reward.terms, smooth])` adds a term; `terms={"near": gentler, "effort": None}`

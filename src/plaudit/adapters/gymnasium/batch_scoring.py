@@ -106,7 +106,7 @@ class BatchScorer:
 
     def _drop_objects(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the columns with NaN for what is not a number, where one of numbers holds None and the like."""
-        flat = flatten(self._reward.program, self._states.join(fields) if self._states else fields)
+        flat = self._flatten(fields)
         odd: dict[str, Any] = {}
         for slot in list_slots(self._reward.program):
             name = slot.name if slot.name in flat else slot.column
@@ -118,7 +118,7 @@ class BatchScorer:
         """Return why some rows cannot be scored; raise it unless they are to be masked."""
         if not len(bad):
             return {}
-        arguments, exact = self._convert_inputs(self._flatten(fields))
+        arguments, exact = self._convert_inputs(self._encode(fields))
         program = self._reward.program.bind()
         errors: dict[int, InputError] = {}
         for env in bad.tolist():
@@ -132,8 +132,7 @@ class BatchScorer:
         self, fields: Mapping[str, Any], bad: NDArray[np.intp]
     ) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
         """Return the columns with numbers of some rows held within their ranges, and what they were, by row."""
-        program = self._reward.program
-        flat = flatten(program, self._states.join(fields) if self._states else fields)
+        program, flat = self._reward.program, self._flatten(fields)
         held, given = clip_columns(program, flat)
         vectors = {column.name: column.slots[0].field.shape for column in list_columns(program)}
         rows = np.isin(np.arange(*self._shape), bad)
@@ -152,7 +151,7 @@ class BatchScorer:
 
     def _score_fields(self, fields: Mapping[str, Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         total, block = np.empty(self._shape), np.empty(self._size)
-        given = self._encode(fields) if self._categories else fields
+        given = self._drop_states(self._encode(fields)) if self._categories else fields
         before, after = ((), ()) if self._states is None else (self._states.before, self._states.after)
         columns = self._numba and self._numba.take_columns(given, before)
         if self._numba and columns:
@@ -178,7 +177,7 @@ class BatchScorer:
 
     def build_inputs(self, fields: Mapping[str, Any]) -> tuple[Floats, Dtypes]:
         """Return the rows themselves, a column for each input of the reward in order, and the dtypes they came in."""
-        flat = self._flatten(fields)
+        flat = self._encode(fields)
         arguments, _ = self._convert_inputs(flat)
         rows = np.empty((*self._shape, len(arguments)))
         for at, argument in enumerate(arguments):
@@ -188,9 +187,21 @@ class BatchScorer:
         return rows, find_dtypes(self._reward.program, flat)
 
     def _flatten(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of a step under their whole names, states among them, categories as positions."""
-        given = self._states.join(fields) if self._states else fields
-        return self._encode_categories(flatten(self._reward.program, given))
+        """Return the columns of a step under their whole names, states among them."""
+        return flatten(self._reward.program, self._states.join(fields) if self._states else fields)
+
+    def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the same with categories as positions; where steps are masked, -1 for a string that is not one."""
+        flat = self._flatten(fields)
+        for slot in list_slots(self._reward.program):
+            if slot.field.kind == "category":
+                name = slot.name if slot.name in flat else slot.column
+                lenient = self._on_bad == "mask"
+                flat[name] = encode_category(self._reward.name, name, slot.field, flat[name], lenient=lenient)
+        return flat
+
+    def _drop_states(self, flat: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in flat.items() if name.removeprefix("prev.") not in self._reward.states}
 
     def _convert_inputs(self, flat: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         reward = self._reward
@@ -200,20 +211,6 @@ class BatchScorer:
 
         arguments, exact, _ = gather(reward.program, flat, convert_field)
         return arguments, exact
-
-    def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns with categories as positions, without the states."""
-        encoded = self._flatten(fields)
-        return {name: value for name, value in encoded.items() if name.removeprefix("prev.") not in self._reward.states}
-
-    def _encode_categories(self, flat: dict[str, Any]) -> dict[str, Any]:
-        """Return the columns with categories as positions; where steps are masked, -1 for a string that is not one."""
-        for slot in list_slots(self._reward.program):
-            if slot.field.kind == "category":
-                name = slot.name if slot.name in flat else slot.column
-                lenient = self._on_bad == "mask"
-                flat[name] = encode_category(self._reward.name, name, slot.field, flat[name], lenient=lenient)
-        return flat
 
     def _wrong_shape(self, fields: Mapping[str, Any]) -> ShapeMismatch:
         shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in fields.items())

@@ -49,9 +49,9 @@ class VectorRewardWrapper(Base):
 
     In `info`, `reward_components`, `original_reward` and `episode_reward_components` are arrays, and
     `_reward_components` and so on say which environments they are about; so are `reward_masked` and `reward_clipped`,
-    with None elsewhere, and their counts. The step in which an environment only begins
-    anew is not paid for, and `features` is not asked where all of them do. States that the reward carries are kept for
-    each environment, and `features` does not give them.
+    with None elsewhere, and their counts. The step in which an environment only begins anew is not paid for, and
+    `features` is not asked where all of them do. States that the reward carries are kept for each environment, and
+    `features` does not give them.
     """
 
     def __init__(
