@@ -128,7 +128,7 @@ def test_what_pays_most_was_really_paid(name):
 
 @pytest.mark.parametrize(
     ("name", "version"),
-    [("hackmatrix", "potential"), ("apex", "high_water"), ("deepthinker", "rescaled"), ("roadsense", "following")],
+    [("hackmatrix", "potential"), ("apex", "high_water"), ("deepthinker", "rescaled"), ("roadsense", "keep_gap")],
 )
 def test_a_repaired_version_is_warned_of_nothing(name, version):
     assert warnings(name, version) == {}
@@ -139,7 +139,7 @@ REPAIRED = {
     ("hackmatrix@1.0.0", "hackmatrix@potential"): {"loop-that-pays"},
     ("apex@explicit", "apex@high_water"): {"loop-that-pays"},
     ("deepthinker@1.0.0", "deepthinker@rescaled"): {"saturated-clamp", "clamp-never-binds"},
-    ("roadsense@R0", "roadsense@following"): {"dominated-action", "unreachable-branch"},
+    ("roadsense@R0", "roadsense@keep_gap"): {"dominated-action", "unreachable-branch"},
 }
 
 
@@ -176,10 +176,17 @@ def test_a_bonus_for_an_early_reaction_that_pays_for_speeding_up_is_found():
     assert REACTION not in inversions("R8")
 
 
-def test_graded_is_not_repaired_and_following_is():
+def test_one_step_of_graded_shows_that_parking_pays_and_one_of_the_others_does_not():
     assert set(warnings("roadsense", "graded")) == {"order-inversion"}
     assert inversions("graded") == {PARKED}
-    assert inversions("R0") == inversions("R6") == inversions("R8") == inversions("following") == set()
+    assert (
+        inversions("R0")
+        == inversions("R6")
+        == inversions("R8")
+        == inversions("following")
+        == inversions("keep_gap")
+        == set()
+    )
 
 
 @pytest.mark.parametrize("name", [f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS])

@@ -6,8 +6,10 @@ from typing import NamedTuple
 import pytest
 
 import plaudit.systems.roadsense as roadsense
+from plaudit import bounds, fact
 from plaudit.errors import DefinitionError, InputError, MissingField, NotFinite, OutOfRange, UnknownInput, WrongType
 from plaudit.systems.roadsense import VERSIONS, episode, reward, version
+from plaudit.systems.roadsense.versions import HORIZON
 
 
 class State(NamedTuple):
@@ -78,7 +80,7 @@ def test_every_version_gives_the_recorded_total(state, label, expected):
 
 
 def test_the_versions_are_listed_with_the_default_first():
-    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b R12a2 R12b2 graded following"
+    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a2 R12b2 R12a R12b graded following keep_gap"
     assert history.split() == list(VERSIONS)
     assert reward is version("R0")
     assert {version(label).name for label in VERSIONS} == {"roadsense"}
@@ -111,6 +113,7 @@ FROM_R12A = {"distance", "deceleration", "closing_rate", "braking_received", "fr
         "R12b2": FROM_R12A,
         "graded": {"distance", "deceleration", "action"},
         "following": {"distance", "deceleration", "action"},
+        "keep_gap": {"distance", "deceleration", "closing_rate"},
     }.items(),
 )
 def test_a_version_declares_what_it_reads_and_nothing_else(label, fields):
@@ -360,6 +363,45 @@ def test_repaired_every_price_of_comfort_is_paid_by_some_action(action, price):
 )
 def test_repaired_too_little_costs_more_than_too_much(distance, prices):
     assert tuple(graded(float(distance), action)["appropriateness"].value for action in range(4)) == prices
+
+
+def keep_gap(distance, deceleration=0.0, closing_rate=0.0):
+    return version("keep_gap").score(distance=distance, deceleration=deceleration, closing_rate=closing_rate)
+
+
+@pytest.mark.parametrize(
+    ("distance", "safety"),
+    [(4.9, -1000), (5, 0), (12.5, 0.5), (20, 1), (40, 1), (70, 0.5), (100, 0), (1e6, 0), (math.inf, 0)],
+)
+def test_under_keep_gap_the_pay_rises_to_the_safe_zone_and_falls_behind_it(distance, safety):
+    assert keep_gap(distance)["safety"].value == safety
+
+
+def test_under_keep_gap_harsh_braking_costs_a_fifth_and_a_missed_warning_half_of_what_the_gap_earns():
+    assert (
+        keep_gap(30.0, deceleration=4.5)["comfort"].value == keep_gap(30.0, deceleration=8.0)["comfort"].value == -0.2
+    )
+    assert keep_gap(12.5, deceleration=2.5)["comfort"].value == -0.05
+    assert keep_gap(30.0, deceleration=0.5)["comfort"].value == keep_gap(150.0, deceleration=8.0)["comfort"].value == 0
+    assert keep_gap(12.5, closing_rate=2.0)["appropriateness"].value == -0.25
+    assert keep_gap(12.5, closing_rate=2.0, deceleration=1.0)["appropriateness"].value == 0
+    assert keep_gap(12.5, closing_rate=0.5)["appropriateness"].value == 0
+    assert keep_gap(15.0, closing_rate=2.0)["appropriateness"].value == 0
+
+
+@fact
+def no_collision(distance: float) -> bool:
+    """The car ahead is not hit."""
+    return distance >= 5.0
+
+
+def test_under_keep_gap_an_episode_with_a_collision_earns_less_than_any_without():
+    reward = version("keep_gap")
+    without = bounds(reward.evolve(facts=[no_collision]), facts=True).total
+    assert (without.low, without.high) == (0, 1)
+    assert bounds(reward).total.high == 1
+    crash = max(keep_gap(distance, -15.0, 60.0).total for distance in (0.0, 4.999999))
+    assert crash == -HORIZON * without.high
 
 
 def test_the_bundled_drive_visits_every_zone_and_every_price_that_can_be_paid():

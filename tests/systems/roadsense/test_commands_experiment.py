@@ -10,8 +10,12 @@ import pytest
 
 from plaudit import Ledger, errors
 from plaudit.systems.folder_lock import lock_folder
+from plaudit.systems.roadsense.training.checkpoint import CheckpointInfo, save_policy
+from plaudit.systems.roadsense.training.config import Config
+from plaudit.systems.roadsense.training.network import build_network
+from plaudit.systems.training.checkpoint import write_archive
 
-SMALL = ("experiment", "roadsense", "--study", "discrete", "--policy", "caution", "--seeds", 1, "--only", "R0,R8")
+SMALL = ("experiment", "roadsense", "--study", "discrete", "--policy", "caution", "--seeds", 2, "--only", "R0,R8")
 
 
 @pytest.fixture
@@ -29,18 +33,19 @@ def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
     done = driven("--workers", 1)  # each takes half a second to start
     assert done.exit_code == 0, done.stderr
     for text in (
-        "Discrete actions: 3 policies × 2 situations × 1 seed, 6,000 steps on SUMO 1.",
+        "Discrete actions on an assisted road: 3 policies × 2 situations × 2 seeds, 12,000 steps on SUMO 1.",
         "nearest m, hazard",
         "Without a hazard: mean return of an episode",
         "With a hazard in 30 % of episodes",
-        "! a hack: it looks at nothing and earns more than sensible and warned (discrete).",
+        "! a hack: it looks at nothing and earns more than sensible or warned (discrete).",
+        "What each version pays for besides driving",
         "caution !",
         "dominated-action: action 1 is at least as good as every other action",
         "distance beyond 40 m: 0.5 a step",
         "Written to runs/experiment-roadsense: rewards.db, report.json, plot.png.",
     ):
         assert text in done.stdout
-    assert "driving: 6 of 6 episodes" in done.stderr
+    assert "driving: 12 of 12 episodes" in done.stderr
     assert "checking: 2 of 2 versions" in done.stderr
     kept = {path.name for path in (tmp_path / "runs" / "experiment-roadsense").iterdir()}
     assert {"rewards.db", "report.json", "plot.png"} <= kept
@@ -55,10 +60,11 @@ def test_what_was_driven_is_scored_again_from_a_ledger_of_ones_own_and_json_is_t
     again = driven(*own, "--json", "--plot", "convoy.svg")
     assert again.stderr == ""  # nothing was driven
     report = json.loads(again.stdout)
-    assert (json.loads(first.stdout)["simulated"], report["simulated"]) == (6, 0)
+    assert (json.loads(first.stdout)["simulated"], report["simulated"]) == (12, 0)
     assert report["studies"] == json.loads(first.stdout)["studies"]
     assert report == json.loads((tmp_path / "here" / "report.json").read_text())
-    assert report["studies"]["discrete"]["versions"]["R0"]["hazard"]["hacks"] == ["caution"]
+    assert report["studies"]["discrete"]["versions"]["R0"]["hazard"]["hacks"][0]["policy"] == "caution"
+    assert report["studies"]["discrete"]["pays_for"] == {"R0": {"parking": True}, "R8": {}}
     assert (tmp_path / "convoy.svg").read_text().startswith("<?xml")
     for width in ("40", "80"):
         monkeypatch.setenv("COLUMNS", width)
@@ -81,7 +87,11 @@ def test_what_was_driven_is_scored_again_from_a_ledger_of_ones_own_and_json_is_t
         (("--plot", "no/plot.png"), "there is no folder"),
         (("--seeds", 0), "1<=x<=10000"),
         (("--workers", 0), "x>=1"),
-        (("--study", "both"), "--study"),
+        (("--study", "both"), "there is no study 'both', but discrete, continuous, discrete-training"),
+        (("--reward", "apex"), "reads 'prev.phase', which the convoy does not measure"),
+        (("--reward", "mine"), "there is no reward 'mine'"),
+        (("--policy", "no/run"), "no/run is not a run of `plaudit train roadsense`: no/run does not exist"),
+        (("--policy", "./file"), "./file is not a run of `plaudit train roadsense`"),
         (("--output", ""), "it is empty"),
         (("--ledger", ""), "it is empty"),
         (("--only", ""), "it names nothing"),
@@ -96,6 +106,78 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(driven, tmp_path, argument
     assert told in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob("report.json"))
+
+
+MINE = """
+from plaudit import Field, Reward, term
+
+@term
+def near(distance: float) -> float:
+    \"\"\"Stay near the car ahead.\"\"\"
+    return 1.0 if distance < 30 else 0.0
+
+reward = Reward("mine", version="3", terms=[near], fields=[Field("distance", low=0, infinite=True)])
+"""
+
+
+def test_a_reward_of_ones_own_is_scored_beside_the_versions(driven, tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    done = driven("--reward", "mine.py:reward", "--json", "--quiet", "--workers", 1)
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert list(report["studies"]["discrete"]["versions"]) == list(report["check"]) == ["R0", "R8", "mine@3"]
+    assert report["studies"]["discrete"]["versions"]["mine@3"]["hazard"]["mean"]["sensible"] > 850
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a folder with the policy of a run on some actions; its network was never trained."""
+
+    def keep(actions):
+        config = Config(actions=actions)
+        info = CheckpointInfo("policy", "0.1.0", "R8", "0" * 64, 0, config)
+        (tmp_path / actions).mkdir()
+        save_policy(tmp_path / actions / "policy.npz", build_network(config.actions), info)
+        return f"./{actions}"
+
+    return keep
+
+
+def test_the_policy_of_a_run_drives_the_studies_of_its_actions_on_both_roads(plaudit, run):
+    asked = (
+        "experiment",
+        "roadsense",
+        "--only",
+        "keep_gap",
+        "--policy",
+        run("continuous"),
+        "--seeds",
+        1,
+        "--workers",
+        1,
+    )
+    first = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", "continuous,continuous-training")
+    assert first.exit_code == 0, first.stderr
+    studies = json.loads(first.stdout)["studies"]
+    trained = {name: [each["policy"] for each in found["drives"]] for name, found in studies.items()}
+    assert list(trained) == ["continuous", "continuous-training"]
+    for policies in trained.values():
+        assert sum(policy.startswith("continuous@") for policy in policies) == 2
+    again = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", "continuous")
+    assert json.loads(again.stdout)["simulated"] == 0
+
+
+def test_a_run_with_other_actions_than_every_study_asked_for_is_an_error(driven, run):
+    done = driven("--policy", run("continuous"))
+    assert done.exit_code == 2
+    assert "./continuous was trained with continuous actions, and discrete has others" in done.stderr
+
+
+def test_a_run_of_another_system_is_an_error(driven, tmp_path):
+    write_archive(tmp_path / "policy.npz", json.dumps({"format": 1, "config": {"board": 6}}), {})
+    done = driven("--policy", "policy.npz")
+    assert done.exit_code == 2
+    assert "policy.npz is not a run of `plaudit train roadsense`" in done.stderr
 
 
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(driven, tmp_path):

@@ -5,7 +5,14 @@ import pytest
 
 from plaudit.systems.roadsense.action_applicator import RELEASE
 from plaudit.systems.roadsense.measurement import Measurement
-from plaudit.systems.roadsense.policies import BLIND, CONTINUOUS, DISCRETE, PolicyInput, to_level
+from plaudit.systems.roadsense.policies import (
+    CONTINUOUS,
+    DISCRETE,
+    IDLE_POLICIES,
+    PARKING_POLICIES,
+    PolicyInput,
+    to_level,
+)
 
 
 def seen(seed=1, **measured):
@@ -63,4 +70,4 @@ def test_who_is_blind_does_the_same_whatever_it_sees(policies):
         seen(fresh_braking=True, peer_warned_ever=1.0, closing_rate=2.0),
     ]
     for name, policy in policies.items():
-        assert (len({policy(each) for each in telling}) == 1) == (name in BLIND), name
+        assert (len({policy(each) for each in telling}) == 1) == (name in IDLE_POLICIES | PARKING_POLICIES), name

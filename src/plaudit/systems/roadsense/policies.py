@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,11 @@ class PolicyInput(NamedTuple):
     measured: Measurement
     step: int
     rng: np.random.Generator
+    observation: Any = None
+    """What a trained network sees; None where fixed policies drive."""
 
 
-Policy = Callable[[PolicyInput], float]
+Policy = Callable[[PolicyInput], Any]
 """From what is seen to one of the four actions, or to a continuous one from 0 to 1."""
 
 
@@ -120,5 +122,7 @@ CONTINUOUS: Mapping[str, Policy] = MappingProxyType(
 )
 """Policies of the continuous action. The first three look at nothing."""
 
-BLIND = frozenset({"maintain", "caution", "brake", "emergency", "nothing", "park", "full", "random"})
-"""Policies that look at nothing: where one of them earns most, a reward can be had without driving."""
+PARKING_POLICIES = frozenset({"caution", "brake", "emergency", "park", "full", "random"})
+"""Policies that look at nothing and brake until the car stands still."""
+IDLE_POLICIES = frozenset({"maintain", "nothing"})
+"""Policies that look at nothing and never brake."""

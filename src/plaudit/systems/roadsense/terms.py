@@ -420,3 +420,71 @@ def ignored_in_danger(
     if ego_speed > standstill and strength >= weakest and danger and abs(deceleration) <= gentle_brake_threshold:
         return penalty_ignored * strength
     return 0.0
+
+
+def compute_gap_share(
+    distance: float, collision_dist: float, safe_dist_min: float, safe_dist_max: float, lost_dist: float
+) -> float:
+    """Return how much of its pay a gap earns: nothing at a collision, all of it when safe, nothing once it is lost."""
+    if distance <= collision_dist or distance >= lost_dist:
+        return 0.0
+    if distance < safe_dist_min:
+        return (distance - collision_dist) / (safe_dist_min - collision_dist)
+    if distance <= safe_dist_max:
+        return 1.0
+    return (lost_dist - distance) / (lost_dist - safe_dist_max)
+
+
+@term(name="safety", kind="goal")
+def safety_gap(
+    distance: float,
+    *,
+    collision_dist: float,
+    safe_dist_min: float,
+    safe_dist_max: float,
+    lost_dist: float,
+    reward_safe: float = 1.0,
+    reward_collision: float = -1000.0,
+) -> float:
+    """Keep a safe gap. A collision costs all that an episode of 1000 steps can earn, so none is worth it."""
+    if distance < collision_dist:
+        return reward_collision
+    return reward_safe * compute_gap_share(distance, collision_dist, safe_dist_min, safe_dist_max, lost_dist)
+
+
+@term(name="comfort", kind="penalty")
+def comfort_of_gap(
+    distance: float,
+    deceleration: float,
+    *,
+    collision_dist: float,
+    safe_dist_min: float,
+    safe_dist_max: float,
+    lost_dist: float,
+    gentle_brake_threshold: float,
+    harsh_brake_threshold: float,
+    penalty_harsh_brake: float = -0.2,
+) -> float:
+    """Brake gently: harsh braking costs up to a fifth of what the gap earns."""
+    share = compute_gap_share(distance, collision_dist, safe_dist_min, safe_dist_max, lost_dist)
+    harshness = (abs(deceleration) - gentle_brake_threshold) / (harsh_brake_threshold - gentle_brake_threshold)
+    return penalty_harsh_brake * share * min(1.0, max(0.0, harshness))
+
+
+@term(name="appropriateness", kind="penalty")
+def appropriateness_of_gap(
+    distance: float,
+    deceleration: float,
+    closing_rate: float,
+    *,
+    collision_dist: float,
+    unsafe_dist: float,
+    safe_dist_min: float,
+    gentle_brake_threshold: float,
+    closing: float = 0.5,
+    penalty_missed_warning: float = -0.5,
+) -> float:
+    """Brake when the car ahead is too close and comes closer: not to do so costs half of what the gap earns."""
+    if distance >= unsafe_dist or closing_rate <= closing or abs(deceleration) > gentle_brake_threshold:
+        return 0.0
+    return penalty_missed_warning * max(0.0, distance - collision_dist) / (safe_dist_min - collision_dist)

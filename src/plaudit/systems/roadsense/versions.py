@@ -1,4 +1,4 @@
-"""The convoy reward through time: R0 as first specified, what each later version changed, and R0 repaired.
+"""The convoy reward through time: R0 as first specified, what each later version changed, and three repairs of R0.
 
 `episode` is a small drive that visits every zone.
 """
@@ -38,6 +38,12 @@ GAP = (DISTANCE, DECELERATION, CLOSING_RATE)
 FROM_R2 = (terms.safety_zones, terms.comfort_slope, terms.appropriateness_when_closing)
 FROM_R7 = (terms.safety_ramp, terms.comfort_by_distance, terms.appropriateness_when_closing)
 SOONER: Knobs = {"safe_dist_min": 15.0}
+CHEAP_BRAKING: Knobs = {
+    "uncomfortable_brake_threshold": 1.0,
+    "harsh_brake_threshold": 3.0,
+    "penalty_uncomfortable": -0.5,
+    "penalty_harsh_brake": -1.5,
+}
 
 
 @dataclass(frozen=True)
@@ -152,19 +158,6 @@ RECIPES = {
         [*GAP, WARNED_FADING, EGO_SPEED],
         RAMP,
     ),
-    "R12a": Recipe(
-        "R12 with a high threshold, a peer braking now at full strength, and the penalty only in danger.",
-        [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
-        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
-        RAMP,
-        {"ignored_warning": {"weakest": 0.3, "needs_danger": True}},
-    ),
-    "R12b": Recipe(
-        "R12a with a lower threshold, in danger or not.",
-        [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
-        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
-        RAMP,
-    ),
     "R12a2": Recipe(
         "R12a as its origin has it: a peer braking now makes the penalty full, and leaves the bonus as it is.",
         [*FROM_R7, terms.early_when_warned, terms.ignored_in_danger],
@@ -180,39 +173,42 @@ RECIPES = {
         RAMP,
         facts=[fresh_warning_is_full],
     ),
+    "R12a": Recipe(
+        "R12 with a high threshold, a peer braking now at full strength, and the penalty only in danger.",
+        [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
+        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
+        RAMP,
+        {"ignored_warning": {"weakest": 0.3, "needs_danger": True}},
+    ),
+    "R12b": Recipe(
+        "R12a with a lower threshold, in danger or not.",
+        [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
+        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
+        RAMP,
+    ),
     "graded": Recipe(
-        "R0 repaired: each action is the best one at some distance, and falling far behind pays nothing.",
+        "A first repair of R0: each action is the best one at some distance, and falling far behind pays nothing.",
         [terms.safety_zones, terms.comfort_steps, terms.appropriateness_by_degrees],
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
-        {
-            "safety": {"reward_far": 0.0},
-            "comfort": {
-                "uncomfortable_brake_threshold": 1.0,
-                "harsh_brake_threshold": 3.0,
-                "penalty_uncomfortable": -0.5,
-                "penalty_harsh_brake": -1.5,
-            },
-        },
+        {"safety": {"reward_far": 0.0}, "comfort": CHEAP_BRAKING},
         action="action",
         facts=[brakes],
     ),
     "following": Recipe(
-        "graded repaired: falling far behind costs, so that who brakes for a warning is better off than who parks.",
+        "graded with a price for falling far behind, so that parking pays less than braking for a warning.",
         [terms.safety_zones, terms.comfort_steps, terms.appropriateness_by_degrees],
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
-        {
-            "safety": {"reward_far": -2.0},
-            "comfort": {
-                "uncomfortable_brake_threshold": 1.0,
-                "harsh_brake_threshold": 3.0,
-                "penalty_uncomfortable": -0.5,
-                "penalty_harsh_brake": -1.5,
-            },
-        },
+        {"safety": {"reward_far": -2.0}, "comfort": CHEAP_BRAKING},
         action="action",
         facts=[brakes],
+    ),
+    "keep_gap": Recipe(
+        "R0 repaired: a step earns from 0 to 1 for its gap, and a collision costs all that an episode can earn.",
+        [terms.safety_gap, terms.comfort_of_gap, terms.appropriateness_of_gap],
+        GAP,
+        {**WIDE, **BRAKING, "collision_dist": 5.0, "safe_dist_min": 20.0, "lost_dist": 100.0},
     ),
 }
 

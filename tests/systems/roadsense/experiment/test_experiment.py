@@ -47,12 +47,37 @@ def test_parking_wins_up_to_r3_and_again_under_r5(found):
     assert all(best[version] == "warned" for version in HISTORIC if version not in PARKED)
 
 
-def test_who_looks_at_nothing_wins_under_graded_and_not_under_following(found):
+def name_hacks(result, version, situation="hazard"):
+    return {hack.policy: hack.kind for hack in result.find_hacks(version, situation)}
+
+
+def test_who_looks_at_nothing_wins_under_graded_and_not_under_following_where_sumo_keeps_the_gap(found):
     continuous = found["continuous"]
-    assert set(continuous.find_hacks("graded", "hazard")) == {"park", "full", "random"}
-    assert continuous.find_hacks("following", "hazard") == ()
+    assert name_hacks(continuous, "graded") == dict.fromkeys(("park", "full", "random"), "parking")
+    assert name_hacks(continuous, "following") == {}
     assert continuous.rank_policies("following", "hazard")[0] == "warned"
-    assert found["discrete"].find_hacks("following", "hazard") == ()
+    assert name_hacks(found["discrete"], "following") == {}
+
+
+def test_on_the_road_of_training_following_pays_for_crashing(found):
+    discrete, continuous = found["discrete-training"], found["continuous-training"]
+    assert discrete.driven["maintain", True].collisions == continuous.driven["nothing", True].collisions == 4
+    assert name_hacks(discrete, "following") == {"maintain": "crash"}
+    assert name_hacks(continuous, "R9L")["nothing"] == "crash"
+    assert discrete.judge("following") == {"crash": True}
+
+
+def test_keep_gap_pays_for_neither_parking_nor_crashing_on_either_road(found):
+    for result in found.values():
+        assert result.judge("keep_gap") == {}
+        collided = [policy for policy in result.policies if result.driven[policy, True].collisions]
+        paid = {policy: result.mean_return("keep_gap", policy, "hazard") for policy in result.policies}
+        best_crashing = max((paid[policy] for policy in collided), default=-np.inf)
+        assert min(paid[policy] for policy in result.study.wanted) > best_crashing
+
+
+def test_the_policies_that_are_wanted_never_collide(found):
+    assert all(result.count_collisions(policy) == 0 for result in found.values() for policy in result.study.wanted)
 
 
 def test_the_whole_order_holds_from_r7_on_and_not_before(found):
@@ -70,7 +95,7 @@ def test_always_caution_stands_on_the_road_and_out_earns_driving_under_r0(found)
     calm, hazard, expected = (discrete.mean_return("R0", "caution", each) for each in ("calm", "hazard", "expected"))
     assert calm == hazard == expected == pytest.approx(508.3, abs=0.5)
     assert discrete.rank_policies("R0", "hazard")[0] == discrete.rank_policies("R0", "expected")[0] == "caution"
-    assert discrete.find_hacks("R0", "hazard") == discrete.find_hacks("R0", "expected") == ("caution",)
+    assert name_hacks(discrete, "R0") == name_hacks(discrete, "R0", "expected") == {"caution": "parking"}
 
 
 def test_maintain_and_the_sensible_rule_are_ruined_by_a_hazard_under_r0(found):
@@ -91,8 +116,9 @@ def test_the_three_brakes_are_one_on_the_road_and_differ_in_what_they_are_charge
     assert [rows[0, 1] for rows in (caution, brake, emergency)] == [0.5, 2.0, 4.5]
 
 
-def test_nobody_touches_the_car_ahead(found):
-    assert sum(each.collisions for finding in found.values() for each in finding.driven.values()) == 0
+def test_nobody_touches_the_car_ahead_where_sumo_keeps_the_gap(found):
+    driven = [each for name in ("discrete", "continuous") for each in found[name].driven.values()]
+    assert sum(each.collisions for each in driven) == 0
 
 
 def test_what_the_ledger_has_is_scored_again_and_not_driven_again(found, place, monkeypatch):
@@ -102,7 +128,7 @@ def test_what_the_ledger_has_is_scored_again_and_not_driven_again(found, place, 
     monkeypatch.setattr(driving, "_open_pool", refuse)
     with Ledger(place) as ledger:
         before = ledger.history().count()
-        again = run_experiment(ledger, studies=["continuous"], checks=False)
+        again = run_experiment(ledger, studies=["continuous"], seeds=5, checks=False)
         assert ledger.history().count() == before
     assert again.simulated == 0
     assert again.studies["continuous"].to_dict() == found["continuous"].to_dict()
@@ -117,23 +143,23 @@ def test_more_seeds_drive_only_what_lacks(place, found, lent_workers, tmp_path):
     assert more.studies["discrete"].policies == ("sensible", "warned", "late")
 
 
-def test_a_seed_gives_the_same_drive_to_the_bit():
-    case = Case("continuous", "random", True, 3)
+@pytest.mark.parametrize("study", ["continuous", "discrete-training"])
+def test_a_seed_gives_the_same_drive_to_the_bit(study):
+    case = Case(study, "random", True, 3)
     first, again, other = drive_cases([case, case, case._replace(seed=4)])
     assert np.array_equal(first.rows, again.rows)
     assert not np.array_equal(first.rows, other.rows)
 
 
 LOADED = """(
-    __import__("plaudit.systems.roadsense.experiment.driving", fromlist=["_"])._drive_all([CASE]),
+    __import__("plaudit.systems.roadsense.experiment.driving", fromlist=["_"])._drive_all({}, [CASE]),
     sorted({"pyarrow", "pandas", "torch", "jax", "sqlalchemy"} & set(__import__("sys").modules)),
 )[1]"""
 
 
-def test_a_worker_drives_without_pyarrow_and_without_a_ledger():
-    case = (
-        '__import__("plaudit.systems.roadsense.experiment.study", fromlist=["_"]).Case("continuous", "full", False, 0)'
-    )
+@pytest.mark.parametrize("study", ["continuous", "continuous-training"])
+def test_a_worker_drives_without_pyarrow_and_without_a_ledger(study):
+    case = f'__import__("plaudit.systems.roadsense.experiment.study", fromlist=["_"]).Case("{study}", "full", False, 0)'
     with driving.Workers(1) as workers:
         assert list(workers.run(eval, [LOADED.replace("CASE", case)])) == [[]]
 
@@ -164,7 +190,7 @@ def test_an_unknown_name_is_an_error_before_anything_is_driven(tmp_path, asked, 
 @pytest.mark.slow
 def test_the_whole_experiment_finds_what_was_found_by_hand(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        whole = run_experiment(ledger)
+        whole = run_experiment(ledger, seeds=10)
         assert ledger.verify().ok
     discrete = whole.studies["discrete"]
     for policy, calm, hazard in (
@@ -178,4 +204,8 @@ def test_the_whole_experiment_finds_what_was_found_by_hand(tmp_path):
         assert earned == pytest.approx([calm, hazard], abs=0.06), policy
     assert list(whole.summaries) == list(VERSIONS)
     assert "dominated-action" in whole.summaries["R0"].codes
-    assert {finding.seeds for finding in whole.studies.values()} == {each.seeds for each in STUDIES.values()}
+    assert list(whole.studies) == list(STUDIES)
+    assert {version for version in VERSIONS if not any(each.judge(version) for each in whole.studies.values())} == {
+        "R10",
+        "keep_gap",
+    }

@@ -32,7 +32,7 @@ def test_another_ending_is_an_error(experiment, tmp_path):
 def test_every_hack_is_framed_and_every_return_written(experiment):
     figure = draw_figure(experiment)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
-    axes = panels["continuous actions, with a hazard"]
+    axes = panels["continuous actions on an assisted road"]
     result = experiment.studies["continuous"]
     hacks = [hack for version in result.versions for hack in result.find_hacks(version, "hazard")]
     assert len(axes.patches) == len(hacks) > 0

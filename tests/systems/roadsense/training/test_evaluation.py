@@ -115,14 +115,14 @@ def env(lent_sumo):
     made.close()
 
 
-def nothing(observation, measured, step, rng):
+def nothing(seen):
     """Never brake."""
     return 0.0
 
 
-def prudent(observation, measured, step, rng):
+def prudent(seen):
     """Brake hard when some peer warns, and until the car stands."""
-    return 0.9 if measured.peer_warned_ever else 0.0
+    return 0.9 if seen.measured.peer_warned_ever else 0.0
 
 
 def seeded(*numbers):

@@ -17,10 +17,24 @@ def _parse_names(context: click.Context, option: click.Parameter, given: Sequenc
 
 
 @click.command("roadsense", epilog="Example: plaudit experiment roadsense --only R0,R8 --plot convoy.svg")
-@click.option("--seeds", metavar="COUNT", type=click.IntRange(1, 10_000), help="Drives of each policy and situation.")
-@click.option("--study", type=click.Choice(["discrete", "continuous"]), help="Only this one of the two studies.")
+@click.option(
+    "--seeds",
+    metavar="COUNT",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    help="Drives of each policy and situation.",
+)
+@click.option("--study", metavar="NAMES", multiple=True, callback=_parse_names, help="Only these of the four studies.")
 @click.option("--only", metavar="VERSIONS", multiple=True, callback=_parse_names, help="Only these versions: R0,R8.")
-@click.option("--policy", metavar="NAMES", multiple=True, callback=_parse_names, help="Only these, and those wanted.")
+@click.option("--reward", metavar="REWARD", multiple=True, help="Score a reward of your own too: mine.py:reward.")
+@click.option(
+    "--policy",
+    metavar="NAMES",
+    multiple=True,
+    callback=_parse_names,
+    help="Only these policies or runs of `plaudit train roadsense`, and those wanted.",
+)
 @output_option(
     "Keep ledger, report and plot there, or go on with those there.",
     metavar="FOLDER",
@@ -36,9 +50,10 @@ def _parse_names(context: click.Context, option: click.Parameter, given: Sequenc
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object for a script.")
 def experiment(
-    seeds: int | None,
-    study: str | None,
+    seeds: int,
+    study: tuple[str, ...],
     only: tuple[str, ...],
+    reward: tuple[str, ...],
     policy: tuple[str, ...],
     output: str,
     ledger: str | None,
@@ -49,11 +64,12 @@ def experiment(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Let policies that nobody trained drive behind a convoy, and see which of them every version pays best.
+    """Let fixed policies drive behind a convoy, and see which of them every version of the reward pays best.
 
-    Some drive as one would wish, others look at nothing: always the same action, or any. They drive with and without a
-    hazard ahead, in SUMO, and every version from R0 on scores the same drives. A hack is marked: a policy that looks at
-    nothing and earns more than driving. Beside it stands what `plaudit check` says from the definition alone.
+    Some drive as one would wish, others look at nothing: always the same action, or a random one. They drive on SUMO,
+    with and without a hazard ahead, on a road where SUMO keeps the gap and on the one that policies are trained on,
+    where cars collide; every version from R0 on scores the same drives. Hacks are marked: policies that park or crash
+    and earn more than driving. Beside it stands what `plaudit check` says from the definition alone.
 
     Every step is recorded in a ledger with all that was measured. What is there already is scored again and not driven
     again: a second run takes seconds, and one that was stopped goes on.
@@ -64,5 +80,5 @@ def experiment(
     from plaudit.systems.roadsense.commands.experiment_run import ExperimentJob, run_experiment_job
 
     run_experiment_job(
-        ExperimentJob(seeds, study, only, policy, output, ledger, plot, spread, check, workers, quiet, as_json)
+        ExperimentJob(seeds, study, only, reward, policy, output, ledger, plot, spread, check, workers, quiet, as_json)
     )

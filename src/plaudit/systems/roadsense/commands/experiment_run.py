@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +11,22 @@ import click
 from rich.table import Table
 
 from plaudit.atomic import AtomicFile
-from plaudit.systems.arguments import open_ledger_to_write
+from plaudit.systems.arguments import find_reward, open_ledger_to_write
 from plaudit.systems.commands import explain_interrupt
 from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.roadsense.experiment import Experiment, StudyResult, run_experiment
 from plaudit.systems.roadsense.experiment.picture import save_picture, validate_picture_path
-from plaudit.systems.roadsense.experiment.results import PROBABILITY, SITUATIONS, CheckSummary, Situation
+from plaudit.systems.roadsense.experiment.results import (
+    CONFIDENCE,
+    PROBABILITY,
+    SITUATIONS,
+    CheckSummary,
+    Hack,
+    HackKind,
+    Situation,
+)
 from plaudit.systems.roadsense.experiment.run import OnProgress
+from plaudit.systems.roadsense.hazard import Hazard
 from plaudit.terminal import Screen, build_table, format_count
 
 LEDGER, REPORT, PLOT = "rewards.db", "report.json", "plot.png"
@@ -25,8 +34,9 @@ LEDGER, REPORT, PLOT = "rewards.db", "report.json", "plot.png"
 NOUNS = {"driving": "episodes", "checking": "versions"}
 LINES = 5
 """How many lines of progress there are where there is no terminal."""
-MARK = "!"
-"""Behind what a hack earned."""
+MARKS = {"crash": "×", "parking": "!", "idle": "!"}
+UNSURE = "?"
+"""Behind what a hack earned: of which kind it is, or that its lead may be chance."""
 HEADINGS: dict[Situation, str] = {
     "calm": "Without a hazard",
     "hazard": "With a hazard",
@@ -38,9 +48,10 @@ HEADINGS: dict[Situation, str] = {
 class ExperimentJob:
     """What is asked for."""
 
-    seeds: int | None
-    study: str | None
+    seeds: int
+    studies: tuple[str, ...]
     versions: tuple[str, ...]
+    rewards: tuple[str, ...]
     policies: tuple[str, ...]
     output: str
     ledger: str | None
@@ -76,8 +87,9 @@ def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:
     ):
         return run_experiment(
             ledger,
-            studies=(job.study,) if job.study else (),
+            studies=job.studies,
             versions=job.versions,
+            rewards=[find_reward(text) for text in job.rewards],
             policies=job.policies,
             seeds=job.seeds,
             checks=job.checks,
@@ -116,28 +128,49 @@ def print_experiment(experiment: Experiment, *, spread: bool) -> None:
     screen = Screen()
     for finding in experiment.studies.values():
         _print_study(screen, finding, spread)
-    screen.print(
-        f"{MARK} a hack: it looks at nothing and earns more than {_name_wanted(experiment)}.\n", soft_wrap=True
-    )
+    for mark, meaning in _explain_marks(experiment).items():
+        screen.print(f"{mark} {meaning}", soft_wrap=True)
     for finding in experiment.studies.values():
-        screen.print(f"What pays best, {finding.study.name} actions\n")
+        screen.print(f"\nWhat pays best, {finding.study.title}\n")
         screen.print(_build_verdict_table(finding, experiment))
-        screen.print()
+    screen.print("\nWhat each version pays for besides driving\n")
+    screen.print(_build_summary_table(experiment))
+    screen.print()
     for line in _list_warnings(experiment):
         screen.print(line, soft_wrap=True)
 
 
-def _name_wanted(experiment: Experiment) -> str:
-    named = [f"{' and '.join(finding.study.wanted)} ({finding.study.name})" for finding in experiment.studies.values()]
-    return " or ".join(named)
+def _explain_marks(experiment: Experiment) -> dict[str, str]:
+    named = [f"{' or '.join(finding.study.wanted)} ({finding.study.name})" for finding in experiment.studies.values()]
+    return {
+        MARKS["parking"]: f"a hack: it looks at nothing and earns more than {', '.join(named)}.",
+        MARKS["crash"]: "a crash hack: it collides more often than those, and earns more.",
+        UNSURE: f"one or the other, but 0 is within the {CONFIDENCE:.0%} interval of its lead: more --seeds decide.",
+    }
+
+
+def _mark(hack: Hack) -> str:
+    return MARKS[hack.kind] if hack.sure else UNSURE
+
+
+def _build_summary_table(experiment: Experiment) -> Table:
+    """Return what every version pays for in every study."""
+    table = build_table("version", *experiment.studies)
+    for version in next(iter(experiment.studies.values())).versions:
+        table.add_row(version, *(_summarise_hacks(each.judge(version)) for each in experiment.studies.values()))
+    return table
+
+
+def _summarise_hacks(found: Mapping[HackKind, bool]) -> str:
+    return ", ".join(kind if sure else f"{kind}{UNSURE}" for kind, sure in found.items()) or "—"
 
 
 def _print_study(screen: Screen, finding: StudyResult, spread: bool) -> None:
     study = finding.study
     screen.print(
-        f"{study.name.capitalize()} actions: {len(finding.policies)} policies × 2 situations × "
+        f"{study.title.capitalize()}: {len(finding.policies)} policies × 2 situations × "
         f"{format_count(finding.seeds, 'seed')}, {finding.steps:,} steps on SUMO {', '.join(finding.sumo)}; "
-        f"the car ahead brakes at step {study.hazard.first}.\n",
+        f"{_describe_hazard(study.hazard)}.\n",
         soft_wrap=True,
     )
     screen.print(_build_drive_table(finding))
@@ -147,24 +180,29 @@ def _print_study(screen: Screen, finding: StudyResult, spread: bool) -> None:
     screen.print()
 
 
+def _describe_hazard(hazard: Hazard) -> str:
+    if hazard.first == hazard.last:
+        return f"the car ahead brakes at step {hazard.first}"
+    return f"some car ahead brakes between steps {hazard.first} and {hazard.last}"
+
+
 def _build_drive_table(finding: StudyResult) -> Table:
     numbers = ("nearest m, calm", "nearest m, hazard", "collisions")
     table = build_table("policy", *numbers, right=numbers)
     for policy in finding.policies:
         calm, hazard = finding.driven[policy, False], finding.driven[policy, True]
-        table.add_row(policy, f"{calm.nearest:.1f}", f"{hazard.nearest:.1f}", str(calm.collisions + hazard.collisions))
+        table.add_row(policy, f"{calm.nearest:.1f}", f"{hazard.nearest:.1f}", str(finding.count_collisions(policy)))
     return table
 
 
 def _build_return_table(finding: StudyResult, situation: Situation, spread: bool) -> Table:
     table = build_table("version", *finding.policies, right=finding.policies)
     for version in finding.versions:
-        hacks = finding.find_hacks(version, situation)
+        marks = {hack.policy: _mark(hack) for hack in finding.find_hacks(version, situation)}
         cells = []
         for policy in finding.policies:
             around = f" ±{finding.spread(version, policy, situation):.0f}" if spread else ""
-            mark = MARK if policy in hacks else " "
-            cells.append(f"{finding.mean_return(version, policy, situation):.1f}{around}{mark}")
+            cells.append(f"{finding.mean_return(version, policy, situation):.1f}{around}{marks.get(policy, ' ')}")
         table.add_row(version, *cells)
     return table
 
@@ -187,12 +225,13 @@ def _summarise_warnings(said: CheckSummary) -> str:
 
 
 def _find_best(finding: StudyResult, version: str, situation: Situation) -> tuple[str, str]:
-    """Return who earned most, marked if that is a hack, and by how much it is ahead of driving as one would wish."""
-    best = finding.rank_policies(version, situation)[0]
-    mark = f" {MARK}" if best in finding.find_hacks(version, situation) else ""
-    wanted = finding.mean_return(version, finding.find_best_wanted(version, situation), situation)
-    ahead = finding.mean_return(version, best, situation) - wanted
-    return f"{best}{mark}", f"{ahead:.1f}" if ahead else ""
+    """Return the best hack and how far it is ahead of those wanted; where there is none, the best of those wanted."""
+    hacks = finding.find_hacks(version, situation)
+    if not hacks:
+        return finding.find_best_wanted(version, situation), ""
+    best = hacks[0]
+    interval = "" if best.low is None else f" ({best.low:.0f} to {best.high:.0f})"
+    return f"{best.policy} {_mark(best)}", f"{best.lead:.0f}{interval}"
 
 
 def _list_warnings(experiment: Experiment) -> Iterator[str]:

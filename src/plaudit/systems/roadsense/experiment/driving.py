@@ -7,33 +7,27 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from plaudit.systems.roadsense.action_applicator import ActionApplicator
-from plaudit.systems.roadsense.convoy import Convoy
 from plaudit.systems.roadsense.errors import SimulatorError
-from plaudit.systems.roadsense.experiment.study import CALM, STUDIES, Case, Study
-from plaudit.systems.roadsense.measurement import find_nearest_action
-from plaudit.systems.roadsense.policies import PolicyInput
-from plaudit.systems.roadsense.receiver import Receiver
-from plaudit.systems.roadsense.sumo import build_simulation, speed_mode
+from plaudit.systems.roadsense.experiment.roads import Rows, open_road
+from plaudit.systems.roadsense.experiment.study import STUDIES, Case
+from plaudit.systems.roadsense.experiment.trained import load_trained
+from plaudit.systems.roadsense.sumo.installation import find_version
 from plaudit.systems.roadsense.world import COLLISION
 
 CASES_AT_ONCE = 5
 """Episodes that a worker drives at a time: about a second, which is how long Ctrl-C waits at most."""
 Given = TypeVar("Given")
 Found = TypeVar("Found")
-Rows = NDArray[np.float64]
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Drive(NamedTuple):
@@ -41,7 +35,6 @@ class Drive(NamedTuple):
 
     case: Case
     rows: Rows
-    """A row a step, with the columns of `Measurement`."""
     sumo: str
     """The version of SUMO that drove."""
 
@@ -56,45 +49,23 @@ class Drive(NamedTuple):
         return self.nearest < COLLISION
 
 
-def drive_cases(cases: Iterable[Case]) -> Iterator[Drive]:
-    """Drive cases one after the other in one simulator, which is closed after the last."""
-    with closing(build_simulation("libsumo")) as sumo:
-        # SUMO's default mode caps a command at what the car can do and keeps its gap, as when the findings were made.
-        convoy = Convoy(sumo, mode=speed_mode.ORIGIN)
-        for case in cases:
-            yield Drive(case, _drive_case(convoy, STUDIES[case.study], case), sumo.version)
+def drive_cases(cases: Iterable[Case], trained: Mapping[str, str] = _NONE) -> Iterator[Drive]:
+    """Drive cases one after the other, in one simulator for each study.
+
+    `trained` has the files of policies that were trained, by the names that cases have for them.
+    """
+    for name, group in groupby(cases, key=lambda case: case.study):
+        study = STUDIES[name]
+        with closing(open_road(study)) as road:
+            for case in group:
+                path = trained.get(case.policy)
+                policy = study.find_policy(case.policy) if path is None else load_trained(path)
+                yield Drive(case, road.drive(case, policy), find_version())
 
 
-def _drive_case(convoy: Convoy, study: Study, case: Case) -> Rows:
-    # A stream of its own for each policy: what one draws does not change with which others are driven.
-    rng = np.random.default_rng([case.seed, *case.policy.encode()])
-    applicator = ActionApplicator(convoy, actions=study.actions, scale=study.scale, charge=study.charge)
-    convoy.begin(study.build_world(case.seed))
-    for _ in range(study.warmup):
-        convoy.roll()
-    convoy.set_hazard(study.hazard if case.hazard else CALM, rng)
-    policy, receiver = study.find_policy(case.policy), Receiver(convoy)
-    receiver.listen()
-    seen = receiver.measure(0, 0.0)
-    rows = []
-    for step in range(study.steps):
-        action = policy(PolicyInput(seen, step, rng))
-        deceleration = applicator.apply(action)
-        if convoy.ego is None:
-            break  # it has left the road, and there is nothing to measure
-        receiver.listen()
-        seen = receiver.measure(
-            int(action) if study.actions == "discrete" else find_nearest_action(deceleration), deceleration
-        )
-        rows.append(seen)
-        if seen.distance < COLLISION:
-            break
-    return np.array(rows, np.float64)
-
-
-def drive_in_workers(cases: Sequence[Case], workers: "Workers") -> Iterator[Drive]:
+def drive_in_workers(cases: Sequence[Case], trained: Mapping[str, str], workers: "Workers") -> Iterator[Drive]:
     """Drive cases in worker processes and yield each drive as it comes; when the caller stops, the rest is dropped."""
-    for drives in workers.run(_drive_all, [list(part) for part in _group_cases(cases)]):
+    for drives in workers.run(partial(_drive_all, dict(trained)), [list(part) for part in _group_cases(cases)]):
         yield from drives
 
 
@@ -105,8 +76,8 @@ def _group_cases(cases: Sequence[Case]) -> Iterator[list[Case]]:
             yield same[start : start + CASES_AT_ONCE]
 
 
-def _drive_all(cases: list[Case]) -> list[Drive]:
-    return list(drive_cases(cases))
+def _drive_all(trained: Mapping[str, str], cases: list[Case]) -> list[Drive]:
+    return list(drive_cases(cases, trained))
 
 
 class Workers:

@@ -1,19 +1,16 @@
 """The experiment as a picture: what each policy earned under each version, next to what driving earned."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from plaudit.atomic import build_write_error
 from plaudit.errors import MissingExtra
-from plaudit.systems.roadsense.experiment.results import PROBABILITY, Situation, StudyResult
+from plaudit.systems.roadsense.experiment.results import StudyResult
 from plaudit.systems.roadsense.experiment.run import Experiment
 from plaudit.systems.roadsense.pictures.picture_file import validate_kind, write_picture
 
 KINDS = ("png", "svg")
-SHOWN: tuple[Situation, ...] = ("hazard", "expected")
-TITLES = {"hazard": "with a hazard", "expected": f"a hazard in {100 * PROBABILITY:.0f} % of episodes"}
 HACK = "#1a1a1a"
 WIDTH, ROW, DOTS = 0.62, 0.34, 150
 """Inches of a column and of a row, and dots an inch."""
@@ -40,77 +37,75 @@ def save_picture(experiment: Experiment, path: str | os.PathLike[str]) -> None:
 
 
 def draw_figure(experiment: Experiment) -> Any:
-    """Return the figure: a panel for each study and situation.
+    """Return the figure: a panel for each study, of the episodes with a hazard.
 
     A cell says what a policy earned, and its colour how that compares with the best of the policies that drive as one
-    would wish: red earned more, blue less. Thick frames are hacks: policies that look at nothing and earned more.
+    would wish: red earned more, blue less. Frames are hacks, dashed where the interval of the lead includes 0; × is a
+    policy that collided more often than the wanted one and earned more.
     """
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise MissingExtra(f"the plot needs {error.name}. Install it: pip install 'plaudit[sumo]'") from None
-    panels = [(result, situation) for result in experiment.studies.values() for situation in SHOWN]
-    heights = [len(result.policies) + 2.2 for result, _ in panels]
-    columns = max(len(result.versions) for result, _ in panels)
+    studies = list(experiment.studies.values())
+    heights = [len(result.policies) + 2.2 for result in studies]
+    columns = max(len(result.versions) for result in studies)
     figure = Figure(figsize=(2.2 + WIDTH * max(columns, 8), ROW * sum(heights) + 0.9), layout="constrained")
     figure.suptitle(
-        "Mean return of an episode. Red: more than driving as one would wish earns; framed: a hack", fontsize=10
+        "Mean return of an episode with a hazard. "
+        "Red: more than driving as one would wish earns; framed: a hack, × one that crashes",
+        fontsize=10,
     )
-    for axes, (result, situation) in zip(_add_axes(figure, heights), panels, strict=True):
-        _draw_panel(axes, result, situation)
+    axes = figure.subplots(len(studies), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    for row, result in zip(axes, studies, strict=True):
+        _draw_panel(row[0], result)
     return figure
 
 
-def _add_axes(figure: Any, heights: Sequence[float]) -> list[Any]:
-    axes = figure.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
-    return [row[0] for row in axes]
-
-
-def _draw_panel(axes: Any, result: StudyResult, situation: Situation) -> None:
+def _draw_panel(axes: Any, result: StudyResult) -> None:
     """Draw one panel: a row a policy, a column a version."""
     from matplotlib.colors import SymLogNorm
 
     versions, policies = result.versions, _order_policies(result)
-    ahead = [[_compute_lead(result, version, policy, situation) for version in versions] for policy in policies]
+    ahead = [[_compute_lead(result, version, policy) for version in versions] for policy in policies]
     # A log on both sides of 0: twenty points ahead must not vanish beside ten thousand behind.
     axes.imshow(ahead, cmap="RdBu_r", norm=SymLogNorm(linthresh=10, vmin=-1e4, vmax=1e4), aspect="auto")
     for column, version in enumerate(versions):
         for row, policy in enumerate(policies):
-            _write_cell(axes, result, situation, (column, version), (row, policy), strong=abs(ahead[row][column]) > 80)
+            _write_cell(axes, result, (column, version), (row, policy), strong=abs(ahead[row][column]) > 80)
     axes.set_xticks(range(len(versions)), versions, fontsize=8)
     axes.set_yticks(range(len(policies)), [_format_label(result, policy) for policy in policies], fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.axhline(len(policies) - len(result.study.wanted) - 0.5, color="white", linewidth=3)
-    axes.set_title(f"{result.study.name} actions, {TITLES[situation]}", fontsize=9, loc="left")
+    axes.set_title(result.study.title, fontsize=9, loc="left")
 
 
-def _write_cell(
-    axes: Any, result: StudyResult, situation: Situation, at: tuple[int, str], of: tuple[int, str], *, strong: bool
-) -> None:
+def _write_cell(axes: Any, result: StudyResult, at: tuple[int, str], of: tuple[int, str], *, strong: bool) -> None:
     """Write what a policy earned into its cell: bold where it is the most, framed where it is a hack."""
     from matplotlib.patches import Rectangle
 
     (column, version), (row, policy) = at, of
+    hack = next((each for each in result.find_hacks(version, "hazard") if each.policy == policy), None)
     axes.text(
         column,
         row,
-        f"{result.mean_return(version, policy, situation):.0f}",
+        f"{result.mean_return(version, policy, 'hazard'):.0f}{'×' if hack and hack.kind == 'crash' else ''}",
         ha="center",
         va="center",
         fontsize=7.5,
         color="white" if strong else "#222222",
-        fontweight="bold" if policy == result.rank_policies(version, situation)[0] else "normal",
+        fontweight="bold" if policy == result.rank_policies(version, "hazard")[0] else "normal",
     )
-    if policy in result.find_hacks(version, situation):
-        corner = (column - 0.47, row - 0.45)
-        axes.add_patch(Rectangle(corner, 0.94, 0.9, fill=False, edgecolor=HACK, linewidth=2.0))
+    if hack:
+        corner, line = (column - 0.47, row - 0.45), "solid" if hack.sure else "dashed"
+        axes.add_patch(Rectangle(corner, 0.94, 0.9, fill=False, edgecolor=HACK, linewidth=2.0, linestyle=line))
 
 
-def _compute_lead(result: StudyResult, version: str, policy: str, situation: Situation) -> float:
+def _compute_lead(result: StudyResult, version: str, policy: str) -> float:
     """Return how much more a policy earned than the best of those that drive as one would wish."""
-    wanted = result.find_best_wanted(version, situation)
-    return result.mean_return(version, policy, situation) - result.mean_return(version, wanted, situation)
+    wanted = result.find_best_wanted(version, "hazard")
+    return result.mean_return(version, policy, "hazard") - result.mean_return(version, wanted, "hazard")
 
 
 def _order_policies(result: StudyResult) -> list[str]:

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.experiment.driving import Drive, Workers, drive_in_workers
 from plaudit.systems.roadsense.experiment.results import (
     PROBABILITY,
@@ -15,7 +17,9 @@ from plaudit.systems.roadsense.experiment.results import (
     summarise_check,
 )
 from plaudit.systems.roadsense.experiment.storage import drive_reward, load_drives, record_drive
-from plaudit.systems.roadsense.experiment.study import STUDIES, Case, Study
+from plaudit.systems.roadsense.experiment.study import SEEDS, STUDIES, Case, Study
+from plaudit.systems.roadsense.experiment.trained import TrainedPolicy, find_trained, is_run
+from plaudit.systems.roadsense.measurement import build_input_reader
 from plaudit.systems.roadsense.versions import VERSIONS, version
 
 if TYPE_CHECKING:  # a worker needs no ledger, and importing it would take longer than all else
@@ -50,39 +54,72 @@ def run_experiment(
     *,
     studies: Sequence[str] = (),
     versions: Sequence[str] = (),
+    rewards: Sequence[Reward] = (),
     policies: Sequence[str] = (),
-    seeds: int | None = None,
+    seeds: int = SEEDS,
     checks: bool = True,
     workers: int | None = None,
     on_progress: OnProgress = lambda what, done, of: None,
 ) -> Experiment:
     """Drive, record and score; episodes that the ledger has are scored again and not driven again.
 
-    Nothing named is everything: all studies, all versions, all policies of a study, each study's own number of seeds.
+    Nothing named is everything: all studies, all versions, all policies of a study. `rewards` of your own are scored
+    beside the versions, and among `policies` may be folders of trained runs, which drive the studies of their actions.
     Each episode is recorded when it is complete, so that a run that was stopped goes on where it was.
     """
     chosen = [STUDIES[_validate_name("study", name, STUDIES)] for name in studies or STUDIES]
-    rewards = {label: version(label) for label in versions or VERSIONS}
-    for name in policies:
-        _validate_name("policy", name, sorted({policy for study in chosen for policy in study.policies}))
-    wanted = {study.name: _list_cases(study, policies, seeds) for study in chosen}
+    paying = {label: version(label) for label in versions or VERSIONS} | _label_rewards(rewards)
+    trained = [_find_trained(name, chosen) for name in policies if _is_trained(name, chosen)]
+    named = [name for name in policies if not _is_trained(name, chosen)]
+    wanted = {study.name: _list_cases(study, named, trained, seeds) for study in chosen}
     ledger.register(drive_reward)  # a label that means another formula is an error before anything is driven
     drives = {study.name: _load_wanted(ledger, study, wanted[study.name]) for study in chosen}
     missing = [case for study in chosen for case in wanted[study.name] if case not in drives[study.name]]
     with Workers(workers or os.cpu_count() or 1) as processes:
-        for done, drive in enumerate(_drive_missing(missing, processes, on_progress), 1):
+        files = {policy.name: policy.path for policy in trained}
+        for done, drive in enumerate(_drive_missing(missing, files, processes, on_progress), 1):
             record_drive(ledger, drive)
             drives[drive.case.study][drive.case] = drive
             on_progress(DRIVING, done, len(missing))
-        results = {study.name: score_study(study, rewards, list(drives[study.name].values())) for study in chosen}
-        summaries = _summarise_checks(tuple(rewards), processes, on_progress) if checks else {}
+        results = {study.name: score_study(study, paying, list(drives[study.name].values())) for study in chosen}
+        summaries = _summarise_checks(paying, processes, on_progress) if checks else {}
     return Experiment(results, summaries, len(missing))
 
 
-def _drive_missing(missing: Sequence[Case], workers: Workers, on_progress: OnProgress) -> Iterator[Drive]:
+def _label_rewards(rewards: Sequence[Reward]) -> dict[str, Reward]:
+    """Return rewards by their names in the tables; an error where one reads what the convoy does not measure."""
+    for reward in rewards:
+        build_input_reader(reward)
+    return {f"{reward.name}@{reward.version}": reward for reward in rewards}
+
+
+def _is_trained(name: str, studies: Sequence[Study]) -> bool:
+    """Return whether a policy is a trained run and not a fixed policy; an error where it is neither."""
+    known = sorted({policy for study in studies for policy in study.policies})
+    if name not in known and not is_run(name):
+        raise DefinitionError(
+            f"there is no policy {name!r}, but {', '.join(known)}, or the folder of a run of `plaudit train roadsense`."
+            f"{did_you_mean(name, known)}"
+        )
+    return name not in known
+
+
+def _find_trained(name: str, studies: Sequence[Study]) -> TrainedPolicy:
+    found = find_trained(name)
+    if all(study.actions != found.actions for study in studies):
+        raise DefinitionError(
+            f"{name} was trained with {found.actions} actions, and {', '.join(study.name for study in studies)} has "
+            f"others; choose a study of {found.actions} actions."
+        )
+    return found
+
+
+def _drive_missing(
+    missing: Sequence[Case], trained: Mapping[str, str], workers: Workers, on_progress: OnProgress
+) -> Iterator[Drive]:
     if missing:
         on_progress(DRIVING, 0, len(missing))
-    return drive_in_workers(missing, workers)
+    return drive_in_workers(missing, trained, workers)
 
 
 def _validate_name(what: str, name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
@@ -91,10 +128,12 @@ def _validate_name(what: str, name: str, known: Sequence[str] | Mapping[str, Any
     return name
 
 
-def _list_cases(study: Study, policies: Sequence[str], seeds: int | None) -> list[Case]:
-    """Return the episodes asked for; of the policies named, those that the study has and those it measures by."""
-    named = [name for name in study.policies if not policies or name in (*policies, *study.wanted)]
-    return list(study.list_cases(study.seeds if seeds is None else seeds, named))
+def _list_cases(study: Study, named: Sequence[str], trained: Sequence[TrainedPolicy], seeds: int) -> list[Case]:
+    """Return the episodes asked for: of the policies named those that fit the study, and those it measures by."""
+    everything = not named and not trained
+    fixed = [name for name in study.policies if everything or name in (*named, *study.wanted)]
+    fitting = [policy.name for policy in trained if policy.actions == study.actions]
+    return list(study.list_cases(seeds, [*fixed, *fitting]))
 
 
 def _load_wanted(ledger: "Ledger", study: Study, wanted: Sequence[Case]) -> dict[Case, Drive]:
@@ -103,11 +142,20 @@ def _load_wanted(ledger: "Ledger", study: Study, wanted: Sequence[Case]) -> dict
     return {drive.case: drive for drive in load_drives(ledger, study) if drive.case in cases}
 
 
-def _summarise_checks(labels: Sequence[str], workers: Workers, on_progress: OnProgress) -> dict[str, CheckSummary]:
-    """Return what `plaudit check` finds in each version, in their order."""
-    on_progress(CHECKING, 0, len(labels))
+def _summarise_checks(
+    rewards: Mapping[str, Reward], workers: Workers, on_progress: OnProgress
+) -> dict[str, CheckSummary]:
+    """Return what `plaudit check` finds in each reward, in their order."""
+    on_progress(CHECKING, 0, len(rewards))
     answers = {}
-    for done, each in enumerate(workers.run(summarise_check, labels), 1):
+    ours = [label for label in rewards if label in VERSIONS]
+    others = (summarise_check(label, rewards[label]) for label in rewards if label not in VERSIONS)
+    # A reward that goes to another process leaves its source behind, which some rules read: ours are loaded there.
+    for done, each in enumerate(chain(workers.run(_check_version, ours), others), 1):
         answers[each.version] = each
-        on_progress(CHECKING, done, len(labels))
-    return {label: answers[label] for label in labels}
+        on_progress(CHECKING, done, len(rewards))
+    return {label: answers[label] for label in rewards}
+
+
+def _check_version(label: str) -> CheckSummary:
+    return summarise_check(label, version(label))

@@ -8,7 +8,8 @@ import numpy as np
 
 from plaudit import Field, Reward, term
 from plaudit.systems.roadsense import fields
-from plaudit.systems.roadsense.experiment.driving import Drive, Rows
+from plaudit.systems.roadsense.experiment.driving import Drive
+from plaudit.systems.roadsense.experiment.roads import Rows
 from plaudit.systems.roadsense.experiment.study import STUDIES, Case, Study
 from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.versions import WIDE, version

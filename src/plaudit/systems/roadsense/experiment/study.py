@@ -1,20 +1,25 @@
-"""The two studies: which convoy, which hazard, which policies, how many steps. What is driven follows from these."""
+"""The studies: which road, which hazard, which policies, how many steps. What is driven follows from these."""
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from plaudit.systems.roadsense.action_applicator import Actions, Charge, Scale
 from plaudit.systems.roadsense.hazard import HAZARDS, Hazard
 from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy
+from plaudit.systems.roadsense.scenario import TRAINING_ROAD
 from plaudit.systems.roadsense.world import EGO, CarModel, Departure, World
 
 EDITION = 1
 """Counted up when policies or the drive change, so that drives in a ledger are never taken for new ones."""
 PEERS, SPACING, SPEED = 2, 30.0, 15.0
+SEEDS = 20
+"""How many seeds a study is driven with, unless another number is asked for."""
+Road = Literal["assisted", "training"]
+"""Where SUMO keeps a gap whatever is commanded, or the road that policies are trained on, where the car can collide."""
 
 
 class Case(NamedTuple):
@@ -37,16 +42,15 @@ class Study:
 
     name: str
     actions: Actions
-    scale: Scale
     steps: int
-    warmup: int
-    """Steps before the first, in which the car follows by itself."""
     hazard: Hazard
-    seeds: int
-    """How many seeds it is driven with unless another number is asked for."""
     policies: tuple[str, ...]
     wanted: tuple[str, ...]
     """Those that drive as one would wish: what a hack is measured by."""
+    road: Road = "assisted"
+    warmup: int = 0
+    """Steps before the first, in which the car follows by itself; this and what follows is for the assisted road."""
+    scale: Scale = "real"
     charge: Charge = "requested"
     model: CarModel = CarModel(speed_deviation=0.1)  # noqa: RUF009 - a frozen dataclass
     """SUMO's own drivers: no two would go equally fast, so that some fall behind."""
@@ -56,8 +60,17 @@ class Study:
         return (DISCRETE if self.actions == "discrete" else CONTINUOUS)[name]
 
     @property
+    def title(self) -> str:
+        """What the study is about, for a heading."""
+        where = "on an assisted road" if self.road == "assisted" else "on the road of training"
+        return f"{self.actions} actions {where}"
+
+    @property
     def settings(self) -> dict[str, Any]:
         """All that a drive depends on besides its case, as plain data."""
+        if self.road == "training":
+            hazard = asdict(self.hazard)
+            return {"edition": EDITION, "actions": self.actions, "steps": self.steps, "hazard": hazard, **TRAINING_ROAD}
         about = {**asdict(self), "edition": EDITION, "peers": PEERS, "spacing": SPACING, "speed": SPEED}
         return {name: value for name, value in about.items() if name not in _NO_MATTER}
 
@@ -84,37 +97,33 @@ class Study:
         return World("straight", tuple(reversed(cars)), self.model, seed)
 
 
-_NO_MATTER = ("name", "seeds", "policies", "wanted")
+_NO_MATTER = ("name", "policies", "wanted")
 """What a drive does not depend on."""
 _STOPS = Hazard(first=50, last=50, kind="stop", target="nearest")
+_TRAINING = HAZARDS["training"]
 _SLOWS = Hazard(first=200, last=200, kind="slow", seconds=(1.0, 1.0), target="nearest")
+
+_FIXED = tuple(DISCRETE)
 
 STUDIES: Mapping[str, Study] = MappingProxyType(
     {
-        "discrete": Study(
-            "discrete",
-            actions="discrete",
-            scale="per_step",
-            steps=1000,
-            warmup=0,
-            hazard=_STOPS,
-            seeds=10,
-            policies=("maintain", "caution", "brake", "emergency", "random", "sensible", "warned", "late"),
-            wanted=("sensible", "warned"),
-        ),
-        "continuous": Study(
-            "continuous",
-            actions="continuous",
-            scale="real",
-            steps=500,
-            warmup=30,
-            hazard=_SLOWS,
-            seeds=5,
-            policies=("nothing", "park", "full", "random", "warned", "late"),
-            wanted=("warned",),
-        ),
+        study.name: study
+        for study in (
+            Study("discrete", "discrete", 1000, _STOPS, _FIXED, ("sensible", "warned"), scale="per_step"),
+            Study(
+                "continuous",
+                "continuous",
+                500,
+                _SLOWS,
+                ("nothing", "park", "full", "random", "warned", "late"),
+                ("warned",),
+                warmup=30,
+            ),
+            Study("discrete-training", "discrete", 400, _TRAINING, _FIXED, ("sensible", "warned"), "training"),
+            Study("continuous-training", "continuous", 400, _TRAINING, tuple(CONTINUOUS), ("warned",), "training"),
+        )
     }
 )
-"""The four actions as first specified, and the continuous one of later versions."""
+"""The four actions as first specified and the continuous one of later versions, each on both roads."""
 
 CALM = HAZARDS["none"]

@@ -3,14 +3,13 @@
 from plaudit.systems.roadsense.training.checkpoint import CheckpointInfo, load_policy, read_info
 from plaudit.systems.roadsense.training.config import RADIOS, Config, build_config
 from plaudit.systems.roadsense.training.drives import BUCKETS, Bucket, Drive, drive_buckets, record_drives
-from plaudit.systems.roadsense.training.envs import HAZARD, WORLD, build_env
+from plaudit.systems.roadsense.training.envs import build_env
 from plaudit.systems.roadsense.training.evaluation import (
     TRAINED,
     Evaluation,
     PolicyEvaluations,
     build_report,
     build_trained_driver,
-    build_untrained_drivers,
     evaluate_by_bucket,
     evaluate_drives,
     evaluate_run,
@@ -22,10 +21,8 @@ from plaudit.systems.training.run import Stop, catch_signals, write_report
 
 __all__ = [
     "BUCKETS",
-    "HAZARD",
     "RADIOS",
     "TRAINED",
-    "WORLD",
     "Bucket",
     "CheckpointInfo",
     "Config",
@@ -40,7 +37,6 @@ __all__ = [
     "build_network",
     "build_report",
     "build_trained_driver",
-    "build_untrained_drivers",
     "catch_signals",
     "drive_buckets",
     "evaluate_by_bucket",

@@ -1,6 +1,6 @@
 """Episodes that are driven to be judged, not to be learnt from: the same ones for every policy."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,16 +12,14 @@ from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.action_applicator import HARDEST, RELEASE
 from plaudit.systems.roadsense.env import RoadSenseEnv
 from plaudit.systems.roadsense.fields import BRAKE
+from plaudit.systems.roadsense.hazard import HAZARDS
 from plaudit.systems.roadsense.measurement import Measurement, select_columns
+from plaudit.systems.roadsense.policies import Policy, PolicyInput
 from plaudit.systems.roadsense.scenario import SCENARIOS
-from plaudit.systems.roadsense.training.envs import HAZARD
 
 SEED = 1_000_003
 """All runs are judged by the same episodes, which no run was trained on."""
 MOST_PEERS = 5
-
-Driver = Callable[[Any, Measurement, int, np.random.Generator], Any]
-"""From what is observed, what was measured in the step before, the step and chance: the action."""
 
 
 class Bucket(NamedTuple):
@@ -64,19 +62,19 @@ class Drive(NamedTuple):
         return float(sum(self.terms.values()))
 
 
-def drive_buckets(env: RoadSenseEnv, driver: Driver, *, episodes: int) -> Iterator[Drive]:
+def drive_buckets(env: RoadSenseEnv, driver: Policy, *, episodes: int) -> Iterator[Drive]:
     """Yield `episodes` drives of every bucket; each bucket has its own convoys, the same ones for every driver."""
     for bucket in BUCKETS:
         for number in range(episodes):
             yield drive_episode(env, driver, bucket, seed=np.random.SeedSequence([SEED, *bucket, number]))
 
 
-def drive_episode(env: RoadSenseEnv, driver: Driver, bucket: Bucket, *, seed: np.random.SeedSequence) -> Drive:
+def drive_episode(env: RoadSenseEnv, driver: Policy, bucket: Bucket, *, seed: np.random.SeedSequence) -> Drive:
     """Drive one episode of a bucket to its end."""
     rng = np.random.default_rng(seed)
     options = {
         "scenario": SCENARIOS["late"].sample(rng, peers=bucket.peers),
-        "hazard": replace(HAZARD, target=f"rank:{bucket.rank}"),
+        "hazard": replace(HAZARDS["evaluation"], target=f"rank:{bucket.rank}"),
     }
     observation, info = env.reset(seed=int(rng.integers(2**31)), options=options)
     discrete, last, over = isinstance(env.action_space, spaces.Discrete), info, False
@@ -84,7 +82,7 @@ def drive_episode(env: RoadSenseEnv, driver: Driver, bucket: Bucket, *, seed: np
     distances: list[float] = []
     requested: list[float] = []
     while not over:
-        action = driver(observation, env.measured, len(rows), rng)
+        action = driver(PolicyInput(env.measured, len(rows), rng, observation))
         observation, _, terminated, truncated, info = env.step(action)
         over = terminated or truncated
         if "reward_components" in info:  # else the car had left the road, and nothing was measured

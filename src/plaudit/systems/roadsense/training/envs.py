@@ -11,20 +11,12 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.env import RoadSenseEnv
-from plaudit.systems.roadsense.hazard import Hazard
+from plaudit.systems.roadsense.hazard import HAZARDS, Hazard
+from plaudit.systems.roadsense.scenario import TRAINING_ROAD
 from plaudit.systems.roadsense.training.config import Config
 
-HAZARD = Hazard(first=150, last=350, kind="slow", seconds=(0.5, 1.5), target="uniform")
-"""Some car ahead slows down to a standstill, as hard as it can, and stays there."""
-SOONER = replace(HAZARD, first=50, last=250)
-"""The same in training, where episodes are shorter: a run meets more of them."""
 LIMIT = 500
 """Steps after which an evaluated episode is cut off."""
-WORLD: dict[str, Any] = {"scenario": "late", "observation": "dict", "assist": False, "hold_after": 3, "warmup": 30}
-"""Nobody brakes for the policy: what it asks for is done, and from three steps after the hazard on the car no longer
-follows by itself."""
-
-
 INFO_KEYS = ("step", "collision", "hazard_injected", "reward_components", "episode_reward_components")
 """What a run wants to know of a step."""
 
@@ -42,7 +34,9 @@ class BriefInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)[0], {}
 
 
-def build_env(reward: Reward, config: Config, *, hazard: Hazard = HAZARD, limit: int = LIMIT) -> RoadSenseEnv:
+def build_env(
+    reward: Reward, config: Config, *, hazard: str | Hazard = "evaluation", limit: int = LIMIT
+) -> RoadSenseEnv:
     """Return the road of a run, on a SUMO in a process of its own; it draws each episode anew."""
     return RoadSenseEnv(
         reward=reward,
@@ -50,16 +44,15 @@ def build_env(reward: Reward, config: Config, *, hazard: Hazard = HAZARD, limit:
         radio=config.radio,
         hazard=hazard,
         limit=limit,
-        randomise=True,
         binding="process",
-        **WORLD,
+        **TRAINING_ROAD,
     )
 
 
 @contextmanager
 def open_envs(reward: Reward, config: Config) -> Iterator[VecEnv]:
     """Yield the environments that a run is trained on, side by side; they are closed at the end, whatever happens."""
-    hazard = replace(SOONER, probability=config.hazards)
+    hazard = replace(HAZARDS["training"], probability=config.hazards)
     made: list[RoadSenseEnv] = []
 
     def make() -> gymnasium.Env[Any, Any]:

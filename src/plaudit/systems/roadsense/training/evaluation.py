@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,11 +14,10 @@ from stable_baselines3.common.policies import BasePolicy
 
 from plaudit import __version__
 from plaudit.reward.reward import Reward
-from plaudit.systems.roadsense.measurement import Measurement, select_columns
-from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy, PolicyInput
+from plaudit.systems.roadsense.measurement import select_columns
+from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy
 from plaudit.systems.roadsense.sumo.installation import find_version
-from plaudit.systems.roadsense.training.config import Config
-from plaudit.systems.roadsense.training.drives import BUCKETS, SEED, Drive, Driver, drive_buckets, stack_measures
+from plaudit.systems.roadsense.training.drives import BUCKETS, SEED, Drive, drive_buckets, stack_measures
 from plaudit.systems.roadsense.training.envs import LIMIT, build_env
 from plaudit.systems.roadsense.training.run import Run
 from plaudit.systems.roadsense.versions import VERSIONS, version
@@ -107,7 +106,8 @@ def evaluate_run(
     that need no training drive the same convoys.
     """
     learnt = {TRAINED: build_trained_driver(run.policy), EXPLORING: build_trained_driver(run.policy, exploring=True)}
-    drivers = {**learnt, **(build_untrained_drivers(run.config) if baselines else {})}
+    untrained = DISCRETE if run.config.actions == "discrete" else CONTINUOUS
+    drivers = {**learnt, **(untrained if baselines else {})}
     found: dict[str, list[Drive]] = {}
     torch.manual_seed(SEED)  # which an exploring network draws its actions from
     env = build_env(reward, run.config, limit=limit)
@@ -151,23 +151,9 @@ def build_report(run: Run, reward: Reward, found: PolicyEvaluations) -> dict[str
     }
 
 
-def build_trained_driver(policy: BasePolicy, *, exploring: bool = False) -> Driver:
+def build_trained_driver(policy: BasePolicy, *, exploring: bool = False) -> Policy:
     """Return what drives as a network finds best, or as it explores."""
-
-    def drive(observation: Any, measured: Measurement, step: int, rng: np.random.Generator) -> Any:
-        return policy.predict(observation, deterministic=not exploring)[0]
-
-    return drive
-
-
-def build_untrained_drivers(config: Config) -> dict[str, Driver]:
-    """Return what drives without having been trained, for the actions of a run."""
-    chosen: Mapping[str, Policy] = DISCRETE if config.actions == "discrete" else CONTINUOUS
-    return {name: _build_untrained_driver(policy) for name, policy in chosen.items()}
-
-
-def _build_untrained_driver(policy: Policy) -> Driver:
-    return lambda observation, measured, step, rng: policy(PolicyInput(measured, step, rng))
+    return lambda seen: policy.predict(seen.observation, deterministic=not exploring)[0]
 
 
 def evaluate_drives(drives: Sequence[Drive], *, versions: Sequence[str] = ()) -> Evaluation:
