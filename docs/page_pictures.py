@@ -26,7 +26,7 @@ WIDTH = 1280
 EPISODES = 80
 SEED = 3
 BEGAN = datetime(2026, 3, 1, 22, 0, tzinfo=UTC)
-LEDGER, VERSION, GAME = "convoy.db", "roadsense@keep_gap", "board.db"
+LEDGER, VERSION, GAME = "convoy.db", "roadsense@following", "board.db"
 
 Inputs = Mapping[str, float]
 
@@ -60,7 +60,7 @@ class View(NamedTuple):
 
 def list_views() -> list[View]:
     """Return a view for each picture."""
-    first, second = (system("roadsense").version(name).fingerprint for name in ("R0", "keep_gap"))
+    first, second = (system("roadsense").version(name).fingerprint for name in ("R0", "following"))
     run = "l0/learning"
     changed = "%7B%22safety.reward_unsafe%22%3A-8%7D"
     return [
@@ -105,7 +105,7 @@ def drive(rng: random.Random, skill: float) -> Iterator[Inputs]:
         action = sum(wanted > limit for limit in (0.3, 1.5, 3.5))
         closing = 0.85 * closing + rng.gauss(0.25, 0.9) - 0.45 * BRAKE[action] * 0.5
         gap = max(0.0, gap - closing)
-        yield {"distance": gap, "deceleration": BRAKE[action], "action": action, "closing_rate": closing}
+        yield {"distance": gap, "deceleration": BRAKE[action], "action": action}
         if gap < 5:
             return
 
