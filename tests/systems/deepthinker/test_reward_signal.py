@@ -1,8 +1,10 @@
 """The reward of a research agent's phase: its formula, its record, and what it refuses."""
 
+import json
 import math
 from dataclasses import FrozenInstanceError, asdict, fields
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -291,6 +293,57 @@ def test_a_signal_can_be_computed_again_from_its_record_alone(measured, weight, 
         config=RewardConfig(**{field.name: meta[field.name] for field in fields(RewardConfig)}),
     )
     assert again == signal
+
+
+NUMBERS = {"weights": RewardWeights(score_weight=0.5), "config": RewardConfig(max_tokens=50_000)}
+MADE = [
+    RewardSignal(),
+    outcome(**EXAMPLE),
+    outcome(score_delta=-0.1 - 0.2, time_budget_used_pct=40, **NUMBERS),
+    *NUMBERS.values(),
+    RewardWeights(score_weight=np.float32(0.3)),
+]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_is_written_as_json_is_read_back_to_the_bit(made):
+    again = type(made).from_dict(json.loads(json.dumps(made.to_dict())))
+    assert again == made
+    assert repr(again) == repr(made)
+    assert [type(value) for value in again.to_dict().values()] == [type(value) for value in made.to_dict().values()]
+
+
+@pytest.mark.parametrize("made", MADE[1:5:2])
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda data: None, errors.WrongType, "read from a mapping, not from None"),
+        (lambda data: dict(list(data.items())[:-1]), errors.MissingField, "needs '(reward|time_weight)' too"),
+        (lambda data: data | {list(data)[-1] + "s": 1}, errors.UnknownInput, "Did you mean '(reward|time_weight)'"),
+        (lambda data: data | {list(data)[-1]: math.nan}, ValueError, "(reward|time_weight) ?= ?nan"),
+        (lambda data: data | {list(data)[-1]: "1"}, ValueError, "(reward|time_weight) ?= ?'1'"),
+        (lambda data: data | {list(data)[-1]: True}, ValueError, "(reward|time_weight) ?= ?True"),
+        (lambda data: data | {list(data)[-1]: 10**400}, ValueError, "(reward|time_weight) ?= ?(inf|10{50})"),
+    ],
+)
+def test_data_that_was_not_written_so_is_one_clear_error(made, change, error, message):
+    with pytest.raises(error, match=message):
+        type(made).from_dict(change(made.to_dict()))
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "error", "message"),
+    [
+        ("reward_version", 1, errors.WrongType, "reward_version=1 is not a string"),
+        ("components_raw", [], errors.WrongType, "components_raw .* not from \\[\\]"),
+        ("components_raw", {"score_delta": 1.0}, errors.MissingField, "components_raw .* needs 'consistency_delta'"),
+        ("normalization_meta", 3, errors.WrongType, "normalization_meta=3"),
+        ("normalization_meta", {"per_event": math.inf}, errors.NotFinite, r"normalization_meta\['per_event'\]=inf"),
+    ],
+)
+def test_a_part_of_a_signal_that_was_not_written_so_is_one_clear_error(part, value, error, message):
+    with pytest.raises(error, match=message):
+        RewardSignal.from_dict(outcome(**EXAMPLE).to_dict() | {part: value})
 
 
 # -- what is refused -----------------------------------------------------------------------------------------

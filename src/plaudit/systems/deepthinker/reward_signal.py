@@ -9,8 +9,9 @@ from numbers import Real
 from typing import Any, Self, TypeVar
 
 from plaudit import Field, Reward, Signal, term
-from plaudit.errors import OutOfRange
-from plaudit.systems.deepthinker.config import RewardConfig
+from plaudit.errors import OutOfRange, WrongType
+from plaudit.learn.validate import parse_number
+from plaudit.systems.deepthinker.config import RewardConfig, match_keys
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 from plaudit.systems.registry import validate_label
 
@@ -291,6 +292,41 @@ class RewardSignal:
             weights=weights or self.get_settings(RewardWeights),
             config=config or self.get_settings(RewardConfig),
         ).reward
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the signal as plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the signal that `to_dict` gave, to the bit.
+
+        Whether its numbers follow from its raw measurements is for `RewardStore.add` to check.
+
+        Raises:
+            InputError: A key is missing or unknown, or a value is not what the signal holds there.
+
+        >>> signal = RewardSignal.from_phase_outcome(score_delta=0.5)
+        >>> RewardSignal.from_dict(signal.to_dict()) == signal
+        True
+        """
+        parts = match_keys(data, [each.name for each in fields(cls)], "a RewardSignal")
+        label, raw, meta = (parts.pop(name) for name in ("reward_version", "components_raw", "normalization_meta"))
+        if not isinstance(label, str):
+            raise WrongType(f"a RewardSignal, reward_version={label!r:.60} is not a string.")
+        if raw != {}:
+            raw = match_keys(raw, reward.fields, "components_raw of a RewardSignal")
+        if not isinstance(meta, Mapping):
+            raise WrongType(f"a RewardSignal, normalization_meta={meta!r:.60} is not a mapping.")
+        for name, value in meta.items():
+            if not isinstance(value, str):
+                parse_number(value, f"a RewardSignal, normalization_meta[{name!r:.60}]")
+        return cls(
+            label,
+            {name: parse_number(value, f"a RewardSignal, components_raw[{name!r}]") for name, value in raw.items()},
+            dict(meta),
+            **{name: parse_number(value, f"a RewardSignal, {name}") for name, value in parts.items()},
+        )
 
     def get_settings(self, settings: type[Settings]) -> Settings:
         """Return the settings that this signal was computed with: pass `RewardWeights` or `RewardConfig`."""
