@@ -6,7 +6,15 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from plaudit.errors import DefinitionError, MissingField, UnknownInput, UnknownParameter, WrongType, did_you_mean
+from plaudit.errors import (
+    DefinitionError,
+    MissingField,
+    UnknownInput,
+    UnknownParameter,
+    WrongType,
+    did_you_mean,
+    shorten,
+)
 from plaudit.language.field import to_float
 from plaudit.reward import overrides
 
@@ -75,7 +83,7 @@ def parse_settings(settings: Any, *names: str, low: float = 0.0, high: float = m
         number = to_float(value)
         if number is None or not math.isfinite(number) or not low <= number <= high:
             span = f"{low:g} up" if math.isinf(high) else f"{low:g} to {high:g}"
-            raise DefinitionError(f"{name} = {value!r:.60} must be a finite number from {span}.")
+            raise DefinitionError(f"{name} = {shorten(value)} must be a finite number from {span}.")
         if type(value) not in (int, float):
             object.__setattr__(settings, name, number)
 
