@@ -271,7 +271,7 @@ class RewardSignal:
         meta = dict(settings)
         if raw["time_budget_used_pct"] > 2:
             meta["time_hint"] = "{0:g} times the budget: was {0:g} % meant?".format(raw["time_budget_used_pct"])
-        parts = (reward.version, raw, meta, *_locate_parts(signal.frame)(signal.outputs))
+        parts: tuple[Any, ...] = (reward.version, raw, meta, *_locate_parts(signal.frame)(signal.outputs))
         if cls is not RewardSignal:
             return cls(*parts)
         made = object.__new__(cls)
@@ -361,5 +361,6 @@ def _prepare(weights: RewardWeights, config: RewardConfig) -> tuple[Reward, dict
 def _locate_parts(frame: Frame) -> Callable[[tuple[float, ...]], tuple[float, ...]]:
     """Return what takes the numbers of a RewardSignal, in its order, out of the outputs of a formula."""
     positions = [frame.terms.index(each.name) for each in reward.terms]
-    scores = [frame.scores[at] for at in positions]
-    return itemgetter(*scores, *(frame.clamped[at] for at in positions[3:]), 0)
+    wanted = [frame.scores[at] for at in positions] + [frame.clamped[at] for at in positions[3:]] + [0]
+    take: Callable[[tuple[float, ...]], tuple[float, ...]] = itemgetter(*wanted)
+    return take
