@@ -85,7 +85,17 @@ def read_lesson(record: "Record", *, under: Reward | None = None) -> Lesson | No
 
 
 def teach(learner: Learner, state: Any, record: "Record", lesson: Lesson) -> Any:
-    """Return the state of a learner after a record; an error says which record it was."""
+    """Return the state of a learner after a record; an error says which record it was.
+
+    Where the record names the features that its decision was made on, they must be the learner's.
+    """
+    names = record.context["decision"].get("features") if record.context else None
+    if isinstance(names, list) and tuple(names) != learner.features:
+        raise InputError(
+            f"record {record.id} was decided on the features {', '.join(map(str, names))}, and the learner of "
+            f"{record.decision_class!r} reads {', '.join(learner.features) or 'none'}. Learn on the same features, or "
+            "in a ledger or decision class of its own."
+        )
     try:
         return learner.update(state, lesson.decision, lesson.reward, again=lesson.again)
     except InputError as error:

@@ -1,12 +1,15 @@
 """Advice for a phase: the weighted rule number by number, and a router of tiers, with rounds or without."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
 
 from plaudit import errors
 from plaudit.learn import squarecb
 from plaudit.learn.alignment import ACTIONS
 from plaudit.learn.decision import Decision
-from plaudit.learn.router import Advice, Router
+from plaudit.learn.router import Advice, Guess, Router
 from plaudit.systems.deepthinker.advisor import (
     CANDIDATES,
     DECISIONS,
@@ -82,6 +85,38 @@ def test_a_router_of_tiers_alone_leaves_the_rounds_to_the_rule():
     router = Router(squarecb(TIERS, FEATURES), guess_tier, minimum=0)
     found = advise(router, router.init(), phase(difficulty=0.9))
     assert (found.model_tier, found.num_rounds) == ("SMALL", 3)
+
+
+def test_a_router_on_features_of_its_own_advises_by_its_own_rule_and_the_rest_by_the_phase():
+    router = Router(squarecb(TIERS, ("retries", "tokens_used")), lambda x: Guess("SMALL", 0.7, "cheap"), minimum=9)
+    found = advise(router, router.init(), phase(objective="Debug it", difficulty=0.9, retries=5, tokens_used=3))
+    assert (found.model_tier, found.num_rounds, found.council_set) == ("SMALL", 3, "coder")
+    assert found.features == (1.0, 3.0)
+    own = advise(router, router.init(), phase(difficulty=0.9), features=lambda phase: {"retries": 0, "tokens_used": 7})
+    assert own.features == (0.0, 7.0)
+
+
+READ = ("difficulty", "time_pressure", "retries", "input_length", "drift_risk")
+
+
+def test_the_rule_goes_by_the_names_of_features_of_your_own():
+    names = ("task_code", *reversed(READ))
+    x = (1.0, 1.0, 0.0, 0.0, 0.0, 0.9)
+    advice = advise_by_rule(x, names)
+    assert (advice.model_tier, advice.num_rounds, advice.council_set) == ("LARGE", 3, "coder")
+    assert guess_tier(x, names).candidate == "LARGE"
+    assert guess_candidate(x, names).candidate == "LARGE_3"
+    with pytest.raises(errors.DefinitionError, match="the rule reads retries, input_length, drift_risk, which are not"):
+        advise_by_rule(x[:2], READ[:2])
+
+
+def test_a_phase_of_another_class_is_advised_on_by_what_the_router_reads():
+    given = SimpleNamespace(name="dig", **dict.fromkeys(READ, 0.5), depth=2.0)
+    router = Router(squarecb(TIERS, (*READ, "depth")), partial(guess_tier, names=(*READ, "depth")), minimum=9)
+    found = advise(router, router.init(), given)
+    assert (found.model_tier, found.num_rounds, found.council_set) == ("MEDIUM", 2, "standard")
+    bare = Router(squarecb(CANDIDATES, ("depth",)), lambda x: Guess("SMALL_1", 0.6, "deep"), minimum=9)
+    assert advise(bare, bare.init(), given).num_rounds == 1
 
 
 @pytest.mark.parametrize("candidate", ["HUGE", "SMALL_4", "SMALL_x", ""])

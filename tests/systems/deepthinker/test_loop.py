@@ -1,15 +1,23 @@
 """The loop: a phase is chosen, run, rewarded, recorded and learnt from, once, whatever happens in between."""
 
+import asyncio
+import gc
+import math
 import multiprocessing
 import os
+import shutil
 import signal
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
 import pytest
 
 from plaudit import errors
-from plaudit.learn import Router, SharedLearner, epsilon_greedy, fit, linucb, ucb1
+from plaudit.learn import Router, SharedLearner, epsilon_greedy, fit, linucb, load, save, ucb1
 from plaudit.learn.alignment import ACTIONS, CAPS
+from plaudit.learn.router import Guess
 from plaudit.systems.deepthinker import RewardSignal, RewardStore, RewardWeights
 from plaudit.systems.deepthinker.advisor import TIERS, guess_tier
 from plaudit.systems.deepthinker.drift import DriftConfig
@@ -284,14 +292,231 @@ def test_without_a_learner_drift_is_answered_by_rule_and_the_credit_is_kept_all_
 
 def test_any_learner_can_choose_on_any_features(store):
     bandit = linucb(TIERS, CONTEXT)
-    loop = Loop(store, SharedLearner(store.ledger, bandit, decision_class="model_tier"), encode=encode_context)
+    loop = Loop(store, SharedLearner(store.ledger, bandit, decision_class="model_tier"))
     step = loop.mission("m1").run(PHASE, outcome)
     assert step.decision.context == encode_context(PHASE)
-    plain = Loop(
-        store, SharedLearner(store.ledger, epsilon_greedy(TIERS), decision_class="depth"), encode=lambda phase: None
-    )
+    plain = Loop(store, SharedLearner(store.ledger, epsilon_greedy(TIERS), decision_class="depth"))
     assert plain.mission("m1").run(PHASE, outcome).decision.context is None
     assert loop.catch_up() == 0
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A phase of somebody else's agent, with its own measurements."""
+
+    name: str
+    depth: float = 0.5
+    urgent: bool = False
+
+
+MINE = ("depth", "urgent")
+OWN = Router(linucb(TIERS, MINE), lambda x: Guess("LARGE" if x[0] > 0.5 else "SMALL", 0.6, "by depth"), minimum=2)
+
+
+def build_own_loop(store, router=OWN, **options):
+    return Loop(store, SharedLearner(store.ledger, router, decision_class="model_tier"), **options)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        None,
+        lambda phase: {"urgent": phase.urgent, "depth": phase.depth},
+        lambda phase: (phase.depth, phase.urgent),
+        lambda phase: np.array([phase.depth, phase.urgent]),
+    ],
+    ids=["attributes", "by name", "in order", "array"],
+)
+def test_a_mission_of_phases_of_your_own_is_run_learnt_from_and_watched_for_drift(store, features):
+    loop = build_own_loop(store, features=features, drift=ALWAYS)
+    mission = loop.mission("m1")
+    steps = [mission.run(Shift("dig", depth=0.25 * n, urgent=n == 2), outcome) for n in range(4)]
+    assert [step.decision.context for step in steps] == [(0.0, 0.0), (0.25, 0.0), (0.5, 1.0), (0.75, 0.0)]
+    assert all(step.point.event and step.correction.action in ACTIONS for step in steps)
+    assert loop.router.state.decisions == 4
+    assert [record.phase for record in store.get_history("model_tier")] == ["dig"] * 4
+    again = build_own_loop(store, features=features, drift=ALWAYS).mission("m1")
+    assert (again.state, again.steps) == (mission.state, mission.steps)
+
+
+def test_some_of_the_features_and_attributes_of_the_phase_may_be_mixed(store):
+    @dataclass(frozen=True, kw_only=True)
+    class Deep(Phase):
+        depth: float
+
+    bandit = linucb(TIERS, ("depth", "retries", "difficulty"))
+    step = build_own_loop(store, bandit).mission("m1").run(Deep(name="dig", depth=3.0, retries=2), outcome)
+    assert step.decision.context == (3.0, 0.4, 0.5), "retries as one of FEATURES, not as the attribute"
+
+
+@pytest.mark.parametrize(
+    ("phase", "features", "error", "message"),
+    [
+        (PHASE, None, errors.MissingField, "'research' has no 'depth', 'urgent', which the learner reads"),
+        (Shift("dig", depth="far"), None, errors.WrongType, "feature 'depth'='far'"),
+        (Shift("dig", depth=math.nan), None, errors.NotFinite, "feature 'depth'=nan"),
+        (Shift(""), None, errors.WrongType, "name=''"),
+        (0.5, None, errors.WrongType, "name=None"),
+        (Shift("dig"), lambda phase: {"depth": 1}, errors.MissingField, "needs 'urgent'"),
+        (Shift("dig"), lambda phase: {"depth": 1, "urgnt": 0}, errors.UnknownInput, "Did you mean 'urgent'"),
+        (Shift("dig"), lambda phase: (1.0,), errors.ShapeMismatch, "gave 1 numbers for depth, urgent"),
+        (Shift("dig"), lambda phase: None, errors.WrongType, "gave None, not numbers"),
+    ],
+)
+def test_features_that_the_router_cannot_read_are_told_before_the_phase_runs(store, phase, features, error, message):
+    mission = build_own_loop(store, features=features).mission("m1")
+    with pytest.raises(error, match=message):
+        mission.run(phase, lambda phase, plan: pytest.fail("it ran"))
+    assert store.get_history() == []
+
+
+@pytest.mark.parametrize("others", [("depth", "width"), ("urgent", "depth"), ("depth",), FEATURES, ()])
+def test_what_was_learnt_on_other_features_is_one_clear_error(store, tmp_path, others):
+    loop = build_own_loop(store)
+    mission = loop.mission("m1")
+    mission.run(Shift("dig"), lambda phase, plan: Outcome(blocked="the judge was down"))
+    mission.run(Shift("dig"), outcome)
+    bandit = linucb(TIERS, others) if others else ucb1(TIERS)
+    with pytest.raises(errors.InputError, match="record 2 was decided on the features depth, urgent, and the learner"):
+        SharedLearner(store.ledger, bandit, decision_class="model_tier")
+    with pytest.raises(errors.InputError, match="record 2 was decided on the features depth, urgent"):
+        fit(store.ledger, bandit, decision_class="model_tier")
+    save(tmp_path / "router.json", OWN, loop.router.state)
+    assert load(tmp_path / "router.json", fallback=OWN.fallback).learner.features == MINE
+    with pytest.raises(errors.SpecError, match=r"router\.json cannot be loaded: it was saved with"):
+        load(tmp_path / "router.json", expected=Router(bandit, OWN.fallback, minimum=2) if others else bandit)
+
+
+# -- coroutines -------------------------------------------------------------------------------------------------------
+
+
+async def reply(phase, plan):
+    await asyncio.sleep(0)
+    return outcome(phase, plan)
+
+
+@pytest.mark.parametrize("execute", [reply, outcome, partial(reply), lambda *both: asyncio.ensure_future(reply(*both))])
+def test_a_coroutine_is_run_recorded_and_learnt_from_like_a_function(store, empty_store, tmp_path, execute):
+    mission = build_loop(store, drift=ALWAYS).mission("m1")
+
+    async def run_all():
+        return [await mission.arun(PHASE, execute) for _ in range(3)]
+
+    steps = asyncio.run(run_all())
+    with RewardStore(shutil.copytree(empty_store, tmp_path / "other")) as other:
+        plain = build_loop(other, drift=ALWAYS).mission("m1")
+        assert steps == [plain.run(PHASE, outcome) for _ in range(3)]
+        assert story(store) == story(other)
+
+
+def test_missions_run_side_by_side_on_one_event_loop(store):
+    loop = build_loop(store, drift=ALWAYS)
+    running, most = set(), 0
+
+    async def execute(phase, plan):
+        nonlocal most
+        running.add(plan.decision.id)
+        most = max(most, len(running))
+        for _ in range(len(plan.decision.id) % 3 + 2):
+            await asyncio.sleep(0)
+        running.discard(plan.decision.id)
+        return outcome(phase, plan)
+
+    async def carry_out(name):
+        mission = loop.mission(name)
+        for _ in range(4):
+            await mission.arun(PHASE, execute)
+        return mission
+
+    async def run_all():
+        return await asyncio.gather(*(carry_out(f"m{n}") for n in range(5)))
+
+    missions = asyncio.run(run_all())
+    assert most == 5
+    assert loop.router.state.decisions == 20
+    assert loop.corrections.state.decisions == 15
+    assert same(fit(store.ledger, ROUTER, decision_class="model_tier").ridge, loop.router.state.ridge)
+    for mission in missions:
+        again = loop.mission(mission.id)
+        assert (again.state, again.steps) == (mission.state, mission.steps)
+    assert store.ledger.verify().ok
+
+
+@pytest.mark.parametrize("stop", [asyncio.CancelledError, RuntimeError])
+def test_a_coroutine_that_is_cancelled_or_fails_leaves_nothing_behind_and_the_mission_goes_on(store, stop):
+    loop = build_loop(store, drift=ALWAYS)
+    mission = loop.mission("m1")
+    plans = []
+
+    async def stops(phase, plan):
+        plans.append(plan)
+        started.set()
+        if stop is RuntimeError:
+            raise RuntimeError("the model is gone")
+        await asyncio.Event().wait()
+
+    async def run_all():
+        await mission.arun(PHASE, reply)
+        before = story(store), mission.state
+        task = asyncio.create_task(mission.arun(PHASE, stops))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(stop):
+            await task
+        assert (story(store), mission.state) == before
+        return await mission.arun(PHASE, reply)
+
+    started = asyncio.Event()
+    step = asyncio.run(run_all())
+    assert step.decision == plans[0].decision, "the phase is planned again as it was"
+    assert (loop.router.state.decisions, loop.corrections.state.decisions) == (2, 1)
+    assert loop.mission("m1").steps == mission.steps
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("execute", [reply, lambda *both: reply(*both), partial(reply)])
+def test_a_coroutine_given_to_run_is_told_to_use_arun(store, execute):
+    mission = build_loop(store).mission("m1")
+    with pytest.raises(errors.WrongType, match=r"use `await mission\.arun\(phase, execute\)`"):
+        mission.run(PHASE, execute)
+    gc.collect()
+    assert store.get_history() == []
+    assert mission.run(PHASE, outcome).record == 1
+
+
+def test_a_task_given_to_run_is_cancelled(store):
+    mission, made = build_loop(store).mission("m1"), []
+
+    async def run_all():
+        with pytest.raises(errors.WrongType, match="arun"):
+            mission.run(PHASE, lambda *both: made.append(asyncio.ensure_future(reply(*both))) or made[0])
+        with pytest.raises(asyncio.CancelledError):
+            await made[0]
+
+    asyncio.run(run_all())
+    assert store.get_history() == []
+
+
+def test_a_mission_runs_one_phase_at_a_time(store):
+    mission = build_loop(store).mission("m1")
+
+    async def run_all():
+        return await asyncio.gather(*(mission.arun(PHASE, reply) for _ in range(2)), return_exceptions=True)
+
+    first, second = asyncio.run(run_all())
+    assert first == mission.steps[0]
+    assert isinstance(second, errors.InputError)
+    assert "'m1' is still running" in str(second)
+    with pytest.raises(errors.InputError, match="'m1' is still running"):
+        mission.run(PHASE, lambda phase, plan: mission.run(phase, outcome))
+    assert mission.run(PHASE, outcome).decision.id == "m1/1/model_tier"
+
+
+@pytest.mark.parametrize("given", [None, {"score_delta": 0.1}, 0.1])
+def test_what_is_not_an_outcome_is_refused(store, given):
+    with pytest.raises(errors.WrongType, match=r"'research' gave .*, not an Outcome\. Nothing was recorded"):
+        build_loop(store).mission("m1").run(PHASE, lambda phase, plan: given)
+    assert store.get_history() == []
 
 
 # -- a loop that is none ----------------------------------------------------------------------------------------------

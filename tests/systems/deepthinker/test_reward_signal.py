@@ -1,8 +1,10 @@
 """The reward of a research agent's phase: its formula, its record, and what it refuses."""
 
+import json
 import math
-from dataclasses import FrozenInstanceError, asdict, fields
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -261,6 +263,15 @@ def test_the_same_outcome_gives_the_same_signal():
     assert hash(outcome(**EXAMPLE)) == hash(outcome(**EXAMPLE))
 
 
+def test_a_subclass_is_built_by_its_own_init():
+    @dataclass(frozen=True)
+    class Noted(RewardSignal):
+        notes: list = field(default_factory=list)
+
+    signal = Noted.from_phase_outcome(**EXAMPLE)
+    assert (signal.reward, signal.notes) == (outcome(**EXAMPLE).reward, [])
+
+
 def test_the_reward_is_complete_when_built_and_computed_anew_only_when_asked():
     signal = outcome(**EXAMPLE)
     before = asdict(signal)
@@ -291,6 +302,57 @@ def test_a_signal_can_be_computed_again_from_its_record_alone(measured, weight, 
         config=RewardConfig(**{field.name: meta[field.name] for field in fields(RewardConfig)}),
     )
     assert again == signal
+
+
+NUMBERS = {"weights": RewardWeights(score_weight=0.5), "config": RewardConfig(max_tokens=50_000)}
+MADE = [
+    RewardSignal(),
+    outcome(**EXAMPLE),
+    outcome(score_delta=-0.1 - 0.2, time_budget_used_pct=40, **NUMBERS),
+    *NUMBERS.values(),
+    RewardWeights(score_weight=np.float32(0.3)),
+]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_is_written_as_json_is_read_back_to_the_bit(made):
+    again = type(made).from_dict(json.loads(json.dumps(made.to_dict())))
+    assert again == made
+    assert repr(again) == repr(made)
+    assert [type(value) for value in again.to_dict().values()] == [type(value) for value in made.to_dict().values()]
+
+
+@pytest.mark.parametrize("made", MADE[1:5:2])
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda data: None, errors.WrongType, "read from a mapping, not from None"),
+        (lambda data: dict(list(data.items())[:-1]), errors.MissingField, "needs '(reward|time_weight)' too"),
+        (lambda data: data | {list(data)[-1] + "s": 1}, errors.UnknownInput, "Did you mean '(reward|time_weight)'"),
+        (lambda data: data | {list(data)[-1]: math.nan}, ValueError, "(reward|time_weight) ?= ?nan"),
+        (lambda data: data | {list(data)[-1]: "1"}, ValueError, "(reward|time_weight) ?= ?'1'"),
+        (lambda data: data | {list(data)[-1]: True}, ValueError, "(reward|time_weight) ?= ?True"),
+        (lambda data: data | {list(data)[-1]: 10**400}, ValueError, "(reward|time_weight) ?= ?(inf|10{20})"),
+    ],
+)
+def test_data_that_was_not_written_so_is_one_clear_error(made, change, error, message):
+    with pytest.raises(error, match=message):
+        type(made).from_dict(change(made.to_dict()))
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "error", "message"),
+    [
+        ("reward_version", 1, errors.WrongType, "reward_version=1 is not a string"),
+        ("components_raw", [], errors.WrongType, "components_raw .* not from \\[\\]"),
+        ("components_raw", {"score_delta": 1.0}, errors.MissingField, "components_raw .* needs 'consistency_delta'"),
+        ("normalization_meta", 3, errors.WrongType, "normalization_meta=3"),
+        ("normalization_meta", {"per_event": math.inf}, errors.NotFinite, r"normalization_meta\['per_event'\]=inf"),
+    ],
+)
+def test_a_part_of_a_signal_that_was_not_written_so_is_one_clear_error(part, value, error, message):
+    with pytest.raises(error, match=message):
+        RewardSignal.from_dict(outcome(**EXAMPLE).to_dict() | {part: value})
 
 
 # -- what is refused -----------------------------------------------------------------------------------------
@@ -325,11 +387,12 @@ def test_what_is_no_number_is_an_error(name, value):
 
 
 def test_tokens_beyond_what_a_float_counts_are_an_error():
-    with pytest.raises(errors.OutOfRange, match="cost_tokens"):
-        outcome(cost_tokens=2**53 + 1)
+    for tokens in (2**53 + 1, 10**400, -(10**5000)):
+        with pytest.raises(errors.OutOfRange, match="cost_tokens"):
+            outcome(cost_tokens=tokens)
 
 
-@pytest.mark.parametrize("weight", [math.nan, math.inf, -0.1, "heavy", True])
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -0.1, "heavy", True, 10**400])
 @pytest.mark.parametrize("name", [field.name for field in fields(RewardWeights)])
 def test_a_weight_that_is_no_weight_is_an_error(name, weight):
     with pytest.raises(errors.DefinitionError, match=name):

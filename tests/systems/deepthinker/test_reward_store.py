@@ -152,6 +152,21 @@ def test_a_history_can_be_read_as_it_is_asked_for(store):
     assert len(list(history)) == 4
 
 
+def test_the_most_recent_come_first_and_no_more_than_asked_for(store):
+    assert store.get_recent() == []
+    for n in range(5):
+        add(store, mission_id=f"m{n}", decision_context="routing" if n % 2 else "model_selection")
+    assert store.get_recent() == store.get_history()[::-1]
+    assert [record.mission_id for record in store.get_recent(2)] == ["m4", "m3"]
+    assert [record.mission_id for record in store.get_recent(1, "routing")] == ["m3"]
+    assert [record.mission_id for record in store.get_recent(mission_id="m2", phase="research")] == ["m2"]
+    for limit in (0, -1, None):
+        with pytest.raises(errors.InputError, match="limit="):
+            store.get_recent(limit)
+    with pytest.raises(errors.WrongType, match="limit='2'"):
+        store.get_recent("2")
+
+
 def test_the_first_date_is_included_and_the_last_is_not(store):
     for hours in range(4):
         add(store, mission_id=f"m{hours}", timestamp=NOON + timedelta(hours=hours))
@@ -211,6 +226,11 @@ def test_rewards_that_are_not_comparable_are_not_mixed_unless_that_is_wanted(sto
         store.iter_history(decision_class="model_selection")
     assert [record.signal for record in store.get_history(mixed=True)] == [SIGNAL, HEAVY, HEAVY]
     assert [record.signal for record in store.get_history(version="1.0.0")] == [SIGNAL]
+    assert [record.signal for record in store.get_recent(2)] == [HEAVY, HEAVY]
+    with pytest.raises(errors.InputError, match="2 versions"):
+        store.get_recent(3)
+    assert [record.signal for record in store.get_recent(mixed=True)] == [HEAVY, HEAVY, SIGNAL]
+    assert [record.signal for record in store.get_recent(version="1.0.0")] == [SIGNAL]
     assert [record.signal for record in store.get_history(decision_class="routing")] == [HEAVY]
 
 

@@ -3,7 +3,7 @@
 from plaudit.systems.deepthinker.advisor import DECISIONS, PhaseAdvice, advise, guess_candidate, guess_tier
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, DriftState, cosine, observe
-from plaudit.systems.deepthinker.features import CONTEXT, FEATURES
+from plaudit.systems.deepthinker.features import CONTEXT, FEATURES, encode_context, encode_features
 from plaudit.systems.deepthinker.loop import Loop, Mission, Plan, Step
 from plaudit.systems.deepthinker.phase import Outcome, Phase
 from plaudit.systems.deepthinker.reward_signal import VERSIONS, RewardSignal, episode, reward, tune_reward, version
@@ -32,6 +32,8 @@ __all__ = [
     "Step",
     "advise",
     "cosine",
+    "encode_context",
+    "encode_features",
     "episode",
     "guess_candidate",
     "guess_tier",

@@ -1,15 +1,16 @@
 """What a research agent decides, and advice for a phase: which models and how many rounds, learnt or by rule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
+from typing import Any
 
-from plaudit.errors import UnknownCategory, did_you_mean
+from plaudit.errors import DefinitionError, UnknownCategory, did_you_mean
 from plaudit.learn.alignment import ACTIONS
 from plaudit.learn.router import Advice, Guess, Router, RouterState
 from plaudit.learn.validate import parse_numbers
-from plaudit.systems.deepthinker.features import FEATURES, TASKS, encode_features
+from plaudit.systems.deepthinker.features import FEATURES, TASKS, Features, encode_features, read_features
 from plaudit.systems.deepthinker.phase import Phase
 
 TIERS = ("SMALL", "MEDIUM", "LARGE")
@@ -32,7 +33,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The decisions known by name, and the actions of each. Another name, with actions of your own, will do as well."""
 
-_INDEX = {name: index for index, name in enumerate(FEATURES)}
+_RULE_READS = ("difficulty", "time_pressure", "retries", "input_length", "drift_risk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +53,52 @@ class PhaseAdvice:
         return self.confidence > NOTE_CONFIDENCE
 
 
-def advise(router: Router, state: RouterState, phase: Phase) -> PhaseAdvice:
-    """Return what a router advises for a phase; where its candidates are tiers alone, the rounds are the rule's."""
-    x = encode_features(phase)
-    return translate_advice(router.advise(state, x), x)
+def advise(router: Router, state: RouterState, phase: Any, *, features: Features | None = None) -> PhaseAdvice:
+    """Return what a router advises for a phase; where its candidates are tiers alone, the rounds are the rule's.
+
+    The rule and the council go by the 30 features of a `Phase` whatever the router reads, and for a phase of another
+    class by the router's. `features` is the function that the loop was given, if any.
+    """
+    x = read_features(phase, router.features, features) or ()
+    ruled = (encode_features(phase), FEATURES) if isinstance(phase, Phase) else (x, router.features)
+    return replace(translate_advice(router.advise(state, x), *ruled), features=x)
 
 
-def advise_by_rule(x: Sequence[float]) -> PhaseAdvice:
-    """Return advice by rule, from the 30 features: for as long as too little is known to learn from.
+def advise_by_rule(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> PhaseAdvice:
+    """Return advice by rule: for as long as too little is known to learn from.
+
+    With features of your own, `names` says what they are; those that the rule reads must be among them.
 
     >>> advice = advise_by_rule(encode_features(Phase(name="research", objective="Survey the field", difficulty=0.9)))
     >>> advice.model_tier, advice.num_rounds, advice.council_set
     ('LARGE', 3, 'research')
     """
-    x = parse_numbers(x, "features", len(FEATURES))
-    hard, pressure = x[_INDEX["difficulty"]], x[_INDEX["time_pressure"]]
-    score = 0.5 * hard - 0.3 * pressure + 0.2 * x[_INDEX["retries"]] + 0.1 * x[_INDEX["input_length"]]
-    depth = 0.4 * hard - 0.5 * pressure + 0.3 * x[_INDEX["drift_risk"]]
+    x = parse_numbers(x, "features", len(names))
+    by_name = dict(zip(names, x, strict=True))
+    missing = [name for name in _RULE_READS if name not in by_name]
+    if missing:
+        raise DefinitionError(
+            f"the rule reads {', '.join(missing)}, which are not among the features {', '.join(names)}. Give the "
+            "router a rule of your own: a function from the features to a Guess."
+        )
+    hard, pressure, retries, length, drift = (by_name[name] for name in _RULE_READS)
+    score = 0.5 * hard - 0.3 * pressure + 0.2 * retries + 0.1 * length
+    depth = 0.4 * hard - 0.5 * pressure + 0.3 * drift
     tier = "LARGE" if score > 0.4 else "MEDIUM" if score > 0.1 else "SMALL"
     rounds = 3 if depth > 0.3 else 2 if depth > 0 else 1
     rationale = f"by rule: {tier} for a score of {score:.2f}, {rounds} of 3 rounds for {depth:.2f}"
-    return PhaseAdvice(choose_council(x), tier, rounds, min(0.9, 0.5 + 0.3 * abs(score)), rationale, x)
+    return PhaseAdvice(choose_council(by_name), tier, rounds, min(0.9, 0.5 + 0.3 * abs(score)), rationale, x)
 
 
-def guess_tier(x: Sequence[float]) -> Guess:
+def guess_tier(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> Guess:
     """Return the rule's advice for a router whose candidates are the tiers."""
-    advice = advise_by_rule(x)
+    advice = advise_by_rule(x, names)
     return Guess(advice.model_tier, advice.confidence, advice.rationale)
 
 
-def guess_candidate(x: Sequence[float]) -> Guess:
+def guess_candidate(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> Guess:
     """Return the rule's advice for a router whose candidates are `CANDIDATES`."""
-    advice = advise_by_rule(x)
+    advice = advise_by_rule(x, names)
     return Guess(f"{advice.model_tier}_{advice.num_rounds}", advice.confidence, advice.rationale)
 
 
@@ -99,20 +114,21 @@ def get_actions(decision_class: str) -> tuple[str, ...]:
     return DECISIONS[decision_class]
 
 
-def translate_advice(advice: Advice, x: tuple[float, ...]) -> PhaseAdvice:
-    """Return a router's advice in the words of a phase."""
+def translate_advice(advice: Advice, x: tuple[float, ...], names: tuple[str, ...] = FEATURES) -> PhaseAdvice:
+    """Return a router's advice in the words of a phase; `x` are the features that the rule reads, by their names."""
     tier, _, rounds = advice.candidate.partition("_")
     if tier not in TIERS or (rounds and rounds not in map(str, ROUNDS)):
         raise UnknownCategory(
             f"the candidate {advice.candidate!r} is neither a tier nor one with rounds, as MEDIUM_2 is."
         )
-    count = int(rounds) if rounds else advise_by_rule(x).num_rounds
-    return PhaseAdvice(choose_council(x), tier, count, advice.confidence, advice.rationale, x)
+    count = int(rounds) if rounds else advise_by_rule(x, names).num_rounds
+    council = choose_council(dict(zip(names, x, strict=True)))
+    return PhaseAdvice(council, tier, count, advice.confidence, advice.rationale, x)
 
 
-def choose_council(x: Sequence[float]) -> str:
-    """Return the council for the kind of task that the features name."""
-    kind = next((name for name in TASKS if x[_INDEX[f"task_{name}"]]), None)
+def choose_council(features: Mapping[str, float]) -> str:
+    """Return the council for the kind of task that the features name; the standard one where they name none."""
+    kind = next((name for name in TASKS if features.get(f"task_{name}")), None)
     if kind in ("scholarly", "research"):
         return "research"
     return "coder" if kind == "code" else "standard"

@@ -1,12 +1,21 @@
 """How raw measurements become penalties: the scales they are put on and the caps they stop at."""
 
 import math
-from dataclasses import dataclass, fields
-from numbers import Real
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
+from plaudit.errors import (
+    DefinitionError,
+    MissingField,
+    UnknownInput,
+    UnknownParameter,
+    WrongType,
+    did_you_mean,
+    shorten,
+)
+from plaudit.language.field import to_float
 from plaudit.reward import overrides
 
 
@@ -34,12 +43,9 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that no penalty can be computed with."""
-        validate_number("max_tokens", self.max_tokens, low=1)
-        validate_number("per_event", self.per_event)
-        validate_number("latency_share", self.latency_share, high=1)
-        validate_number("max_latency_ms", self.max_latency_ms, low=1)
-        for name in ("MAX_COST_PENALTY", "MAX_ALIGNMENT_PENALTY", "MAX_TIME_PENALTY"):
-            validate_number(name, getattr(self, name))
+        parse_settings(self, "max_tokens", "max_latency_ms", low=1)
+        parse_settings(self, "latency_share", high=1)
+        parse_settings(self, "per_event", "MAX_COST_PENALTY", "MAX_ALIGNMENT_PENALTY", "MAX_TIME_PENALTY")
         if self.time_mode not in ("usage", "overrun"):
             raise DefinitionError(f"time_mode = {self.time_mode!r} must be 'usage' or 'overrun'.")
 
@@ -55,10 +61,43 @@ class RewardConfig:
                 )
         return cls(**settings)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain data for JSON."""
+        return asdict(self)
 
-def validate_number(name: str, value: Any, *, low: float = 0.0, high: float = math.inf) -> None:
-    """Raise DefinitionError unless the setting `name` is a finite number from `low` to `high`."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:
-        span = f"{low:g} up" if math.isinf(high) else f"{low:g} to {high:g}"
-        raise DefinitionError(f"{name} = {value!r} must be a finite number from {span}.")
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the settings that `to_dict` gave.
+
+        Raises:
+            InputError: A key is missing or unknown.
+            DefinitionError: A value cannot be used.
+        """
+        return cls(**match_keys(data, [each.name for each in fields(cls)], "a RewardConfig"))
+
+
+def parse_settings(settings: Any, *names: str, low: float = 0.0, high: float = math.inf) -> None:
+    """Make each of these settings a plain number; raise DefinitionError unless it is finite, from `low` to `high`."""
+    for name in names:
+        value = getattr(settings, name)
+        number = to_float(value)
+        if number is None or not math.isfinite(number) or not low <= number <= high:
+            span = f"{low:g} up" if math.isinf(high) else f"{low:g} to {high:g}"
+            raise DefinitionError(f"{name} = {shorten(value)} must be a finite number from {span}.")
+        if type(value) not in (int, float):
+            object.__setattr__(settings, name, number)
+
+
+def match_keys(data: Any, names: Iterable[str], what: str) -> dict[str, Any]:
+    """Return `data` as a dict; raise InputError unless it is a mapping with exactly these keys."""
+    if not isinstance(data, Mapping):
+        raise WrongType(f"{what} is read from a mapping, not from {data!r:.60}.")
+    wanted = list(names)
+    for name in data:
+        if name not in wanted:
+            near = did_you_mean(str(name), wanted)
+            raise UnknownInput(f"{what} has no {name!r:.60}; its keys are {', '.join(wanted)}.{near}")
+    missing = [name for name in wanted if name not in data]
+    if missing:
+        raise MissingField(f"{what} needs {', '.join(map(repr, missing))} too: every key must be there.")
+    return dict(data)

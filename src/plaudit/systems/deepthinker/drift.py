@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from plaudit.errors import DefinitionError, OutOfRange, UnknownCategory
 from plaudit.learn.alignment import ACTIONS
 from plaudit.learn.validate import parse_number, parse_numbers
-from plaudit.systems.deepthinker.config import validate_number
+from plaudit.systems.deepthinker.config import parse_settings
 
 SEVERITIES = ("low", "medium", "severe")
 OPINIONS = ("none", "severe")
@@ -36,11 +36,8 @@ class DriftConfig:
 
     def __post_init__(self) -> None:
         """Refuse thresholds that are none."""
-        for name in ("warning", "low"):
-            validate_number(name, getattr(self, name), low=-1, high=1)
-        for name in ("drop", "most", "slack", "recovery"):
-            validate_number(name, getattr(self, name))
-        validate_number("begin", self.begin)
+        parse_settings(self, "warning", "low", low=-1, high=1)
+        parse_settings(self, "drop", "most", "slack", "recovery", "begin")
         if self.begin % 1:
             raise DefinitionError(f"begin = {self.begin!r} must be an integer.")
 

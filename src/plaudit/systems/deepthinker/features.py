@@ -1,11 +1,18 @@
-"""What a learner sees of a phase: 30 numbers for the router, or 16 for a smaller bandit."""
+"""What a learner sees of a phase: 30 numbers for the router, 16 for a smaller bandit, or features of your own."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
+from plaudit.errors import MissingField, ShapeMismatch, WrongType
+from plaudit.learn.validate import parse_number
+from plaudit.systems.deepthinker.config import match_keys
 from plaudit.systems.deepthinker.phase import Phase
+
+Features = Callable[[Any], Mapping[str, float] | Sequence[float]]
+"""A function of your own from a phase to its features: by name, or in the order in which the learner names them."""
 
 TASKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -126,6 +133,51 @@ def encode_context(phase: Phase) -> tuple[float, ...]:
         _PRESSURES[phase.gpu_pressure],
         *(float(phase.name.lower() == name) for name in PHASE_TYPES),
     )
+
+
+def read_features(phase: Any, names: tuple[str, ...], function: Features | None = None) -> tuple[float, ...] | None:
+    """Return the features of a phase that a learner reads, in its order; None for a learner that reads none.
+
+    Without a function, `FEATURES`, any of them, and `CONTEXT` are computed from a `Phase`, and any other name is an
+    attribute of the phase.
+
+    Raises:
+        InputError: A feature is missing, unknown or not a finite number.
+
+    >>> read_features(Phase(name="planning", retries=2), ("retries", "tokens_used"))
+    (0.4, 0.0)
+    """
+    if not names:
+        return None
+    given: Any = _read_attributes(phase, names) if function is None else function(phase)
+    if isinstance(given, Mapping):
+        by_name = match_keys(given, names, "the function of the features")
+        given = [by_name[name] for name in names]
+    if hasattr(given, "tolist"):
+        given = given.tolist()
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise WrongType(f"the function of the features gave {given!r:.60}, not numbers.")
+    if len(given) != len(names):
+        raise ShapeMismatch(f"the function of the features gave {len(given)} numbers for {', '.join(names)}.")
+    return tuple(
+        float(value) if isinstance(value, bool) else parse_number(value, f"feature {name!r}")
+        for name, value in zip(names, given, strict=True)
+    )
+
+
+def _read_attributes(phase: Any, names: tuple[str, ...]) -> Sequence[Any]:
+    known: Mapping[str, float] = {}
+    if isinstance(phase, Phase):
+        if names == CONTEXT:
+            return encode_context(phase)
+        known = dict(zip(FEATURES, encode_features(phase), strict=True))
+    missing = [name for name in names if name not in known and not hasattr(phase, name)]
+    if missing:
+        raise MissingField(
+            f"phase {phase.name!r} has no {', '.join(map(repr, missing))}, which the learner reads: give it attributes "
+            "of these names, or the loop a function of the phase, Loop(…, features=function)."
+        )
+    return [known[name] if name in known else getattr(phase, name) for name in names]
 
 
 def estimate_difficulty(phase: Phase) -> float:

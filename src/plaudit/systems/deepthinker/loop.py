@@ -1,26 +1,41 @@
 """The loop: a phase runs, what was measured becomes a reward, the reward is kept, and the learners learn from it."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from inspect import isawaitable
+from typing import Any, Literal, NamedTuple, Protocol
 
-from plaudit.errors import DefinitionError, InputError
+from plaudit.errors import DefinitionError, InputError, WrongType
 from plaudit.learn.alignment import ACTIONS, Parts, apply_caps, correction
 from plaudit.learn.decision import Decision
 from plaudit.learn.replay import read_lesson
 from plaudit.learn.shared import SharedLearner
 from plaudit.reward.reward import Reward
 from plaudit.systems.deepthinker.config import RewardConfig
-from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, DriftState, choose_correction, observe
-from plaudit.systems.deepthinker.features import encode_features
-from plaudit.systems.deepthinker.phase import Outcome, Phase, validate_name
+from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, choose_correction, observe
+from plaudit.systems.deepthinker.features import Features, read_features
+from plaudit.systems.deepthinker.mission_state import (
+    MissionState,
+    advance_state,
+    build_context,
+    is_phase_record,
+    measure_correction,
+)
+from plaudit.systems.deepthinker.phase import Outcome, validate_name
 from plaudit.systems.deepthinker.reward_signal import RewardSignal, tune_reward
 from plaudit.systems.deepthinker.reward_store import RewardStore
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 
 CORRECTION_CLASS = "alignment_action"
 """The decision class of corrections."""
+
+
+class NamedPhase(Protocol):
+    """A `Phase`, or an object of your own with a name."""
+
+    @property
+    def name(self) -> str:
+        """What its records are found by."""
 
 
 class Plan(NamedTuple):
@@ -48,35 +63,6 @@ class Step(NamedTuple):
     """Why nothing was learnt from it, where a rule said so."""
 
 
-class MissionState(NamedTuple):
-    """What is known of a mission after some phases."""
-
-    steps: int = 0
-    """Phases that have run."""
-    drift: DriftState = DriftState()
-    point: DriftPoint | None = None
-    """What the last phase said about the course, where its similarity was measured."""
-    relevance: float = 1.0
-    """How much of the last phase bore on the question."""
-    correction: Decision | None = None
-    """The correction that the next phase begins with."""
-    corrections: tuple[str | None, ...] = ()
-    """The correction that each phase began with."""
-    gains: tuple[float, ...] = ()
-    """The change of the quality score in each phase."""
-    tokens: int = 0
-
-    @property
-    def begun_with(self) -> tuple[str | None, ...]:
-        """The correction that each phase began with, up to the one that is next."""
-        return (*self.corrections, self.correction.action if self.correction else None)
-
-    @property
-    def used(self) -> Mapping[str, int]:
-        """How often each correction was chosen so far, the one that is waiting included."""
-        return Counter(filter(None, self.begun_with))
-
-
 class Loop:
     """What all missions share: the history, the learner that chooses, and the one that corrects their course.
 
@@ -90,7 +76,7 @@ class Loop:
         router: SharedLearner,
         *,
         corrections: SharedLearner | None = None,
-        encode: Callable[[Phase], tuple[float, ...] | None] = encode_features,
+        features: Features | None = None,
         credit: Literal["following", "formula"] = "following",
         drift: DriftConfig = DriftConfig(),  # noqa: B008 - it cannot be changed
         weights: RewardWeights = RewardWeights(),  # noqa: B008 - it cannot be changed
@@ -98,8 +84,9 @@ class Loop:
     ) -> None:
         """Take up what the store says so far; the learners are of the store's own ledger.
 
-        `encode` says what the router sees of a phase. Without `corrections` drift is answered by rule. A correction is
-        credited with the reward of the phase that follows it or, as `credit` says, by a formula of its own.
+        The router sees of a phase what `features(phase)` gives; unless given, `read_features` finds what the router's
+        features name. Without `corrections` drift is answered by rule. A correction is credited with the reward of the
+        phase that follows it or, as `credit` says, by a formula of its own.
         """
         for learner in filter(None, (router, corrections)):
             if learner.ledger is not store.ledger:
@@ -109,7 +96,7 @@ class Loop:
         if credit not in ("following", "formula"):
             raise DefinitionError(f"credit={credit!r} must be 'following' or 'formula'.")
         self.store, self.router, self.corrections = store, router, corrections
-        self.encode, self.credit = encode, credit
+        self.features, self.credit = features, credit
         self.drift, self.weights, self.config = drift, weights, config
         formula = tune_reward(weights, config)
         self._validate_one_reward(router.decision_class, formula, "its weights and settings")
@@ -147,6 +134,7 @@ class Mission:
         self.steps: list[Step] = []
         self._loop = loop
         self._due: list[_Credit] = []
+        self._running = False
         for record in loop.store.iter_history(loop.router.decision_class, mission_id=mission_id, mixed=True):
             if is_phase_record(record.context):
                 self._advance(record.id, record.phase, record.context, record.signal)
@@ -154,21 +142,55 @@ class Mission:
         self._due = [credit for credit in self._due if credit.decision.id not in credited]
         self._settle()  # whoever recorded a phase may have been stopped before this
 
-    def run(self, phase: Phase, execute: Callable[[Phase, Plan], Outcome]) -> Step:
+    def run(self, phase: NamedPhase, execute: Callable[[Any, Plan], Outcome]) -> Step:
         """Choose, run the next phase, and learn from it; where `execute` raises, nothing is recorded."""
-        plan = self.plan(phase)
-        return self.finish(phase, plan, execute(phase, plan))
+        with self._start(phase) as plan:
+            outcome = execute(phase, plan)
+            if isawaitable(outcome):
+                _discard(outcome)
+                raise WrongType(
+                    f"the phase {phase.name!r} runs asynchronously: use `await mission.arun(phase, execute)`. "
+                    "Nothing was recorded."
+                )
+            return self.finish(phase, plan, outcome)
 
-    def plan(self, phase: Phase) -> Plan:
+    async def arun(self, phase: NamedPhase, execute: Callable[[Any, Plan], Outcome | Awaitable[Outcome]]) -> Step:
+        """Do what `run` does with a coroutine function, or with a plain one, which blocks the event loop.
+
+        Missions may run side by side; recording is synchronous, so a phase that is cancelled leaves no record.
+        """
+        with self._start(phase) as plan:
+            outcome = execute(phase, plan)
+            return self.finish(phase, plan, await outcome if isawaitable(outcome) else outcome)
+
+    @contextmanager
+    def _start(self, phase: NamedPhase) -> Iterator[Plan]:
+        """Plan a phase that is about to run; meanwhile the mission runs no other."""
+        if self._running:
+            raise InputError(
+                f"a phase of the mission {self.id!r} is still running: a mission runs one at a time. Wait for it, or "
+                "run phases side by side in missions of their own."
+            )
+        self._running = True
+        try:
+            yield self.plan(phase)
+        finally:
+            self._running = False
+
+    def plan(self, phase: NamedPhase) -> Plan:
         """Return how to run the next phase: for those who call `finish` in their own time, rather than `run`."""
+        validate_name("a phase, name", getattr(phase, "name", None))
         self._settle()
         if self._loop.corrections is not None:
             self._loop.corrections.catch_up()  # a record that cannot be learnt from raises before the phase runs
-        decision = self._choose(self._loop.router, self._loop.encode(phase))
+        router = self._loop.router
+        decision = self._choose(router, read_features(phase, router.learner.features, self._loop.features))
         return Plan(decision, self.state.begun_with[-1])
 
-    def finish(self, phase: Phase, plan: Plan, outcome: Outcome) -> Step:
+    def finish(self, phase: NamedPhase, plan: Plan, outcome: Outcome) -> Step:
         """Record what a phase earned that was run by `plan`, and learn from it."""
+        if not isinstance(outcome, Outcome):
+            raise WrongType(f"the phase {phase.name!r} gave {outcome!r:.60}, not an Outcome. Nothing was recorded.")
         loop, before, key = self._loop, self.state, self._build_key(self._loop.router)
         if plan.decision.id != key:
             raise InputError(f"the plan {plan.decision.id!r} is not for the next phase, {key!r}: each runs once.")
@@ -178,6 +200,8 @@ class Mission:
         signal = outcome.build_signal(int(point is not None and point.event), loop.weights, loop.config)
         loop.router.learner.update(loop.router.state, plan.decision, signal.reward)  # a record stays: refuse it before
         context = build_context(before.steps, plan.decision, outcome, self._choose_correction(point), loop.drift)
+        if loop.router.learner.features and all(step.blocked for step in self.steps):
+            context["decision"]["features"] = list(loop.router.learner.features)  # once a mission is enough
         number = loop.store.add(
             mission_id=self.id,
             phase=phase.name,
@@ -244,65 +268,19 @@ class Mission:
         return f"{self.id}/{self.state.steps}/{learner.decision_class}"
 
 
+def _discard(awaitable: Any) -> None:
+    """Stop what nothing will wait for, so that Python does not warn of it."""
+    stop = getattr(awaitable, "close", None) or getattr(awaitable, "cancel", None)
+    if stop is not None:
+        stop()
+
+
 class _Credit(NamedTuple):
     """What is due for a correction: the phase that followed it, and what it changed, where that was measured."""
 
     decision: Decision
     parts: Parts | None
     step: Step
-
-
-def build_context(
-    step: int, decision: Decision, outcome: Outcome, correction: Decision | None, config: DriftConfig
-) -> dict[str, Any]:
-    """Return what the record of a phase holds besides its signal: all that the mission's next state depends on."""
-    context: dict[str, Any] = {"step": step, "decision": decision.to_dict()}
-    if outcome.similarity is not None:
-        context |= {"similarity": outcome.similarity, "relevance": outcome.similarity, "drift": asdict(config)}
-    if outcome.relevance is not None:
-        context["relevance"] = outcome.relevance
-    if correction is not None:
-        context["correction"] = correction.to_dict()
-    if outcome.blocked is not None:
-        context["blocked"] = outcome.blocked
-    return context
-
-
-def is_phase_record(context: Mapping[str, Any]) -> bool:
-    """Return whether a record is that of a phase: others may share its mission and its decision class."""
-    return "step" in context and "decision" in context and not context.get("again")
-
-
-def advance_state(
-    state: MissionState, context: Mapping[str, Any], signal: RewardSignal, config: DriftConfig, where: str
-) -> MissionState:
-    """Return the state after a phase whose record is this; the same for one that just ran and for one read again."""
-    if context.get("step") != state.steps:
-        raise InputError(
-            f"{where} is phase {context.get('step')!r} of its mission, where phase {state.steps} should be."
-        )
-    drift, point = state.drift, None
-    if "similarity" in context:
-        drift, point = observe(state.drift, context["similarity"], _read_drift_config(context, config, where))
-        point = point._replace(phase=state.steps)
-    chosen = context.get("correction")
-    return MissionState(
-        state.steps + 1,
-        drift,
-        point,
-        context.get("relevance", state.relevance),
-        None if chosen is None else Decision.from_dict(chosen, f"{where}, its correction"),
-        state.begun_with,
-        (*state.gains, signal.score_delta),
-        state.tokens + int(signal.components_raw["cost_tokens"]),
-    )
-
-
-def measure_correction(before: MissionState, after: MissionState) -> Parts | None:
-    """Return what the correction between two phases changed; None where the course was not measured on both sides."""
-    if before.correction is None or before.point is None or after.point is None:
-        return None
-    return Parts(before.point.drift, after.point.drift, before.relevance, after.relevance)
 
 
 def _validate_corrections(corrections: SharedLearner) -> None:
@@ -314,13 +292,3 @@ def _validate_corrections(corrections: SharedLearner) -> None:
         raise DefinitionError(f"the corrections are between {', '.join(actions)}, not between {', '.join(ACTIONS)}.")
     if features:
         raise DefinitionError(f"the corrections read {', '.join(features)}, and are chosen without features: use ucb1.")
-
-
-def _read_drift_config(context: Mapping[str, Any], otherwise: DriftConfig, where: str) -> DriftConfig:
-    """Return the thresholds that a phase was judged by: those on its record, whatever they are now."""
-    if "drift" not in context:
-        return otherwise
-    try:
-        return DriftConfig(**context["drift"])
-    except (TypeError, DefinitionError) as error:
-        raise InputError(f"{where}, its drift: {error}") from None

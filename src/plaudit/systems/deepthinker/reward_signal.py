@@ -1,16 +1,19 @@
 """The reward itself in its versions: six terms, and the record of what went into them and came out."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from math import log1p
 from numbers import Real
+from operator import itemgetter
 from typing import Any, Self, TypeVar
 
 from plaudit import Field, Reward, Signal, term
-from plaudit.errors import OutOfRange
-from plaudit.systems.deepthinker.config import RewardConfig
+from plaudit.errors import OutOfRange, WrongType, shorten
+from plaudit.learn.validate import parse_number
+from plaudit.reward.signal import Frame
+from plaudit.systems.deepthinker.config import RewardConfig, match_keys
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 from plaudit.systems.registry import validate_label
 
@@ -254,28 +257,26 @@ class RewardSignal:
             "time_budget_used_pct": time_budget_used_pct,
         }
         _validate_counts(raw)
-        return cls.from_signal(tune_reward(weights, config).score(**raw), weights=weights, config=config)
+        formula, settings = _prepare(weights, config)
+        return cls._build(formula.score(**raw), settings)
 
     @classmethod
     def from_signal(cls, signal: Signal, *, weights: RewardWeights, config: RewardConfig) -> Self:
         """Return a signal of `tune_reward(weights, config)` by the names that deepthinker has for its parts."""
-        parts = {part.name: part for part in signal.terms}
-        raw = {name: float(value) for name, value in signal.inputs.items()}
-        return cls(
-            reward_version=reward.version,
-            components_raw=raw,
-            normalization_meta=_collect_settings(weights, config) | _build_time_hint(raw["time_budget_used_pct"]),
-            score_delta=parts["score"].score,
-            consistency_delta=parts["consistency"].score,
-            grounding_delta=parts["grounding"].score,
-            cost_penalty=parts["cost"].score,
-            alignment_penalty=parts["alignment"].score,
-            time_penalty=parts["time"].score,
-            cost_penalty_clamped=parts["cost"].clamped,
-            alignment_penalty_clamped=parts["alignment"].clamped,
-            time_penalty_clamped=parts["time"].clamped,
-            reward=signal.total,
-        )
+        return cls._build(signal, _prepare(weights, config)[1])
+
+    @classmethod
+    def _build(cls, signal: Signal, settings: Mapping[str, Any]) -> Self:
+        raw = dict(zip(signal.frame.inputs, map(float, signal.row), strict=True))
+        meta = dict(settings)
+        if raw["time_budget_used_pct"] > 2:
+            meta["time_hint"] = "{0:g} times the budget: was {0:g} % meant?".format(raw["time_budget_used_pct"])
+        parts: tuple[Any, ...] = (reward.version, raw, meta, *_locate_parts(signal.frame)(signal.outputs))
+        if cls is not RewardSignal:
+            return cls(*parts)
+        made = object.__new__(cls)
+        vars(made).update(zip(_NAMES, parts, strict=True))  # the __init__ of a frozen class takes three times as long
+        return made
 
     def compute_reward(self, weights: RewardWeights | None = None, config: RewardConfig | None = None) -> float:
         """Return `reward`; with other weights or settings, what it would have been.
@@ -292,6 +293,41 @@ class RewardSignal:
             config=config or self.get_settings(RewardConfig),
         ).reward
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the signal as plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the signal that `to_dict` gave, to the bit.
+
+        Whether its numbers follow from its raw measurements is for `RewardStore.add` to check.
+
+        Raises:
+            InputError: A key is missing or unknown, or a value is not what the signal holds there.
+
+        >>> signal = RewardSignal.from_phase_outcome(score_delta=0.5)
+        >>> RewardSignal.from_dict(signal.to_dict()) == signal
+        True
+        """
+        parts = match_keys(data, [each.name for each in fields(cls)], "a RewardSignal")
+        label, raw, meta = (parts.pop(name) for name in ("reward_version", "components_raw", "normalization_meta"))
+        if not isinstance(label, str):
+            raise WrongType(f"a RewardSignal, reward_version={label!r:.60} is not a string.")
+        if raw != {}:
+            raw = match_keys(raw, reward.fields, "components_raw of a RewardSignal")
+        if not isinstance(meta, Mapping):
+            raise WrongType(f"a RewardSignal, normalization_meta={meta!r:.60} is not a mapping.")
+        for name, value in meta.items():
+            if not isinstance(value, str):
+                parse_number(value, f"a RewardSignal, normalization_meta[{name!r:.60}]")
+        return cls(
+            label,
+            {name: parse_number(value, f"a RewardSignal, components_raw[{name!r}]") for name, value in raw.items()},
+            dict(meta),
+            **{name: parse_number(value, f"a RewardSignal, {name}") for name, value in parts.items()},
+        )
+
     def get_settings(self, settings: type[Settings]) -> Settings:
         """Return the settings that this signal was computed with: pass `RewardWeights` or `RewardConfig`."""
         names = {each.name for each in fields(settings)} & self.normalization_meta.keys()
@@ -302,19 +338,29 @@ def _validate_counts(raw: Mapping[str, Any]) -> None:
     """Refuse what nothing could have counted; anything that is not a finite number is left for the reward to refuse."""
     for name in ("cost_tokens", "alignment_events"):
         count = raw[name]
-        if isinstance(count, Real) and math.isfinite(count) and (count < 0 or count % 1 != 0):
-            problem = f"{count!r} is not an integer from 0 up"
+        if type(count) is int and count >= 0:
+            continue
+        finite = isinstance(count, int) or (isinstance(count, Real) and math.isfinite(count))
+        if finite and (count < 0 or count % 1 != 0):
+            problem = f"{shorten(count)} is not an integer from 0 up"
             raise OutOfRange(f"reward 'deepthinker', field {name!r}: {problem}.")
 
 
+_NAMES = tuple(each.name for each in fields(RewardSignal))
+
+
 @lru_cache(maxsize=256)
-def _collect_settings(weights: RewardWeights, config: RewardConfig) -> dict[str, Any]:
-    """Return every number that the reward depends on beside the raw measurements."""
+def _prepare(weights: RewardWeights, config: RewardConfig) -> tuple[Reward, dict[str, Any]]:
+    """Return the reward, and every number that it depends on beside the raw measurements."""
     formula = tune_reward(weights, config)
     limits = {"reward_low": formula.params["total.low"], "reward_high": formula.params["total.high"]}
-    return {**asdict(weights), **asdict(config), **limits, "fingerprint": formula.fingerprint}
+    return formula, {**asdict(weights), **asdict(config), **limits, "fingerprint": formula.fingerprint}
 
 
-def _build_time_hint(used: float) -> dict[str, str]:
-    """Return a remark on a fraction of the budget that looks like a percentage."""
-    return {"time_hint": f"{used:g} times the budget: was {used:g} % meant?"} if used > 2 else {}
+@lru_cache(maxsize=256)
+def _locate_parts(frame: Frame) -> Callable[[tuple[float, ...]], tuple[float, ...]]:
+    """Return what takes the numbers of a RewardSignal, in its order, out of the outputs of a formula."""
+    positions = [frame.terms.index(each.name) for each in reward.terms]
+    wanted = [frame.scores[at] for at in positions] + [frame.clamped[at] for at in positions[3:]] + [0]
+    take: Callable[[tuple[float, ...]], tuple[float, ...]] = itemgetter(*wanted)
+    return take

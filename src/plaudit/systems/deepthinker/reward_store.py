@@ -1,7 +1,7 @@
 """The history of rewards: what every phase of every mission earned, kept for training and for audit."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit import Reward
 from plaudit.errors import FileError, InputError, LedgerError, MissingField, WrongType
+from plaudit.ledger.context import validate_integer
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_signal import RewardSignal, reward, tune_reward
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
@@ -160,19 +161,34 @@ class RewardStore:
         mixed: bool = False,
     ) -> Iterator[RewardRecord]:
         """Return what `get_history` does, read as it is asked for: a history of any length fits into memory."""
-        query = {
-            "decision_class": decision_class,
-            "since": min_date,
-            "until": max_date,
-            "run": mission_id,
-            "phase": phase,
-        }
-        chosen = {"reward": reward.name, **{name: value for name, value in query.items() if value is not None}}
-        if version is not None:
-            chosen["version"] = version
-        elif not mixed:
+        chosen = _build_query(
+            decision_class=decision_class, since=min_date, until=max_date, run=mission_id, phase=phase, version=version
+        )
+        if version is None and not mixed:
             self._validate_one_version(chosen)
         return (self._convert_record(record) for record in self.ledger.history(**chosen))
+
+    def get_recent(
+        self,
+        limit: int = 100,
+        decision_class: str | None = None,
+        *,
+        mission_id: str | None = None,
+        phase: str | None = None,
+        version: str | None = None,
+        mixed: bool = False,
+    ) -> list[RewardRecord]:
+        """Return the last records that were added, newest first; at most `limit`, however long the history is.
+
+        As in `get_history`, records of several versions among them are an InputError unless `mixed`.
+        """
+        if (validate_integer("limit", limit) or 0) < 1:
+            raise InputError(f"limit={limit!r} must be 1 or more.")
+        chosen = _build_query(decision_class=decision_class, run=mission_id, phase=phase, version=version)
+        found = list(self.ledger.history(**chosen).last(limit))[-limit:]  # others may be adding meanwhile
+        if not mixed:
+            _refuse_mixture([record.signal.version for record in found])
+        return [self._convert_record(record) for record in reversed(found)]
 
     def versions(self) -> list[str]:
         """Return the versions that are in the store, oldest first."""
@@ -196,12 +212,7 @@ class RewardStore:
         versions = self.versions()
         if len(versions) < 2:
             return
-        found = [each for each in versions if any(True for _ in self.ledger.history(**chosen, version=each))]
-        if len(found) > 1:
-            raise InputError(
-                f"these rewards are of {len(found)} versions, which are not comparable: {', '.join(found)}. "
-                f"Ask for one with version={found[-1]!r}, or for all of them with mixed=True."
-            )
+        _refuse_mixture([each for each in versions if any(True for _ in self.ledger.history(**chosen, version=each))])
 
     def _convert_record(self, record: "Record") -> RewardRecord:
         """Return a record of the ledger by the names that deepthinker has for its parts."""
@@ -225,6 +236,19 @@ class RewardStore:
             labels = {each.version: each.reward for each in self.ledger.rewards() if each.name == reward.name}
             self._settings[version] = _read_settings(labels[version])
         return self._settings[version]
+
+
+def _build_query(**chosen: Any) -> dict[str, Any]:
+    return {"reward": reward.name, **{name: value for name, value in chosen.items() if value is not None}}
+
+
+def _refuse_mixture(versions: Iterable[str]) -> None:
+    found = list(dict.fromkeys(versions))
+    if len(found) > 1:
+        raise InputError(
+            f"these rewards are of {len(found)} versions, which are not comparable: {', '.join(found)}. "
+            f"Ask for one with version={found[-1]!r}, or for all of them with mixed=True."
+        )
 
 
 def _validate_context(context: Mapping[str, Any] | str) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """How much each component counts."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
-from plaudit.systems.deepthinker.config import validate_number
+from plaudit.systems.deepthinker.config import match_keys, parse_settings
 
 
 @dataclass(frozen=True)
@@ -22,5 +24,18 @@ class RewardWeights:
 
     def __post_init__(self) -> None:
         """Refuse a weight that is negative or not a number."""
-        for field in fields(self):
-            validate_number(field.name, getattr(self, field.name))
+        parse_settings(self, *(each.name for each in fields(self)))
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the weights as plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the weights that `to_dict` gave.
+
+        Raises:
+            InputError: A key is missing or unknown.
+            DefinitionError: A weight is negative or not a number.
+        """
+        return cls(**match_keys(data, [each.name for each in fields(cls)], "a RewardWeights"))
