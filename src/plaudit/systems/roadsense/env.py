@@ -24,6 +24,7 @@ from plaudit.systems.roadsense.radio import RadioParameters, Transport, build_ra
 from plaudit.systems.roadsense.receiver import Receiver
 from plaudit.systems.roadsense.scenario import SEEDS, Scenario, find_scenario
 from plaudit.systems.roadsense.sumo import Binding, build_simulation, find_road, speed_mode
+from plaudit.systems.roadsense.sumo.installation import has_display
 from plaudit.systems.roadsense.validate import validate_count
 from plaudit.systems.roadsense.versions import version
 from plaudit.systems.roadsense.world import COLLISION, CarState
@@ -72,12 +73,14 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         hold_after: int | None = None,
         limit: int = 1000,
         warmup: int = 0,
-        binding: Binding = "libsumo",
+        binding: Binding = "auto",
         render_mode: str | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         EzPickle.__init__(self, **given)  # a copy is made anew, and begins an episode of its own
         self.render_mode = _validate_render_mode(render_mode, self.metadata["render_modes"])
+        if not has_display():  # Gymnasium's checker tries every mode that an environment lists
+            self.metadata = {**self.metadata, "render_modes": ["rgb_array"]}
         self.reward = _find_reward(reward, actions)
         self._score = build_scorer(self.reward)
         self._scenario, self._hazard = find_scenario(scenario), find_hazard(hazard)

@@ -58,7 +58,7 @@ class Drive(NamedTuple):
 
 def drive_cases(cases: Iterable[Case]) -> Iterator[Drive]:
     """Drive cases one after the other in one simulator, which is closed after the last."""
-    with closing(build_simulation("libsumo")) as sumo:
+    with closing(build_simulation()) as sumo:
         # SUMO's default mode caps a command at what the car can do and keeps its gap, as when the findings were made.
         convoy = Convoy(sumo, mode=speed_mode.ORIGIN)
         for case in cases:
