@@ -479,10 +479,32 @@ def test_an_action_that_is_none_is_refused_and_the_episode_goes_on(made, action,
     assert env.step(0)[-1]["step"] == 1
 
 
-@pytest.mark.parametrize("wrong", ["", 8, ["R0"], RewardCalculator])
+async def promise():
+    """Return what nobody waits for."""
+
+
+@pytest.mark.parametrize("wrong", ["", 8, ["R0"], RewardCalculator, promise])
 def test_a_reward_that_is_none_is_refused(wrong):
     with pytest.raises(DefinitionError, match="reward|no version"):
         RoadSenseEnv(reward=wrong)
+
+
+def test_a_coroutine_is_neither_a_reward_nor_a_hazard():
+    waiting = promise()
+    with pytest.raises(DefinitionError, match=r"^reward=<coroutine .*>: give the name of a version, or a Reward\.$"):
+        RoadSenseEnv(reward=waiting)
+    with pytest.raises(DefinitionError, match="^hazard=<coroutine .*>: give a Hazard, or one of none, seed"):
+        RoadSenseEnv(hazard=waiting)
+    waiting.close()
+
+
+def test_a_reward_that_remembers_is_referred_to_the_wrapper():
+    @term
+    def approach(prev, curr):
+        return prev.distance - curr.distance
+
+    with pytest.raises(UnknownField, match=r"'prev\.distance'.*one step at a time\.\n.*RewardWrapper"):
+        RoadSenseEnv(reward=Reward("own", version="1", terms=[approach], fields=[Field("distance", low=0, high=99)]))
 
 
 def test_a_level_that_is_none_is_refused(made):
@@ -498,7 +520,7 @@ def test_a_level_that_is_none_is_refused(made):
     "wrong",
     [{"limit": 0}, {"warmup": -1}, {"hold_after": 1.5}, {"hazard": "sometimes"}, {"radio": "wifi"}, {"scenario": "lat"},
      {"observation": "picture"}, {"render_mode": "ansi"}, {"scale": "per_step", "assist": False}, {"reward": "R99"},
-     {"actions": "both"}, {"scenario": []}, {"observation": ""}],
+     {"actions": "both"}, {"scenario": []}, {"observation": ""}, {"assist": "no"}, {"randomise": 0}],
     ids=lambda wrong: next(iter(wrong)),
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_refused_by_name(wrong):
