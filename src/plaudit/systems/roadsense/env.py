@@ -27,6 +27,7 @@ from plaudit.systems.roadsense.sumo import Binding, build_simulation, find_road,
 from plaudit.systems.roadsense.sumo.installation import has_display
 from plaudit.systems.roadsense.validate import validate_count, validate_switch
 from plaudit.systems.roadsense.versions import version
+from plaudit.systems.roadsense.warning_gates import build_gate_reader
 from plaudit.systems.roadsense.world import COLLISION, CarState
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         if not has_display():  # Gymnasium's checker tries every mode that an environment lists
             self.metadata = {**self.metadata, "render_modes": ["rgb_array"]}
         self.reward = _find_reward(reward, actions)
-        self._score = build_scorer(self.reward)
+        self._score, self._read_gates = build_scorer(self.reward), build_gate_reader(self.reward)
         self._scenario, self._hazard = find_scenario(scenario), find_hazard(hazard)
         self._randomise = validate_switch("randomise", randomise)
         self._limit, self._warmup = validate_count("limit", limit, 1), validate_count("warmup", warmup, 0)
@@ -227,6 +228,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
             "simulation_time": convoy.time / 1000.0,
             "ego_speed": self.measured.ego_speed,
             **self._receiver.describe(),
+            **self._read_gates(self.measured),
             **self._describe_hazard(convoy.hazard),
         }
 
