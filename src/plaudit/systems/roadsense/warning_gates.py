@@ -25,9 +25,8 @@ HEARD = slice(Measurement._fields.index("peer_braking"), None)
 """What a step says of warnings, the last six of what is measured."""
 WARNED = (True, True, 1.0, 1.0, 1.0, 1.0)
 """All of it, when every warning there is has just arrived."""
-FAST, HARD, CLOSING = (
-    float(field.high or inf) for field in (fields.EGO_SPEED, fields.DECELERATION, fields.CLOSING_RATE)
-)
+FAST, CLOSING, HARD = (float(each.high or 0) for each in (fields.EGO_SPEED, fields.CLOSING_RATE, fields.DECELERATION))
+"""The most that can be of own speed, of the rate at which a gap closes, and of braking."""
 
 GateReader = Callable[[Measurement], dict[str, Any]]
 
@@ -49,15 +48,21 @@ def build_gate_reader(reward: Reward) -> GateReader:
     ignoring_geometry_active False
     ignoring_penalty_suppressed_for_stop False
     """
-    reads, score = {term.name: set(term.reads) for term in reward.terms}, build_scorer(reward)
     known, readers = FIELDS.issuperset(reward.fields.values()), list[GateReader]()
-    if EARLY in reads and known:
-        readers.append(_build_early(lambda step: score(step)[1][EARLY]))
-    if IGNORED in reads and known:
-        readers.append(_build_ignored(lambda step: score(step)[1][IGNORED], reads[IGNORED]))
+    reads = {term.name: set(term.reads) for term in reward.terms} if known else {}
+    if EARLY in reads:
+        readers.append(_build_early(_build_term(reward, EARLY)))
+    if IGNORED in reads:
+        readers.append(_build_ignored(_build_term(reward, IGNORED), reads[IGNORED]))
     if not readers:
         return lambda step: {}
     return lambda step: {name: value for read in readers for name, value in read(step).items()}
+
+
+def _build_term(reward: Reward, name: str) -> Callable[[Measurement], float]:
+    """Return the function from a measured step to what one term of a reward pays."""
+    score = build_scorer(reward.only(name))
+    return lambda step: score(step)[1][name]
 
 
 def _build_early(pay: Callable[[Measurement], float]) -> GateReader:
