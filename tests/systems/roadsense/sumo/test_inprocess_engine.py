@@ -89,6 +89,31 @@ def test_a_forked_copy_leaves_the_drive_to_its_parent(fresh: Callable[..., str],
     )
 
 
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_a_forked_copy_that_is_dropped_leaves_no_word_and_the_drive_to_its_parent(
+    fresh: Callable[..., str], binding: str
+) -> None:
+    """It closes its ends of the pipes: SUMO must notice when the parent, which has the others, is gone."""
+    fresh(
+        f"""
+        import gc, os
+        first = build_simulation("libsumo")
+        first.begin(convoy())
+        sumo = build_simulation({binding!r}) if {binding!r} != "libsumo" else first
+        sumo.begin(convoy())
+        worker = os.fork()
+        if worker == 0:
+            before = len(os.listdir("/proc/self/fd"))
+            del sumo, first
+            gc.collect()
+            os._exit(0 if len(os.listdir("/proc/self/fd")) < before or {binding!r} == "libsumo" else 1)
+        assert os.waitpid(worker, 0)[1] == 0
+        assert len(sumo.step()) == 3
+        sumo.close()
+        """
+    )
+
+
 def test_a_libsumo_that_is_in_use_by_others_is_left_alone(fresh: Callable[..., str]) -> None:
     """A program that drives SUMO itself keeps its simulation."""
     said = fresh(
@@ -110,11 +135,10 @@ def test_a_libsumo_that_is_in_use_by_others_is_left_alone(fresh: Callable[..., s
 
 
 CHILDREN = """
-import os
+from pathlib import Path
 
-def children():
-    with open(f"/proc/self/task/{os.getpid()}/children") as file:
-        return len(file.read().split())
+def children():  # each thread has its own
+    return sum(len(each.read_text().split()) for each in Path("/proc/self/task").glob("*/children"))
 """
 
 
