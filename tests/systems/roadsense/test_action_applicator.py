@@ -101,6 +101,16 @@ def test_what_is_no_level_is_refused_by_name(action, error):
     assert isinstance(caught.value, InputError)
 
 
+@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+def test_a_tensor_with_two_numbers_is_refused_like_an_array(actions):
+    """PyTorch has another error for it than NumPy."""
+    torch = pytest.importorskip("torch")
+    for action in (torch.tensor([1, 0]), torch.tensor([]), np.array([])):
+        with pytest.raises(WrongType, match="action"):
+            ActionApplicator(Car(), actions=actions).apply(action)
+    assert ActionApplicator(Car(), actions=actions).apply(torch.tensor([0])) == 0.0
+
+
 @pytest.mark.parametrize("wrong", [{"actions": "both"}, {"scale": "m/s"}, {"charge": "twice"}])
 def test_a_setting_that_is_none_is_refused_with_those_there_are(wrong):
     (name,) = wrong

@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import sys
+import warnings
 from contextlib import nullcontext
 
 import gymnasium
@@ -16,10 +17,21 @@ from gymnasium.utils.env_checker import check_env
 from plaudit import DefinitionError, Field, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.errors import NotFinite, UnknownField, WrongType
-from plaudit.systems.roadsense import CarModel, Hazard, Measurement, RewardCalculator, RoadSenseEnv, Scenario, version
+from plaudit.systems.roadsense import (
+    CarModel,
+    Hazard,
+    Measurement,
+    RewardCalculator,
+    RoadSenseEnv,
+    Scenario,
+    convoy,
+    version,
+)
 from plaudit.systems.roadsense.env import ID
 from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.hazard_injector import HazardInjector
 from plaudit.systems.roadsense.measurement import build_input_reader
+from plaudit.systems.roadsense.sumo.traci_client import TraciSimulation
 from plaudit.systems.roadsense.world import EGO
 from support.forking import run_python
 
@@ -79,19 +91,47 @@ def same(one, other):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"actions": "continuous"}, {"actions": "continuous", "scenario": "late", "radio": "field", "randomise": True,
-     "hazard": "bucketed", "warmup": 30, "limit": 500}, {"radio": "default", "transport": "queue"}],
-    ids=["R0", "continuous", "late", "queue"],
+    [{}, {"assist": True}, {"actions": "continuous"}, {"actions": "continuous", "scenario": "late", "radio": "field",
+     "randomise": True, "hazard": "bucketed", "warmup": 30, "limit": 500}, {"radio": "default", "transport": "queue"}],
+    ids=["R0", "assisted", "continuous", "late", "queue"],
 )  # fmt: skip
-def test_gymnasium_finds_nothing_wrong_with_it(lent_sumo, settings):
-    with lent_sumo():
-        env = gymnasium.make(ID, binding="process", **settings)
-        check_env(env.unwrapped, skip_render_check=True)  # it would open a window too
-    env.close()
+def test_gymnasium_finds_nothing_wrong_with_it(made, settings):
+    check_unregistered(made(**{"hazard": "seed", **settings}))
 
 
-def test_vector_environments_run_in_processes():
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="async", hazard="none")
+@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+def test_gymnasium_finds_nothing_wrong_with_the_world_of_training(made, actions):
+    training = pytest.importorskip("plaudit.systems.roadsense.training.envs", reason="needs plaudit[sb3]")
+    check_unregistered(made(actions=actions, hazard=training.HAZARD, **training.WORLD))
+
+
+def check_unregistered(env):
+    """Let Gymnasium check an environment that has no entry in its registry, of which it warns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*not having a spec")
+        check_env(env)
+
+
+def test_gymnasium_finds_nothing_wrong_with_the_registered_one_beside_which_it_makes_others(monkeypatch):
+    """It makes one for each way to render, and one to close; where there is no display, no window is offered."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert (
+        alone(
+            "import sys, gymnasium\n"
+            "from gymnasium.utils.env_checker import check_env\n"
+            "from plaudit.systems.roadsense.env import ID\n"
+            "env = gymnasium.make(ID).unwrapped\n"
+            "check_env(env)\n"
+            "print(env.metadata['render_modes'], 'libsumo' in sys.modules)\n"
+        )
+        == "['rgb_array'] True"
+    )
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_vector_environments_drive_each_its_own_convoy(mode):
+    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode=mode, hazard="none")
     observations, _ = envs.reset(seed=3)
     assert observations.shape == (2, 11)
     _, rewards, _, _, infos = envs.step(np.array([0, 3]))
@@ -102,7 +142,7 @@ def test_vector_environments_run_in_processes():
 
 def test_hazards_of_a_vector_begin_when_they_do():
     """Gymnasium cannot put the step of one beside the None of another that still waits."""
-    options = {"binding": "process", "hazard": Hazard(first=2, last=9), "limit": 12}
+    options = {"hazard": Hazard(first=2, last=9), "limit": 12}
     envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", **options)
     envs.reset(seed=1)
     told = [envs.step(np.array([1, 1]))[-1] for _ in range(12)]
@@ -326,19 +366,69 @@ def test_a_copy_is_made_anew_and_drives_the_same(made):
 # -- what ends badly ---------------------------------------------------------------------------------------------------
 
 
-def test_a_sumo_that_dies_cuts_the_episode_off_with_the_reason_and_the_next_one_runs(made):
-    env = made(own_sumo=True)
-    env.reset(seed=0)
-    env.step(0)
-    os.kill(env._simulation._child.popen.pid, signal.SIGKILL)
-    with pytest.warns(RuntimeWarning, match="cut off"):
-        observation, _, terminated, truncated, info = env.step(0)
+def kill_sumo(env):
+    """End the SUMO of an environment, whichever program it is, as the system does when memory is short."""
+    simulation = env.unwrapped._simulation
+    child = simulation._sumo if isinstance(simulation, TraciSimulation) else simulation._child
+    os.kill(child.popen.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("binding", ["process", "traci"])
+def test_a_sumo_that_dies_cuts_the_episode_off_with_the_reason_and_the_next_one_runs(made, binding):
+    env = made(own_sumo=True, binding=binding)
+    steps = driven(env, lambda info: 1, steps=5)
+    kill_sumo(env)
+    with pytest.warns(RuntimeWarning) as warned:
+        observation, reward, terminated, truncated, info = env.step(0)
+    assert [str(each.message) for each in warned] == [
+        "the episode is cut off: SUMO died: it was ended by SIGKILL. Begin the world again"
+    ]
     assert observation in env.observation_space
-    assert (terminated, truncated) == (False, True)
-    assert info["truncated_reason"].startswith("simulator died")
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["truncated_reason"].startswith("simulator died: SUMO died: it was ended by SIGKILL")
     assert info["reward_components"] == {}  # nothing was measured: no 0 that looks like a score
+    assert sum(info["episode_reward_components"].values()) == sum(step[1] for step in steps)
+    assert {name: info[name] for name in ("distance", "step")} == {
+        name: steps[-1][-1][name] for name in ("distance", "step")
+    }
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+    assert same(driven(env, lambda info: 1, steps=5), steps)
+
+
+@pytest.mark.parametrize("binding", ["process", "traci"])
+def test_a_sumo_that_dies_while_an_episode_begins_is_an_error_and_the_next_one_runs(made, binding):
+    class Deadly(HazardInjector):
+        """Kills SUMO before the first step of the warm-up, which it begins with."""
+
+        def __init__(self):
+            super().__init__()
+            kill_sumo(env)
+
+    env = made(own_sumo=True, binding=binding, warmup=5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convoy, "HazardInjector", Deadly)
+        with pytest.raises(SimulatorError, match="SUMO died: it was ended by SIGKILL"):
+            env.reset(seed=0)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
     env.reset(seed=0)
-    assert env.step(0)[1] == 1.0
+    assert env.step(0)[-1]["step"] == 1
+
+
+def test_a_libsumo_that_others_close_cuts_the_episode_off_and_the_next_one_runs():
+    assert alone(
+        "import warnings\n"
+        "from plaudit.systems.roadsense import RoadSenseEnv\n"
+        "env = RoadSenseEnv(hazard='none')\n"
+        "env.reset(seed=0); env.step(0)\n"
+        "import libsumo; libsumo.close()\n"
+        "with warnings.catch_warnings(record=True) as warned:\n"
+        "    *_, truncated, info = env.step(0)\n"
+        "print(len(warned), truncated, info['truncated_reason'])\n"
+        "env.reset(seed=0); print(env.step(0)[1])\n"
+        "env.close()\n"
+    ).splitlines() == ["1 True simulator died: SUMO refuses to go on: A network was not yet constructed.", "1.0"]
 
 
 def test_a_car_that_leaves_the_road_ends_the_episode_with_the_reason(made):
@@ -359,7 +449,7 @@ def test_what_wraps_it_survives_a_sumo_that_dies(made):
 
     env = RewardWrapper(made(own_sumo=True), version("R0"), features)
     env.reset(seed=0)
-    os.kill(env.unwrapped._simulation._child.popen.pid, signal.SIGKILL)
+    kill_sumo(env)
     with pytest.warns(RuntimeWarning, match="cut off"):
         *_, truncated, info = env.step(0)
     assert truncated
@@ -396,10 +486,32 @@ def test_an_action_that_is_none_is_refused_and_the_episode_goes_on(made, action,
     assert env.step(0)[-1]["step"] == 1
 
 
-@pytest.mark.parametrize("wrong", ["", 8, ["R0"], RewardCalculator])
+async def promise():
+    """Return what nobody waits for."""
+
+
+@pytest.mark.parametrize("wrong", ["", 8, ["R0"], RewardCalculator, promise])
 def test_a_reward_that_is_none_is_refused(wrong):
     with pytest.raises(DefinitionError, match="reward|no version"):
         RoadSenseEnv(reward=wrong)
+
+
+def test_a_coroutine_is_neither_a_reward_nor_a_hazard():
+    waiting = promise()
+    with pytest.raises(DefinitionError, match=r"^reward=<coroutine .*>: give the name of a version, or a Reward\.$"):
+        RoadSenseEnv(reward=waiting)
+    with pytest.raises(DefinitionError, match="^hazard=<coroutine .*>: give a Hazard, or one of none, seed"):
+        RoadSenseEnv(hazard=waiting)
+    waiting.close()
+
+
+def test_a_reward_that_remembers_is_referred_to_the_wrapper():
+    @term
+    def approach(prev, curr):
+        return prev.distance - curr.distance
+
+    with pytest.raises(UnknownField, match=r"'prev\.distance'.*one step at a time\.\n.*RewardWrapper"):
+        RoadSenseEnv(reward=Reward("own", version="1", terms=[approach], fields=[Field("distance", low=0, high=99)]))
 
 
 def test_a_level_that_is_none_is_refused(made):
@@ -415,7 +527,7 @@ def test_a_level_that_is_none_is_refused(made):
     "wrong",
     [{"limit": 0}, {"warmup": -1}, {"hold_after": 1.5}, {"hazard": "sometimes"}, {"radio": "wifi"}, {"scenario": "lat"},
      {"observation": "picture"}, {"render_mode": "ansi"}, {"scale": "per_step", "assist": False}, {"reward": "R99"},
-     {"actions": "both"}, {"scenario": []}, {"observation": ""}],
+     {"actions": "both"}, {"scenario": []}, {"observation": ""}, {"assist": "no"}, {"randomise": 0}],
     ids=lambda wrong: next(iter(wrong)),
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_refused_by_name(wrong):
@@ -446,17 +558,20 @@ def alone(script):
     return done.stdout.strip()
 
 
-def test_a_second_simulation_in_one_process_is_refused_with_the_way_out():
+def test_two_environments_of_one_process_drive_the_same_to_the_bit():
+    """The first has libsumo and the second a process; who insists on libsumo is told how to get the other."""
     said = alone(
-        "from plaudit.systems.roadsense.errors import SimulatorError\n"
-        "from plaudit.systems.roadsense import RoadSenseEnv\n"
-        "one, two = RoadSenseEnv(), RoadSenseEnv()\n"
-        "one.reset(seed=0)\n"
-        "try: two.reset(seed=0)\n"
+        "from plaudit.systems.roadsense import RoadSenseEnv, SimulatorError\n"
+        "def drive(env):\n"
+        "    env.reset(seed=4)\n"
+        "    return [(*env.step(1)[:4], env.cars) for _ in range(60)]\n"
+        "one, two, three = RoadSenseEnv(), RoadSenseEnv(), RoadSenseEnv(binding='libsumo')\n"
+        "assert str(drive(one)) == str(drive(two))\n"
+        "try: three.reset(seed=0)\n"
         "except SimulatorError as error: print(error)\n"
-        "one.step(0); one.close(); two.reset(seed=0); two.close()\n"
+        "one.step(0); one.close(); three.reset(seed=0); three.close(); two.close()\n"
     )
-    assert "binding='process'" in said.replace('"', "'")
+    assert 'binding="auto"' in said
 
 
 def test_libsumo_in_this_process_agrees_with_a_process_of_its_own(made):

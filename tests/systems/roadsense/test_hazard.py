@@ -343,6 +343,7 @@ def test_a_car_that_comes_ahead_late_is_waited_for():
         ({"target": "rank:two"}, "target='rank:two': it is nearest, uniform, rank:1"),
         ({"target": ""}, "target='': it is nearest, uniform, rank:1"),
         ({"target": 2}, "target=2: it is nearest, uniform, rank:1"),
+        ({"buckets": "no"}, "buckets='no': it is True or False."),
     ],
 )
 def test_a_hazard_that_cannot_be_is_refused(given, message):

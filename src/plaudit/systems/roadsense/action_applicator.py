@@ -82,14 +82,19 @@ class ActionApplicator:
         return round(braked, DIGITS)
 
 
+def _unpack(action: Any) -> Any:
+    """Return the one number of an array or a tensor; anything else as it is."""
+    try:
+        return action.item() if hasattr(action, "item") else action
+    except (ValueError, RuntimeError):  # of NumPy and of PyTorch, where there is not exactly one
+        return action
+
+
 def _parse_choice(action: Any) -> int:
     """Return one of the four actions as an integer."""
     if type(action) is int and 0 <= action < len(BRAKE):
         return action
-    try:
-        whole = action.item() if hasattr(action, "item") else action
-    except ValueError:
-        whole = action
+    whole = _unpack(action)
     if isinstance(whole, bool) or not isinstance(whole, int | float) or whole != whole // 1:
         raise WrongType(f"action {action!r:.60}: one of the integers 0 to {len(BRAKE) - 1} is needed.")
     if not 0 <= whole < len(BRAKE):
@@ -100,7 +105,7 @@ def _parse_choice(action: Any) -> int:
 def _parse_level(action: Any) -> float:
     """Return how hard a continuous action brakes, from 0 to 1."""
     try:
-        level = action.item() if hasattr(action, "item") else action
+        level = _unpack(action)
         if isinstance(level, list | tuple) and len(level) == 1:
             (level,) = level
         if isinstance(level, bool | str | bytes):

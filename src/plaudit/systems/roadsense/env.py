@@ -24,8 +24,10 @@ from plaudit.systems.roadsense.radio import RadioParameters, Transport, build_ra
 from plaudit.systems.roadsense.receiver import Receiver
 from plaudit.systems.roadsense.scenario import SEEDS, Scenario, find_scenario
 from plaudit.systems.roadsense.sumo import Binding, build_simulation, find_road, speed_mode
-from plaudit.systems.roadsense.validate import validate_count
+from plaudit.systems.roadsense.sumo.installation import has_display
+from plaudit.systems.roadsense.validate import validate_count, validate_switch
 from plaudit.systems.roadsense.versions import version
+from plaudit.systems.roadsense.warning_gates import build_gate_reader
 from plaudit.systems.roadsense.world import COLLISION, CarState
 
 if TYPE_CHECKING:
@@ -72,19 +74,21 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         hold_after: int | None = None,
         limit: int = 1000,
         warmup: int = 0,
-        binding: Binding = "libsumo",
+        binding: Binding = "auto",
         render_mode: str | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         EzPickle.__init__(self, **given)  # a copy is made anew, and begins an episode of its own
         self.render_mode = _validate_render_mode(render_mode, self.metadata["render_modes"])
+        if not has_display():  # Gymnasium's checker tries every mode that an environment lists
+            self.metadata = {**self.metadata, "render_modes": ["rgb_array"]}
         self.reward = _find_reward(reward, actions)
-        self._score = build_scorer(self.reward)
+        self._score, self._read_gates = build_scorer(self.reward), build_gate_reader(self.reward)
         self._scenario, self._hazard = find_scenario(scenario), find_hazard(hazard)
-        self._randomise = randomise
+        self._randomise = validate_switch("randomise", randomise)
         self._limit, self._warmup = validate_count("limit", limit, 1), validate_count("warmup", warmup, 0)
         self._hold_after = None if hold_after is None else validate_count("hold_after", hold_after, 0)
-        air = build_radio(radio, transport=transport, randomised=randomise)
+        air = build_radio(radio, transport=transport, randomised=self._randomise)
         kind = observation if observation is not None else "vector" if actions == "discrete" else "dict"
         self._builder = ObservationBuilder(kind, peers=self._scenario.ids[1:])
         window = self.render_mode == "human"
@@ -224,6 +228,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
             "simulation_time": convoy.time / 1000.0,
             "ego_speed": self.measured.ego_speed,
             **self._receiver.describe(),
+            **self._read_gates(self.measured),
             **self._describe_hazard(convoy.hazard),
         }
 
@@ -268,6 +273,7 @@ def _find_reward(given: Any, actions: Actions) -> Reward:
 
 def _choose_speed_mode(scale: Scale, assist: bool | None) -> int:
     """Return the speed mode: what SUMO is to check of a command."""
+    assist = None if assist is None else validate_switch("assist", assist)
     if scale == "per_step":
         if assist is False:
             raise DefinitionError("scale='per_step' asks for 45 m/s² and lives by what SUMO allows: leave assist on.")

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.roadsense.validate import find_named, is_integer, validate_number, validate_pair
+from plaudit.systems.roadsense.validate import find_named, is_integer, validate_number, validate_pair, validate_switch
 
 RANK = "rank:"
 """What the target `rank:2`, the second car ahead, begins with."""
@@ -60,6 +60,7 @@ class Hazard:
         for steps in self.after:
             _validate_steps("after", steps)
         _validate_target(self.target)
+        validate_switch("buckets", self.buckets)
 
 
 def _validate_steps(name: str, value: Any) -> None:

@@ -116,6 +116,11 @@ def _find_measure(reward: Reward, name: str) -> str:
         return _find_signal(reward.fields[SIGNAL])
     if name in Measurement._fields:
         return name
+    if name.startswith(("prev.", "curr.")) or name == "terminal":
+        raise UnknownField(
+            f"reward {reward.name!r} reads {name!r}, and the convoy scores one step at a time.\n"
+            "Put plaudit.adapters.gymnasium.RewardWrapper around the environment, which remembers the step before."
+        )
     known = ", ".join((*Measurement._fields, SIGNAL))
     raise UnknownField(
         f"reward {reward.name!r} reads {name!r}, which the convoy does not measure.\nIt measures: {known}"

@@ -52,6 +52,19 @@ def validate_count(name: str, given: Any, least: int) -> int:
     return int(given)
 
 
+def validate_switch(name: str, given: Any) -> bool:
+    """Return a setting that is on or off; an error where it is not a bool, since every string would be on.
+
+    >>> validate_switch("assist", "no")
+    Traceback (most recent call last):
+    ...
+    plaudit.errors.DefinitionError: assist='no': it is True or False.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise DefinitionError(f"{name}={given!r:.60}: it is True or False.")
+    return bool(given)
+
+
 def find_named(
     setting: str, given: Any, kind: type[Value], table: Mapping[str, Value], *, others: Sequence[str] = ()
 ) -> Value:

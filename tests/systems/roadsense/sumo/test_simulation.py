@@ -269,7 +269,7 @@ def test_a_window_needs_traci_and_a_display(monkeypatch: pytest.MonkeyPatch) -> 
         build_simulation("process", gui=True)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SimulatorError, match="needs a display"):
+    with pytest.raises(SimulatorError, match="there is no display for SUMO.s window"):
         build_simulation("traci", gui=True)
 
 

@@ -44,7 +44,7 @@ class AssistedRoad:
     """
 
     def __init__(self, study: Study) -> None:
-        self._study, self._simulation = study, build_simulation("libsumo")
+        self._study, self._simulation = study, build_simulation()
         self._convoy = Convoy(self._simulation, mode=speed_mode.ORIGIN)
         self._builder = ObservationBuilder("dict", peers=())
 
@@ -89,9 +89,7 @@ class TrainingRoad:
     def __init__(self, study: Study) -> None:
         from plaudit.systems.roadsense.env import RoadSenseEnv  # Gymnasium is slow to import
 
-        self._env = RoadSenseEnv(
-            actions=study.actions, hazard=study.hazard, limit=study.steps, binding="libsumo", **TRAINING_ROAD
-        )
+        self._env = RoadSenseEnv(actions=study.actions, hazard=study.hazard, limit=study.steps, **TRAINING_ROAD)
 
     def drive(self, case: Case, policy: Policy) -> Rows:
         """Drive one episode to its end."""

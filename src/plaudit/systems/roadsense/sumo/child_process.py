@@ -87,7 +87,9 @@ def _describe_exit(code: int) -> str:
 
 
 def _kill(popen: "subprocess.Popen[bytes]", closing: ExitStack, pid: int) -> None:
-    if os.getpid() == pid:  # a forked worker has a copy that is not its to end
+    if os.getpid() == pid:
         popen.kill()  # it keeps nothing that it would have to save
         popen.wait()
-        closing.close()
+    else:  # a forked worker has a copy that is not its to end, nor to wait for, which Popen would warn of
+        popen.returncode = 0
+    closing.close()

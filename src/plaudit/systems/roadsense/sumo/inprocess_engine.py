@@ -1,6 +1,7 @@
 """SUMO inside this process: the fastest way, and a process can hold only one."""
 
 import os
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -14,12 +15,26 @@ from plaudit.systems.roadsense.world import CarState, World
 State = TypeVar("State", bound=tuple[Any, ...])
 TAKEN = (
     "another simulation of this process is open, and libsumo can hold only one: a second would silently replace it."
-    ' Close the first; or ask for binding="process" or binding="traci", of which a process can have many; or put each'
-    " environment into a process of its own (gymnasium's AsyncVectorEnv, Stable-Baselines3's SubprocVecEnv)"
+    " Close the first"
 )
+FOREIGN = "libsumo runs a simulation that plaudit did not start. Close it with libsumo.close()"
+PYARROW = (
+    "pyarrow is loaded in this process, and libsumo, built against another libarrow, may crash beside it."
+    " Do not import pyarrow"
+)
+WAY_OUT = '; or use binding="auto", which then starts SUMO in a process of its own'
 # libsumo keeps its one simulation in the process, and so must the note of who has it. A forked worker finds the note of
-# its parent under another process id, and may start its own.
-_owners: dict[int, "weakref.ref[InprocessSimulation]"] = {}
+# its parent under another process id, and may start its own. No lock: `setdefault` is atomic, so that of two threads
+# one gets libsumo, and a worker that is forked in between finds nothing locked.
+_owners: dict[int, object] = {}
+
+
+class LibsumoUnavailable(SimulatorError):
+    """The libsumo of this process cannot be used at the moment; that of another process can."""
+
+    def __init__(self, reason: str) -> None:
+        """Say why, and what to do."""
+        super().__init__(reason + WAY_OUT)
 
 
 class LibsumoEngine(Generic[State]):
@@ -28,7 +43,7 @@ class LibsumoEngine(Generic[State]):
     def __init__(self, state: type[State]) -> None:
         """Import libsumo and start nothing yet."""
         self.libsumo = import_libsumo()
-        self._refusal = self.libsumo.TraCIException
+        self._refusals = (self.libsumo.TraCIException, self.libsumo.FatalTraCIError)
         self._calls = map_commands(self.libsumo.vehicle)
         self._advance, self._cars = _find_fast_calls(self.libsumo, state)
 
@@ -45,7 +60,7 @@ class LibsumoEngine(Generic[State]):
             else:
                 self.libsumo.start(["sumo", *plan.options])
             place_cars(self.libsumo, plan)
-        except self._refusal as error:
+        except self._refusals as error:
             raise SimulatorError(f"SUMO refuses the world on {plan.path}: {join_lines(error)}") from error
 
     def step(self, commands: Sequence[Command]) -> dict[str, State]:
@@ -54,7 +69,7 @@ class LibsumoEngine(Generic[State]):
             apply_commands(self._calls, commands)
             self._advance()
             return self._cars()
-        except self._refusal as error:
+        except self._refusals as error:
             raise SimulatorError(f"SUMO refuses to go on: {join_lines(error)}") from error
 
     def close(self) -> None:
@@ -98,18 +113,24 @@ class InprocessSimulation:
         engine = self._engine if self._engine is not None and self._pid == os.getpid() else self._take()
         try:
             engine.begin(plan)
-        except SimulatorError:
+        except BaseException:
             self.close()
             raise
 
     def _take(self) -> LibsumoEngine[CarState]:
-        pid = os.getpid()
-        if pid in _owners and _owners[pid]() not in (None, self):
-            raise SimulatorError(TAKEN)
-        engine = LibsumoEngine(CarState)
-        if engine.is_running and not _owners:
-            raise SimulatorError("libsumo runs a simulation that plaudit did not start: close it with libsumo.close()")
-        self._engine, self._pid, _owners[pid] = engine, pid, weakref.ref(self)
+        if "pyarrow" in sys.modules:
+            raise LibsumoUnavailable(PYARROW)
+        pid, owner = os.getpid(), object()
+        if _owners.setdefault(pid, owner) is not owner:
+            raise LibsumoUnavailable(TAKEN)
+        try:
+            engine = LibsumoEngine(CarState)
+            if engine.is_running and len(_owners) == 1:
+                raise LibsumoUnavailable(FOREIGN)
+        except BaseException:
+            del _owners[pid]
+            raise
+        self._engine, self._pid = engine, pid
         self._release = weakref.finalize(self, _close_engine, engine, pid)
         return engine
 
@@ -128,5 +149,7 @@ class InprocessSimulation:
 
 def _close_engine(engine: LibsumoEngine[CarState], pid: int) -> None:
     if os.getpid() == pid:  # a forked worker has a copy that is not its to end
-        _owners.pop(pid, None)
-        engine.close()
+        try:
+            engine.close()
+        finally:
+            del _owners[pid]  # not before: another thread would find a simulation that nobody owns

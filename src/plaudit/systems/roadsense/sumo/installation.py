@@ -17,7 +17,7 @@ from plaudit.systems.roadsense.errors import SimulatorError
 INSTALL = "pip install 'plaudit[sumo]'"
 """The one line that installs SUMO."""
 # libsumo is compiled against a libarrow of its own and warns, on standard output, wherever another pyarrow is
-# installed, loaded or not. Only a pyarrow that is *loaded* beside it can do harm, and `build_simulation` then gives
+# installed, loaded or not. Only a pyarrow that is *loaded* beside it can do harm, and `AutoSimulation` then gives
 # SUMO a process of its own, so the notice says nothing that a reader could act on.
 NOTICE = (
     "Warning! pyarrow is installed with version",
@@ -61,6 +61,11 @@ def build_environment() -> dict[str, str]:
     folder = find_home()
     path = os.pathsep.join([str(folder / "bin"), os.environ.get("PATH", os.defpath)])
     return {**os.environ, "SUMO_HOME": str(folder), "PATH": path}
+
+
+def has_display() -> bool:
+    """Return whether there is a display for SUMO's window, as far as can be told without opening one."""
+    return sys.platform in ("win32", "darwin") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def strip_notice(text: str) -> str:

@@ -1,14 +1,12 @@
 """SUMO as a program, driven over TraCI: the slowest way, the one with a window, and the one that others can watch."""
 
-import os
 import socket
-import sys
 import time
 from collections.abc import Sequence
 
 from plaudit.systems.roadsense.errors import SimulatorError, join_lines
 from plaudit.systems.roadsense.sumo.child_process import ChildProcess
-from plaudit.systems.roadsense.sumo.installation import find_program, find_version, missing_part_error
+from plaudit.systems.roadsense.sumo.installation import find_program, find_version, has_display, missing_part_error
 from plaudit.systems.roadsense.sumo.plan import Plan, place_cars, plan_world
 from plaudit.systems.roadsense.sumo.protocol import Command, apply_commands, map_commands
 from plaudit.systems.roadsense.world import EGO, STEP, CarState, World
@@ -97,8 +95,8 @@ class TraciSimulation:
 
     def __init__(self, *, gui: bool = False) -> None:
         """Start nothing yet; SUMO starts with the first world."""
-        if gui and not _has_display():
-            raise SimulatorError("sumo-gui needs a display, and there is none: leave gui=False, or set DISPLAY")
+        if gui and not has_display():
+            raise SimulatorError("there is no display for SUMO's window: set DISPLAY, or use render_mode='rgb_array'")
         self.version = find_version("eclipse-sumo")
         self._program = find_program("sumo-gui" if gui else "sumo")
         self._window = WINDOW if gui else ()
@@ -180,7 +178,3 @@ def _read_cars(connection: TraciConnection) -> dict[str, CarState]:
         car: new(CarState, (*read[POSITION], read[SPEED], read[ACCELERATION], read[HEADING], 0.0, 0))
         for car, read in sorted(vehicle.getAllSubscriptionResults().items())
     }
-
-
-def _has_display() -> bool:
-    return sys.platform in ("win32", "darwin") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
