@@ -410,12 +410,18 @@ def test_a_log_that_cannot_be_finished_changes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("place", ["no/such/folder/rewards.jsonl", "a folder"])
+@pytest.mark.parametrize("place", ["a file/rewards.jsonl", "a folder"])
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path, place):
     (tmp_path / "a folder").mkdir()
-    with pytest.raises(errors.FileError, match="cannot be written|is a directory"):
+    (tmp_path / "a file").write_text("")
+    with pytest.raises(errors.FileError, match="cannot be made|is a directory"):
         apex.write_rewards(tmp_path / place, [{"step": 2}])
-    assert [path.name for path in Path(tmp_path).rglob("*")] == ["a folder"]
+    assert sorted(path.name for path in Path(tmp_path).rglob("*")) == ["a file", "a folder"]
+
+
+def test_a_log_makes_the_folder_that_it_lies_in(tmp_path):
+    apex.write_rewards(tmp_path / "docs" / "A4" / "rewards.jsonl", apex.build_reward_rows(apex.scenario()))
+    assert len(list(apex.read_rewards(tmp_path / "docs" / "A4"))) == 25
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")

@@ -117,7 +117,7 @@ async def run_episodes(
 
             folder = stack.enter_context(lock_folder(out))
             chooser = _load_chooser(folder, seed)
-            artifacts = stack.enter_context(Artifacts(folder, extras=True))
+            artifacts = stack.enter_context(Artifacts(folder))
             ledger = stack.enter_context(Ledger(folder / LEDGER))
             _catch_up(chooser, ledger)
             first = 1 + _count_episodes(artifacts.folder)

@@ -19,9 +19,11 @@ from plaudit.atomic import AtomicFile
 from plaudit.errors import FileError, InputError, NotInLedger
 from plaudit.systems.apex.logs.artifacts import (
     DECISIONS,
+    EXTRAS,
     LATENCIES,
     REWARDS,
     Rows,
+    build_extras,
     create_folder,
     read_decisions,
     read_latencies,
@@ -115,23 +117,25 @@ def export_artifacts(
     folder: str | os.PathLike[str],
     *,
     run: str,
-    extras: bool = True,
 ) -> dict[str, int]:
     """Write the run called `run` to `folder` as the logs it came from, and return how many rows each has.
 
-    Rows come back as they were, in order, but one episode after another where a log had mixed them; without `extras`
-    with the keys of the schemas alone. Steps that were recorded by `Ledger.record` as they happened are exported too.
-    A file is written whole or, if something fails, not at all.
+    Rows come back as they were, in order, but one episode after another where a log had mixed them; what they say
+    beyond their schemas is in `extras.jsonl`. Steps that were recorded by `Ledger.record` as they happened are
+    exported too. A file is written whole or, if something fails, not at all.
     """
     out = create_folder(Path(folder))
     counts: dict[str, int] = {}
     with ExitStack() as stack:
         files: dict[str, AtomicFile] = {}
         for name, row in _read_rows(ledger, run):
-            if name not in files:
-                files[name] = stack.enter_context(AtomicFile(out / name))
-            write_row(files[name], row.to_dict(extras=extras))
             counts[name] = counts.get(name, 0) + 1
+            for file, line in ((name, row.to_dict()), (EXTRAS, build_extras(name, counts[name], row))):
+                if line is None:
+                    continue
+                if file not in files:
+                    files[file] = stack.enter_context(AtomicFile(out / file))
+                write_row(files[file], line)
         if not files:
             raise NotInLedger(f"{ledger!r} has no steps of apex in the run {run!r}.")
         for file in files.values():
@@ -253,7 +257,7 @@ def _validate_counted(logs: Mapping[str, Sequence[RowPosition]], torn: bool) -> 
 def _build_ambiguity(what: str) -> InputError:
     return InputError(
         f"{what}. Which reward belongs to which decision is unclear, and nothing was recorded. Import the logs of "
-        "one episode at a time; those of Artifacts(…, extras=True) say the `episode` of each row."
+        "one episode at a time, or with the extras.jsonl that says the `episode` of each row."
     )
 
 
@@ -292,8 +296,6 @@ def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
             continue
         context = record.context if isinstance(record.context, Mapping) else {}
         paid = record.signal.reward == logged.name
-        if paid:
-            yield REWARDS, _read_reward_row(record, context)
         for key, name, kind in (("decision", DECISIONS, DecisionRow), ("latency", LATENCIES, LatencyRow)):
             if key not in context or (key == "decision" and context.get("again")):
                 continue
@@ -304,6 +306,8 @@ def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
             elif which in unpaid:  # its reward was imported later than itself
                 continue
             yield name, row
+        if paid:
+            yield REWARDS, _read_reward_row(record, context)
 
 
 def _read_reward_row(record: "Record", context: Mapping[str, Any]) -> RewardRow:
