@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections import defaultdict
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -277,6 +278,39 @@ def test_the_accumulator_and_the_reward_agree_to_the_bit():
     for row in apex.episode()[:-1]:
         assert accumulator.step_reward(row["prev"], row["curr"]) == apex.reward.score(**row).total
         assert accumulator.signal(row["prev"], row["curr"]).total == apex.reward.score(**row).total
+
+
+ODD = (
+    st.none()
+    | st.booleans()
+    | st.sampled_from(["coding", "debug", "lunch", "", 2**53 + 1, -1, 1.5, math.nan, math.inf, -0.0])
+)
+STATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "phase": st.sampled_from([*apex.PHASES, "debug"]) | ODD,
+        "test_pass_rate": PASS_RATES | st.sampled_from([0, 1]) | ODD,
+        "tokens_used": st.integers(0, 1000) | st.floats(0, 1000) | ODD,
+        "switch_committed": st.booleans() | ODD,
+    },
+)
+
+
+@given(prev=STATES, curr=STATES, detector=st.sampled_from(apex.DETECTORS))
+def test_whatever_the_states_hold_a_step_earns_or_refuses_what_its_signal_does(prev, curr, detector):
+    accumulator, found = apex.RewardAccumulator(detector), []
+    for earn in (accumulator.step_reward, lambda *states: accumulator.signal(*states).total):
+        try:
+            found.append(float.hex(earn(prev, curr)))
+        except errors.InputError as error:
+            found.append((type(error), str(error)))
+    assert found[0] == found[1]
+
+
+def test_a_state_that_makes_up_what_it_lacks_is_left_as_it_is():
+    prev, curr = defaultdict(float), defaultdict(float, tokens_used=10)
+    assert apex.RewardAccumulator().step_reward(prev, curr) == -0.001
+    assert (len(prev), len(curr)) == (0, 1)
 
 
 # -- repaired ------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Uncoordinated:
         """Ask the runtime, and notice whether the topology changed."""
         before = self.topology
         try:
-            answer = self._runtime.switch(topology)
+            answer: object = self._runtime.switch(topology)
             return await answer if inspect.isawaitable(answer) else answer
         finally:
             if self.topology == topology != before:
@@ -72,9 +72,10 @@ class Uncoordinated:
                 self.steps_since_switch = 0
 
 
-def coordinate(runtime: Switchable, features: FeatureSource) -> Coordinator | Uncoordinated:
+def coordinate(runtime: object, features: FeatureSource) -> Coordinator | Uncoordinated:
     """Return a runtime as a controller sees it; WrongType where it is none, or one of other topologies."""
-    if not isinstance(runtime, Switchable) or not callable(runtime.switch) or not isinstance(runtime.topology, str):
+    named = isinstance(getattr(runtime, "topology", None), str) and callable(getattr(runtime, "switch", None))
+    if not named or not isinstance(runtime, Switchable):
         raise WrongType(
             f"{runtime!r:.80} cannot be controlled: a controller needs an object with a string `topology` and an "
             "`async def switch(self, topology)`, such as a Coordinator."

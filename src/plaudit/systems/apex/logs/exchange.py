@@ -130,12 +130,12 @@ def export_artifacts(
         files: dict[str, AtomicFile] = {}
         for name, row in _read_rows(ledger, run):
             counts[name] = counts.get(name, 0) + 1
-            for file, line in ((name, row.to_dict()), (EXTRAS, build_extras(name, counts[name], row))):
+            for log, line in ((name, row.to_dict()), (EXTRAS, build_extras(name, counts[name], row))):
                 if line is None:
                     continue
-                if file not in files:
-                    files[file] = stack.enter_context(AtomicFile(out / file))
-                write_row(files[file], line)
+                if log not in files:
+                    files[log] = stack.enter_context(AtomicFile(out / log))
+                write_row(files[log], line)
         if not files:
             raise NotInLedger(f"{ledger!r} has no steps of apex in the run {run!r}.")
         for file in files.values():

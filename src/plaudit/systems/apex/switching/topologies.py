@@ -214,7 +214,7 @@ def _validate_names(own: Mapping[str, Topology]) -> Mapping[str, Topology]:
     if not isinstance(own, Mapping):
         raise WrongType(f"topologies={own!r:.80} must be a dict of names and functions.")
     for name, function in own.items():
-        if not isinstance(name, str) or name in ("", *ACTIONS):
+        if name in ("", *ACTIONS) or not isinstance(name, str):
             raise DefinitionError(f"a topology of your own cannot be called {name!r}; {', '.join(ACTIONS)} are taken.")
         if not callable(function):
             raise WrongType(f"topology {name!r} is {function!r:.60}; it must be a function of sender and recipient.")
