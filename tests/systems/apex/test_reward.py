@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plaudit import errors
@@ -297,6 +297,11 @@ STATES = st.fixed_dictionaries(USUAL) | st.fixed_dictionaries(
 
 
 @given(prev=STATES, curr=STATES, detector=st.sampled_from(apex.DETECTORS))
+@example(prev=START, curr=START | {"tokens_used": 999}, detector="explicit")
+@example(prev=START, curr=START | {"tokens_used": 2**53 + 1}, detector="explicit")
+@example(prev=START, curr=START | {"test_pass_rate": math.nan}, detector="explicit")
+@example(prev=START | {"test_pass_rate": 1.01}, curr=START, detector="explicit")
+@example(prev=START, curr=START | {"switch_committed": 1}, detector="explicit")
 def test_whatever_the_states_hold_a_step_earns_or_refuses_what_its_signal_does(prev, curr, detector):
     accumulator, found = apex.RewardAccumulator(detector), []
     for earn in (accumulator.step_reward, lambda *states: accumulator.signal(*states).total):
