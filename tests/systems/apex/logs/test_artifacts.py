@@ -1,5 +1,6 @@
 """The logs of a run: their schemas, their older spellings, and what is refused in them."""
 
+import errno
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from plaudit import errors
 from plaudit.ledger.jsonl import JsonLines
 from plaudit.systems import apex
 from plaudit.systems.apex import Artifacts, DecisionRow, LatencyRow, RewardRow, Switch
+from plaudit.systems.apex.logs import artifacts
 
 REWARD = {
     "step": 7,
@@ -249,6 +251,16 @@ def test_a_second_writer_at_the_same_time_is_refused(tmp_path):
     unclosed.append_latency(LATENCY)
     del unclosed
     Artifacts(tmp_path).append_latency(LATENCY | {"i": 8})
+
+
+def test_a_folder_that_cannot_be_locked_is_written_to_all_the_same(tmp_path, monkeypatch):
+    def refuse(file):
+        raise OSError(errno.EBADF, "Bad file descriptor")  # as a network file system does
+
+    monkeypatch.setattr(artifacts, "try_lock", refuse)
+    with Artifacts(tmp_path) as log:
+        log.append_reward(REWARD)
+    assert lines(log.folder / "rewards.jsonl") == [REWARD]
 
 
 def test_threads_may_share_one_writer(tmp_path):

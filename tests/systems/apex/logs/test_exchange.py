@@ -241,6 +241,14 @@ def test_extras_come_back_beside_the_logs(ledger, tmp_path):
         assert list(read_lines(tmp_path / "out" / name)) == rows
 
 
+def test_an_export_leaves_no_extras_of_an_earlier_one(ledger, tmp_path):
+    apex.import_artifacts(ledger, put(tmp_path / "in", [row | {"episode": 7} for row in REWARDS], [], []), run="s")
+    apex.import_artifacts(ledger, put(tmp_path / "other", REWARDS, [], []), run="r")
+    apex.export_artifacts(ledger, tmp_path / "out", run="s")
+    assert [row.episode for row in apex.read_rewards(tmp_path / "out")] == [7] * 25
+    assert export_rows(ledger, tmp_path / "out") == encode_rows(REWARDS)
+
+
 def test_steps_recorded_as_they_happen_are_exported_as_the_log_they_would_have_left(ledger, tmp_path):
     accumulator = apex.RewardAccumulator()
     for step, (before, after) in enumerate(pairwise(STATES), start=2):

@@ -7,6 +7,7 @@ a line names the log and the line there that it belongs to, repeats the `step` o
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -89,9 +90,12 @@ class Artifacts:
         """Return a log to append to; the first one that is opened keeps other writers out of the folder."""
         if self._closed:
             raise LedgerError(f"{self.folder} is closed; open Artifacts again to write.")
-        if self._lock < 0 and os.name == "posix":  # elsewhere a folder cannot be locked
+        if self._lock < 0 and os.name == "posix":  # elsewhere a folder cannot be opened
             self._lock = os.open(self.folder, os.O_RDONLY)
-            if not try_lock(self._lock):
+            alone = True
+            with suppress(OSError):  # some file systems lock no folder
+                alone = try_lock(self._lock)
+            if not alone:
                 self._unlock()
                 raise LedgerBusy(f"another Artifacts is writing to {self.folder}. Share one, or name another folder.")
         if name not in self._logs:

@@ -112,12 +112,7 @@ def import_artifacts(
     return ImportSummary(**totals, rounded=rounded, dropped=dropped)
 
 
-def export_artifacts(
-    ledger: "Ledger",
-    folder: str | os.PathLike[str],
-    *,
-    run: str,
-) -> dict[str, int]:
+def export_artifacts(ledger: "Ledger", folder: str | os.PathLike[str], *, run: str) -> dict[str, int]:
     """Write the run called `run` to `folder` as the logs it came from, and return how many rows each has.
 
     Rows come back as they were, in order, but one episode after another where a log had mixed them; what they say
@@ -138,6 +133,8 @@ def export_artifacts(
                 write_row(files[log], line)
         if not files:
             raise NotInLedger(f"{ledger!r} has no steps of apex in the run {run!r}.")
+        if EXTRAS not in files and (out / EXTRAS).exists():  # of an earlier export: they are about other rows
+            files[EXTRAS] = stack.enter_context(AtomicFile(out / EXTRAS))
         for file in files.values():
             file.commit()
     return counts

@@ -177,9 +177,7 @@ def _validate_table(name: str, table: dict[str, tuple[str, ...]]) -> dict[str, t
 
 
 def _validate_roles(names: Iterable[str]) -> tuple[str, ...]:
-    roles = (names,) if isinstance(names, str) else tuple(names)
-    if isinstance(names, str) or not all(isinstance(role, str) for role in roles):
-        raise WrongType(f"roles={names!r:.80} must be a list of strings.")
+    roles = _parse_names("roles", names)
     if not roles or {BROADCAST, SYSTEM, ""} & {*roles}:
         raise DefinitionError(f"a router needs roles, and none called {BROADCAST!r}, {SYSTEM!r} or '': {roles}.")
     if repeated := _find_repeated(roles):
@@ -198,8 +196,7 @@ def _validate_hub(hub: str | None, roles: Sequence[str]) -> str:
 def _validate_chain(chain: Sequence[str] | None, roles: Sequence[str]) -> tuple[str, ...]:
     if chain is None:
         return tuple(role for role in CHAIN if role in roles) if {*roles} <= {*CHAIN} else tuple(roles)
-    if isinstance(chain, str) or not all(isinstance(role, str) for role in chain):
-        raise WrongType(f"chain={chain!r:.80} must be a list of roles.")
+    chain = _parse_names("chain", chain)
     if unknown := [role for role in chain if role not in roles]:
         near = did_you_mean(unknown[0], roles)
         raise UnknownCategory(f"chain: {unknown[0]!r} is none of the roles {', '.join(roles)}.{near}")
@@ -207,7 +204,7 @@ def _validate_chain(chain: Sequence[str] | None, roles: Sequence[str]) -> tuple[
         raise DuplicateName(f"chain: {repeated!r} is given twice; the chain closes by itself.")
     if missing := [role for role in roles if role not in chain]:
         raise DefinitionError(f"chain: {missing[0]!r} is missing; every role needs a place in it.")
-    return tuple(chain)
+    return chain
 
 
 def _validate_names(own: Mapping[str, Topology]) -> Mapping[str, Topology]:
@@ -219,6 +216,14 @@ def _validate_names(own: Mapping[str, Topology]) -> Mapping[str, Topology]:
         if not callable(function):
             raise WrongType(f"topology {name!r} is {function!r:.60}; it must be a function of sender and recipient.")
     return own
+
+
+def _parse_names(key: str, names: object) -> tuple[str, ...]:
+    if isinstance(names, Iterable) and not isinstance(names, str):
+        found = tuple(names)
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise WrongType(f"{key}={names!r:.80} must be a list of strings.")
 
 
 def _find_repeated(names: Sequence[str]) -> str | None:
