@@ -511,7 +511,7 @@ def test_a_process_that_died_is_replaced(project):
             "import os, signal, time\ndef test_it():\n    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(600)\n"
         )
         project({"test_thing.py": murder})
-        with pytest.raises(errors.InputError, match="the process that runs pytest was ended from outside"):
+        with pytest.raises(errors.InputError, match="the process that runs pytest ended before the tests did"):
             probe.run()
         project({"test_thing.py": TELLING})
         assert probe.run().success

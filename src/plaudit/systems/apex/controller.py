@@ -86,7 +86,7 @@ class Controller:
         """Begin an episode.
 
         `runtime` is a `Coordinator`, or anything with a `topology` and an `async def switch(topology)`. A switch that
-        takes longer than `switch_timeout` seconds is cancelled and counts as refused; None waits for ever.
+        takes longer than `switch_timeout` seconds is cancelled and counts as refused; None waits forever.
         `learner` is the bandit of the specification unless another is given; a `Chooser` brings what it has learnt, and
         its own seed.
         `credit` says which action a reward is learnt for: "executed", the one that took effect, so "stay" where a

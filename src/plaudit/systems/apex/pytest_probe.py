@@ -200,8 +200,8 @@ class PytestProbe:
             raise MissingExtra(f"{self.python} has no pytest to run tests with: {self.python} -m pip install pytest")
         if code is None:
             raise InputError(
-                f"{self.folder}: the process that runs pytest was ended from outside, so there is no result. The next "
-                f"run starts another.\n{_format_tail(printed)}"
+                f"{self.folder}: the process that runs pytest ended before the tests did, so there is no result. The "
+                f"next run starts another.\n{_format_tail(printed)}"
             )
         if results is None or results.code not in _ENDS:
             raise InputError(f"{self.folder}: pytest ended with code {code} and no result.\n{_format_tail(printed)}")

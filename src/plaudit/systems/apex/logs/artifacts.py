@@ -124,7 +124,7 @@ class Artifacts:
         self.close()
 
     def __del__(self) -> None:
-        """Let other writers in where nobody closed it."""
+        """Let other writers in if it was not closed."""
         self._unlock()
 
 
