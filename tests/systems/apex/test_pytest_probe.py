@@ -504,8 +504,7 @@ def test_a_process_that_died_is_replaced(project):
     with project({"thing.py": "calls, EXPECTED = 0, 1\n", "test_thing.py": TELLING}) as probe:
         assert probe.run().success
         (first,) = parents(probe)
-        os.kill(first, signal.SIGKILL)
-        assert gone(first)
+        os.kill(first, signal.SIGKILL)  # and at once: whether it is dead already or dies a little later
         assert probe.run().success
         murder = (
             "import os, signal, time\ndef test_it():\n    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(600)\n"

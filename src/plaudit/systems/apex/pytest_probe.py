@@ -125,9 +125,23 @@ class PytestProbe:
 
     def _run(self, this: "_Run") -> PytestRun:
         with self._prepare() as (folder, key, results, printed):
-            server = this.server = self._take_server()
             clock = threading.Timer(self.timeout, this.stop)
             clock.start()
+            try:
+                code, errors = self._serve(this, folder)
+            finally:
+                clock.cancel()
+            text = errors + _read_tail(printed)
+            if code is None and this.stopped:
+                raise self._build_timeout(text)
+            results.seek(0)
+            return self._read_result(code, results.read(), key, text)
+
+    def _serve(self, this: "_Run", folder: Path) -> tuple[int | None, str]:
+        """Return the code that pytest ended with, or None and what its process said."""
+        while True:
+            server = this.server = self._take_server()
+            before = server.runs
             try:
                 if this.stopped:
                     server.stop()
@@ -136,13 +150,9 @@ class PytestProbe:
                 server.stop()
                 raise
             finally:
-                clock.cancel()
                 self._give_back(server)
-            text = (server.errors if code is None else "") + _read_tail(printed)
-            if code is None and this.stopped:
-                raise self._build_timeout(text)
-            results.seek(0)
-            return self._read_result(code, results.read(), key, text)
+            if not 0 < before == server.runs or this.stopped:  # else it died while it waited for this run
+                return code, server.errors if code is None else ""
 
     def _take_server(self) -> PytestServer:
         """Return the process that waits for a run, or a new one where it has ended or has another environment."""

@@ -27,6 +27,8 @@ class PytestServer:
         """Start the process; FileError where there is no such Python."""
         self.environment = dict(environment)
         self.stopped = False
+        self.runs = 0
+        """How many runs it has begun."""
         self.errors = ""
         """What it said when it could not go on, once it is closed."""
         self._child: int | None = None
@@ -69,6 +71,7 @@ class PytestServer:
         started = self._process.stdout.readline()
         if not started:
             return None
+        self.runs += 1
         try:
             with self._mutex:
                 self._child = int(started)
