@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from _pytest.config import default_plugins
 
-from plaudit.systems.apex import PytestProbe, PytestRun, pytest_probe
+from plaudit.systems.apex import PytestProbe, PytestRun, pytest_server
 from support.forking import PythonProcess
 
 
@@ -23,8 +23,8 @@ FORKED = SimpleNamespace(**{**vars(subprocess), "Popen": PytestProcess})
 
 @pytest.fixture
 def forked_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let probes that nobody awaits run the tests of a project in a `PytestProcess`."""
-    monkeypatch.setattr(pytest_probe, "subprocess", FORKED)
+    """Let probes run the tests of a project in a `PytestProcess`."""
+    monkeypatch.setattr(pytest_server, "subprocess", FORKED)
 
 
 @pytest.fixture(scope="session")
@@ -46,5 +46,5 @@ def remembered_runs(known_runs: dict[Any, PytestRun]) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PytestProbe, "arun", recall)
-        patch.setattr(pytest_probe, "subprocess", FORKED)
+        patch.setattr(pytest_server, "subprocess", FORKED)
         yield

@@ -13,7 +13,7 @@ from plaudit.systems.folder_lock import lock_folder
 from support.apex_runtime import Clock
 
 pytestmark = pytest.mark.usefixtures("remembered_runs")
-FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")
+FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl", "extras.jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def twice(tmp_path_factory, remembered_runs):
     found = []
     for _ in range(2):
         folder = tmp_path_factory.mktemp("coding")
-        with apex.Artifacts(folder, extras=True, fsync="never") as artifacts:
+        with apex.Artifacts(folder, fsync="never") as artifacts:
             episode = asyncio.run(run_episode(folder / "project", seed=3, artifacts=artifacts, clock=Clock()))
         found.append((episode, folder))
     return found
@@ -70,9 +70,7 @@ def test_phases_switches_and_rewards_are_those_of_the_specification(episode):
 def test_messages_keep_to_the_topology_that_is_active(episode):
     active = {step.decision.step: step.decision.topology_after or step.decision.topology for step in episode.steps}
     for message in episode.messages[1:]:
-        apex.switching.find_recipients(
-            active[message.step], message.sender, message.recipient, ("planner", "coder", "runner", "critic")
-        )
+        apex.switching.Topologies().find_recipients(active[message.step], message.sender, message.recipient)
     assert episode.messages[0].sender == "system"
     passed_on = sum(message.recipient != message.meant_for for message in episode.messages)
     assert passed_on == episode.refused_ways > 0
@@ -169,7 +167,7 @@ def test_a_folder_that_began_with_another_seed_is_not_gone_on_with(tmp_path):
 def test_an_episode_that_was_broken_off_has_a_number_of_its_own(tmp_path):
     switch = apex.Switch(attempted=False, committed=False, epoch=0)
     row = apex.DecisionRow(step=1, topology="star", x=[0.0] * 8, action="stay", epsilon=0.2, ms=0.1, switch=switch)
-    with apex.Artifacts(tmp_path, extras=True) as artifacts:
+    with apex.Artifacts(tmp_path) as artifacts:
         artifacts.append_decision(row)
     assert asyncio.run(run_episodes(out=tmp_path, max_steps=1)).first == 2
 

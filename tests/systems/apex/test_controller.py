@@ -3,6 +3,7 @@
 import asyncio
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def test_a_switch_that_fails_is_told_in_the_row_and_not_raised(monkeypatch):
     async def fail(target):
         raise RuntimeError("the wire is cut")
 
-    monkeypatch.setattr(runtime.coordinator, "request_switch", fail)
+    monkeypatch.setattr(runtime.coordinator, "switch", fail)
     controller = runtime.controller("chain")
     row = tick(controller)
     assert row.switch == apex.Switch(attempted=True, committed=False, epoch=0, error="RuntimeError: the wire is cut")
@@ -106,7 +107,7 @@ def test_a_switch_that_took_effect_before_it_failed_is_a_switch(monkeypatch):
         await switch(target)
         raise RuntimeError("too late")
 
-    monkeypatch.setattr(runtime.coordinator, "request_switch", switch_and_fail)
+    monkeypatch.setattr(runtime.coordinator, "switch", switch_and_fail)
     controller = runtime.controller("chain")
     row = tick(controller)
     assert (row.switch.committed, row.executed, row.topology_after) == (True, "chain", "chain")
@@ -398,6 +399,143 @@ def test_a_seed_gives_the_same_episode_to_the_bit(seed):
         play(Runtime(dwell=1, cooldown=1).controller(learner=EXPLORER, seed=seed), STATES) for _ in range(2)
     )
     assert first == second
+
+
+# -- runtimes of your own --------------------------------------------------------------------------------------------
+
+
+class Wire:
+    """A runtime with nothing but a topology and a way to change it."""
+
+    def __init__(self, answer=None, *, obeys=True):
+        self.topology = "star"
+        self.answer, self.obeys = answer, obeys
+
+    async def switch(self, topology):
+        await asyncio.sleep(0)
+        if self.obeys:
+            self.topology = topology
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def control(runtime, *script, **options):
+    return apex.Controller(runtime, apex.FeatureSource(), learner=Scripted(*script), clock=Clock(), **options)
+
+
+def test_anything_with_a_topology_and_a_switch_can_be_controlled():
+    wire = Wire()
+    assert isinstance(wire, apex.Switchable)
+    controller = control(wire, "stay", "chain", "chain", "flat")
+    decisions, rewards, _ = play(controller, [state() for _ in range(5)])
+    assert [row.topology for row in decisions] == ["star", "star", "chain", "chain"]
+    assert [row.switch.epoch for row in decisions] == [0, 1, 1, 2]
+    assert [row.topology_after for row in decisions] == [None, "chain", None, "flat"]
+    assert [row.x[3] for row in decisions] == [0.5, 1.0, 0.5, 1.0]  # steps since the switch
+    assert [row.r_step for row in rewards] == [0.0, -0.05, 0.0, -0.05]
+    assert controller.stats.switches == {"committed": 2}
+
+
+@pytest.mark.parametrize("runtime", [apex.Router(), apex.SwitchEngine(apex.Router())], ids=["router", "engine"])
+def test_an_engine_can_be_controlled_and_a_router_cannot(runtime):
+    if isinstance(runtime, apex.SwitchEngine):
+        assert tick(control(runtime, "chain")).switch == apex.Switch(attempted=True, committed=True, epoch=1)
+    else:
+        with pytest.raises(
+            errors.WrongType, match=r"needs an object with a string `topology` and an `async def switch"
+        ):
+            control(runtime, "chain")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "error"),
+    [
+        (None, "refused", "refused"),
+        (False, "refused", "refused"),
+        ("not on a Sunday", "refused", "not on a Sunday"),
+        (SimpleNamespace(reason="busy"), "refused", "busy"),
+        (OSError("the wire is cut"), "failed", "OSError: the wire is cut"),
+        (TimeoutError("the other side"), "failed", "TimeoutError: the other side"),
+    ],
+)
+def test_a_switch_that_did_not_take_effect_is_refused_with_its_reason(answer, kind, error):
+    controller = control(Wire(answer, obeys=False), "chain", "stay")
+    row = tick(controller)
+    assert row.switch == apex.Switch(attempted=True, committed=False, epoch=0, error=error)
+    assert (row.executed, row.topology_after, controller.stats.switches) == ("stay", None, {kind: 1})
+    assert controller.observe(state(), state()).r_step == 0.0
+    assert tick(controller).topology == "star"
+
+
+def test_what_took_effect_is_a_switch_whatever_the_runtime_says():
+    row = tick(control(Wire(OSError("too late")), "chain"))
+    assert row.switch == apex.Switch(attempted=True, committed=True, epoch=1)
+
+
+def test_a_switch_that_hangs_is_refused_when_its_time_is_over():
+    class Hanging(Wire):
+        cancelled = 0
+
+        async def switch(self, topology):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
+
+    hanging = Hanging()
+    controller = control(hanging, "chain", "stay", switch_timeout=0.05)
+    row = tick(controller)
+    assert row.switch.error == "timeout: the switch did not end within 0.05 seconds"
+    assert (row.executed, hanging.cancelled, controller.stats.switches) == ("stay", 1, {"timed_out": 1})
+    controller.observe(state(), state())
+    assert tick(controller).step == 2
+
+
+def test_an_engine_that_is_waited_for_too_long_calls_its_switch_off():
+    router = apex.Router()
+    router.send(sender="planner", recipient="coder", payload="work")
+    coordinator = apex.Coordinator(apex.SwitchEngine(router, quiesce_timeout=600), dwell=0)
+    row = tick(control(coordinator, "chain", switch_timeout=0.05))
+    assert row.switch.error.startswith("timeout")
+    assert (router.topology, router.epoch, coordinator.engine.phase) == ("star", 0, "IDLE")
+    assert router.receive("coder").payload == "work"
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, "star", SimpleNamespace(topology="star"), SimpleNamespace(topology=3, switch=print), Wire.switch]
+)
+def test_what_cannot_be_controlled_is_refused_at_once(wrong):
+    with pytest.raises(errors.WrongType, match="cannot be controlled"):
+        control(wrong, "stay")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.nan])
+def test_a_time_to_wait_is_above_0(seconds):
+    with pytest.raises(errors.OutOfRange, match="switch_timeout"):
+        control(Wire(), "stay", switch_timeout=seconds)
+
+
+def test_a_team_of_your_own_learns_to_use_a_topology_of_its_own():
+    team = ("researcher", "writer", "editor")
+    router = apex.Router(team, topologies={"pairs": lambda one, other: "writer" in (one, other)})
+    coordinator = apex.Coordinator(apex.SwitchEngine(router), dwell=1, cooldown=1)
+    with pytest.raises(errors.ShapeMismatch, match="reads 8 features, and a controller has 9"):
+        features = apex.FeatureSource(roles=team, topologies=router.topologies)
+        apex.Controller(coordinator, features, learner=apex.Chooser())
+    with pytest.raises(errors.DefinitionError, match="the active topology is 'pairs', and the features know star"):
+        apex.Controller(
+            apex.SwitchEngine(apex.Router(team, topologies={"pairs": lambda *_: True}, topology="pairs")),
+            apex.FeatureSource(),
+        )
+    learner = epsilon_ridge(("stay", *router.topologies), features.names, start=1.0, end=1.0)
+    controller = apex.Controller(coordinator, features, learner=learner, seed=1)
+    decisions, _, _ = play(controller, [state(tokens=at) for at in range(60)])
+    assert {row.executed for row in decisions} == {"stay", "star", "chain", "flat", "pairs"}
+    assert all(len(row.x) == len(features.names) == 9 for row in decisions)
+    assert list(controller.stats.requested) == ["stay", "star", "chain", "flat", "pairs"]
+    assert tick(apex.Controller(coordinator, features)).probability > 0  # the learner of the specification fits too
 
 
 # -- many at once --------------------------------------------------------------------------------------------------

@@ -115,6 +115,7 @@ def test_shares_are_those_of_a_plain_count_over_the_window(steps, window):
             "'manager' is none of the roles",
         ),
         (lambda: apex.FeatureSource().add_message(3), errors.WrongType, "sender 3 is not a string"),
+        (lambda: apex.FeatureSource(roles=["A", "a"]), errors.DuplicateName, "differ in case alone"),
         (
             lambda: apex.FeatureSource().encode("sta", steps_since_switch=0),
             errors.UnknownCategory,
@@ -126,3 +127,12 @@ def test_what_is_no_feature_is_refused(wrong, error, message):
     with pytest.raises(error) as raised:
         wrong()
     assert message in str(raised.value)
+
+
+def test_roles_and_topologies_of_your_own_have_features_of_their_own():
+    features = apex.FeatureSource(roles=["writer", "editor"], topologies=["star", "pairs"], aliases={"ed": "editor"})
+    assert features.names == ("star", "pairs", "steps_since_switch", "writer_share", "editor_share", "token_headroom")
+    for sender in ("Writer", "ed", "editor", "EDITOR", "planner", "plan"):
+        features.add_message(sender)
+    assert features.role_shares == {"writer": 0.25, "editor": 0.75}
+    assert features.encode("pairs", steps_since_switch=1) == (0.0, 1.0, 0.5, 0.25, 0.75, 1.0)

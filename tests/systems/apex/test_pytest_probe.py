@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from importlib.util import find_spec
 
 import pytest
 
 from plaudit import errors
 from plaudit.systems import apex
+from plaudit.systems.apex import pytest_probe, pytest_server
+from plaudit.systems.apex.coding import run_episodes
 from plaudit.systems.apex.pytest_probe import KEPT_VARIABLES
 from plaudit.systems.apex.pytest_results import Failure, read_results
 
@@ -442,3 +445,117 @@ def test_no_setting_or_secret_of_ours_reaches_the_tests(started_project, monkeyp
     kept = {*KEPT_VARIABLES, "PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_VERSION"}
     run = started_project({"test_it.py": sees.replace("{names}", repr(kept))}, environment={"SHOP": "open"}).run()
     assert run.success, run.failures
+
+
+# -- one process for many runs ----------------------------------------------------------------------------------------
+
+TELLING = """
+import json, os
+import thing
+
+def test_thing():
+    open("parents", "a").write(f"{os.getppid()} ")
+    assert not hasattr(json, "left_behind")
+    json.left_behind = True
+    thing.calls += 1
+    assert thing.calls == thing.EXPECTED
+"""
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="one process serves many runs where there is fork")
+
+
+def parents(probe):
+    return [int(each) for each in (probe.folder / "parents").read_text(encoding="utf-8").split()]
+
+
+@needs_fork
+@needs_processes
+def test_one_process_serves_every_run_and_each_run_sees_the_project_as_it_is_now(project):
+    with project({"thing.py": "calls, EXPECTED = 0, 1\n", "test_thing.py": TELLING}) as probe:
+        assert probe.run().success
+        project({"thing.py": "calls, EXPECTED = 0, 2\n"})  # of the same size, within the same second
+        assert probe.run()[:2] == (0, 1)
+        project({"thing.py": "calls, EXPECTED = 1, 2\n"})
+        assert asyncio.run(probe.arun()).success
+        served = {*parents(probe)}
+        assert len(served) == 1
+    assert gone(served.pop())
+    assert not probe.run().failures  # and without the block it starts one again
+    assert len({*parents(probe)}) == 2
+
+
+@needs_fork
+def test_runs_at_the_same_time_do_not_wait_for_each_other_or_mix(project):
+    meet = (
+        "import os, time\ndef test_it():\n    open(str(os.getpid()), 'w')\n"
+        "    while sum(map(str.isdigit, os.listdir())) < 2: time.sleep(0.01)\n"
+    )
+
+    async def run(probe):
+        return await asyncio.gather(probe.arun(), probe.arun())
+
+    with project({"test_it.py": meet}) as probe:
+        assert asyncio.run(run(probe)) == [apex.PytestRun(1, 1)] * 2
+
+
+@needs_fork
+@needs_processes
+def test_a_process_that_died_is_replaced(project):
+    with project({"thing.py": "calls, EXPECTED = 0, 1\n", "test_thing.py": TELLING}) as probe:
+        assert probe.run().success
+        (first,) = parents(probe)
+        os.kill(first, signal.SIGKILL)  # and at once: whether it is dead already or dies a little later
+        assert probe.run().success
+        murder = (
+            "import os, signal, time\ndef test_it():\n    os.kill(os.getppid(), signal.SIGKILL)\n    time.sleep(600)\n"
+        )
+        project({"test_thing.py": murder})
+        with pytest.raises(errors.InputError, match="the process that runs pytest ended before the tests did"):
+            probe.run()
+        project({"test_thing.py": TELLING})
+        assert probe.run().success
+    assert len({*parents(probe)}) == 3
+
+
+@needs_fork
+@needs_processes
+def test_a_run_that_is_stopped_ends_the_process_and_the_next_has_another(project, monkeypatch):
+    with project({"thing.py": "calls, EXPECTED = 0, 1\n", "test_thing.py": TELLING}) as probe:
+        probe.run()
+        monkeypatch.setattr(probe, "timeout", 1.0)
+        project({"test_thing.py": "import time\ndef test_it(): time.sleep(600)\n"})
+        with pytest.raises(apex.ProbeTimeout):
+            probe.run()
+        assert gone(parents(probe)[0])
+        monkeypatch.setattr(probe, "timeout", 300.0)
+        project({"test_thing.py": TELLING})
+        assert probe.run().success
+
+
+@needs_fork
+def test_another_environment_is_another_process(project, monkeypatch):
+    with project({"test_it.py": "import os\ndef test_it(): assert os.environ['TZ'] == 'one'\n"}) as probe:
+        monkeypatch.setenv("TZ", "one")
+        assert probe.run().success
+        monkeypatch.setenv("TZ", "two")
+        assert not probe.run().success
+
+
+@pytest.mark.parametrize("ending", [None, KeyboardInterrupt, OSError])
+def test_a_run_of_episodes_starts_one_process_and_ends_it_however_it_ends(forked_pytest, monkeypatch, ending):
+    started = []
+
+    class Counted(pytest_server.PytestServer):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            started.append(self)
+
+    def on_step(episode, step):
+        if ending is not None and episode == 2:
+            raise ending
+
+    monkeypatch.setattr(pytest_probe, "PytestServer", Counted)
+    with pytest.raises(ending) if ending else nullcontext():
+        asyncio.run(run_episodes(2, max_steps=2, on_step=on_step))
+    assert len(started) == 1
+    assert not started[0].alive

@@ -3,11 +3,12 @@
 import json
 import math
 import os
+from collections import defaultdict
 from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plaudit import errors
@@ -279,6 +280,44 @@ def test_the_accumulator_and_the_reward_agree_to_the_bit():
         assert accumulator.signal(row["prev"], row["curr"]).total == apex.reward.score(**row).total
 
 
+ODD = (
+    st.none()
+    | st.booleans()
+    | st.sampled_from(["coding", "debug", "lunch", "", 2**53 + 1, -1, 1.5, math.nan, math.inf, -0.0])
+)
+USUAL = {
+    "phase": st.sampled_from([*apex.PHASES, "debug"]),
+    "test_pass_rate": PASS_RATES,
+    "tokens_used": st.integers(0, 1000),
+    "switch_committed": st.booleans(),
+}
+STATES = st.fixed_dictionaries(USUAL) | st.fixed_dictionaries(
+    {}, optional={name: usual | st.integers(0, 1) | st.floats(0, 1) | ODD for name, usual in USUAL.items()}
+)
+
+
+@given(prev=STATES, curr=STATES, detector=st.sampled_from(apex.DETECTORS))
+@example(prev=START, curr=START | {"tokens_used": 999}, detector="explicit")
+@example(prev=START, curr=START | {"tokens_used": 2**53 + 1}, detector="explicit")
+@example(prev=START, curr=START | {"test_pass_rate": math.nan}, detector="explicit")
+@example(prev=START | {"test_pass_rate": 1.01}, curr=START, detector="explicit")
+@example(prev=START, curr=START | {"switch_committed": 1}, detector="explicit")
+def test_whatever_the_states_hold_a_step_earns_or_refuses_what_its_signal_does(prev, curr, detector):
+    accumulator, found = apex.RewardAccumulator(detector), []
+    for earn in (accumulator.step_reward, lambda *states: accumulator.signal(*states).total):
+        try:
+            found.append(float.hex(earn(prev, curr)))
+        except errors.InputError as error:
+            found.append((type(error), str(error)))
+    assert found[0] == found[1]
+
+
+def test_a_state_that_makes_up_what_it_lacks_is_left_as_it_is():
+    prev, curr = defaultdict(float), defaultdict(float, tokens_used=10)
+    assert apex.RewardAccumulator().step_reward(prev, curr) == -0.001
+    assert (len(prev), len(curr)) == (0, 1)
+
+
 # -- repaired ------------------------------------------------------------------------------------------------
 
 
@@ -410,12 +449,18 @@ def test_a_log_that_cannot_be_finished_changes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("place", ["no/such/folder/rewards.jsonl", "a folder"])
+@pytest.mark.parametrize("place", ["a file/rewards.jsonl", "a folder"])
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path, place):
     (tmp_path / "a folder").mkdir()
-    with pytest.raises(errors.FileError, match="cannot be written|is a directory"):
+    (tmp_path / "a file").write_text("")
+    with pytest.raises(errors.FileError, match="cannot be made|is a directory"):
         apex.write_rewards(tmp_path / place, [{"step": 2}])
-    assert [path.name for path in Path(tmp_path).rglob("*")] == ["a folder"]
+    assert sorted(path.name for path in Path(tmp_path).rglob("*")) == ["a file", "a folder"]
+
+
+def test_a_log_makes_the_folder_that_it_lies_in(tmp_path):
+    apex.write_rewards(tmp_path / "docs" / "A4" / "rewards.jsonl", apex.build_reward_rows(apex.scenario()))
+    assert len(list(apex.read_rewards(tmp_path / "docs" / "A4"))) == 25
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")

@@ -33,6 +33,7 @@ from plaudit.systems.apex.phases import (
 from plaudit.systems.apex.pytest_probe import PytestProbe
 from plaudit.systems.apex.pytest_results import Failure, PytestRun
 from plaudit.systems.apex.reward import DETECTORS, VERSIONS, RewardAccumulator, episode, reward, scenario, version
+from plaudit.systems.apex.runtime import Switchable
 from plaudit.systems.apex.switching import ACTIONS, Coordinator, Message, Router, SwitchEngine, SwitchResult
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "SwitchInFlight",
     "SwitchNotPrepared",
     "SwitchResult",
+    "Switchable",
     "TokenBudget",
     "TokenMeter",
     "Usage",

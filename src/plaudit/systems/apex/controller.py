@@ -3,20 +3,20 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit import Signal
-from plaudit.errors import InputError, UnknownCategory
-from plaudit.systems.apex.decision import Choice, Chooser, Credit, Outcome, carry_out
+from plaudit.errors import InputError, OutOfRange, UnknownCategory
+from plaudit.systems.apex.decision import Choice, Chooser, Credit, build_learner, validate_learner
 from plaudit.systems.apex.features import FeatureSource
 from plaudit.systems.apex.logs.artifacts import Artifacts, all_tests_pass
 from plaudit.systems.apex.logs.logbook import Logbook
 from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
 from plaudit.systems.apex.reward import RewardAccumulator
-from plaudit.systems.apex.switching import Coordinator
-from plaudit.systems.apex.switching.topologies import ACTIONS
+from plaudit.systems.apex.runtime import Outcome, Switchable, carry_out, coordinate, find_outcome
+from plaudit.systems.apex.switching.topologies import STAY
 
 if TYPE_CHECKING:
     from plaudit.learn.bandits import Learner
@@ -33,7 +33,7 @@ class ControllerStats(NamedTuple):
     executed: Mapping[str, int]
     """How often each took effect."""
     switches: Mapping[str, int]
-    """What became of the switches that were attempted: committed, refused, aborted, failed or cancelled."""
+    """What became of the switches that were attempted: committed, refused, aborted, failed, timed_out or cancelled."""
     credited: int
     """Decisions whose reward is known."""
     earned: float
@@ -56,9 +56,8 @@ class Controller:
     the states before and after and credits that decision; `finish` ends the episode. Each returns the row it logged.
     The next episode has a controller of its own, which goes on with the same `Chooser` or with a saved one.
 
-    >>> from plaudit.systems.apex.switching import Router, SwitchEngine
-    >>> router = Router(["planner", "coder", "runner", "critic"])
-    >>> controller = Controller(Coordinator(SwitchEngine(router)), FeatureSource(), seed=7)
+    >>> from plaudit.systems.apex.switching import Coordinator, Router, SwitchEngine
+    >>> controller = Controller(Coordinator(SwitchEngine(Router())), FeatureSource(), seed=7)
     >>> asyncio.run(controller.tick()).executed
     'stay'
     >>> controller.observe({"phase": "planning"}, {"phase": "coding", "tokens_used": 50}).r_step
@@ -69,7 +68,7 @@ class Controller:
 
     def __init__(
         self,
-        coordinator: Coordinator,
+        runtime: Switchable,
         features: FeatureSource,
         *,
         learner: "Chooser | Learner | None" = None,
@@ -82,9 +81,12 @@ class Controller:
         clock: Callable[[], float] = time.perf_counter,
         credit: Credit = "executed",
         terminal_credit: bool = True,
+        switch_timeout: float | None = 30.0,
     ) -> None:
         """Begin an episode.
 
+        `runtime` is a `Coordinator`, or anything with a `topology` and an `async def switch(topology)`. A switch that
+        takes longer than `switch_timeout` seconds is cancelled and counts as refused; None waits forever.
         `learner` is the bandit of the specification unless another is given; a `Chooser` brings what it has learnt, and
         its own seed.
         `credit` says which action a reward is learnt for: "executed", the one that took effect, so "stay" where a
@@ -93,9 +95,14 @@ class Controller:
         """
         if credit not in ("executed", "requested"):
             raise UnknownCategory(f"credit={credit!r} is neither 'executed' nor 'requested'.")
-        self.coordinator = coordinator
+        if switch_timeout is not None and not switch_timeout > 0:
+            raise OutOfRange(f"switch_timeout={switch_timeout!r} must be a number of seconds above 0, or None.")
+        self.coordinator = coordinate(runtime, features)
         self.features = features
+        if learner is None:
+            learner = build_learner(features.topologies, features.names)
         self.chooser = learner if isinstance(learner, Chooser) else Chooser(learner, seed=seed)
+        validate_learner(self.chooser.learner, features)
         self.reward = RewardAccumulator() if reward is None else reward
         self.logbook = Logbook(artifacts, ledger, run=run, episode=episode)
         self.step = 0
@@ -103,6 +110,7 @@ class Controller:
         self._clock = clock
         self._credit_to = credit
         self._terminal_credit = terminal_credit
+        self._switch_timeout = switch_timeout
         self._lock = asyncio.Lock()
         self._rows: list[DecisionRow] = []
         self._decision: Decision | None = None  # the last decision, as it is to be credited
@@ -117,10 +125,10 @@ class Controller:
     async def tick(self) -> DecisionRow:
         """Take the decision of the state that the task is in, carry it out, and return it.
 
-        A switch that is refused, called off or fails is a decision like any other: the row says what happened, and what
-        took effect is "stay". Ticks that come at the same time wait for each other. A tick that is cancelled logs what
-        it had decided, and the cancellation goes on. So does an error of the logs: the decision has taken effect, and
-        its step can be observed.
+        A switch that is refused, called off, fails or takes too long is a decision like any other: the row says what
+        happened, and what took effect is "stay". Ticks that come at the same time wait for each other. A
+        tick that is cancelled logs what it had decided, and the cancellation goes on. So does an error of the logs: the
+        decision has taken effect, and its step can be observed.
         """
         async with self._lock:
             self._check_open()
@@ -128,12 +136,12 @@ class Controller:
             self._record_unrewarded()
             self.coordinator.step()
             choice = self._choose()
-            engine = self.coordinator.engine
-            before = engine.epoch
+            action = choice.decision.action
             try:
-                outcome = await carry_out(self.coordinator, choice.decision.action)
+                outcome = await carry_out(self.coordinator, action, self._switch_timeout)
             except BaseException as error:
-                outcome = Outcome.from_engine(engine, choice.decision.action, before, "cancelled", type(error).__name__)
+                told = type(error).__name__
+                outcome = find_outcome(self.coordinator, action, choice.topology, "cancelled", told)
                 self._conclude(choice, outcome, began)
                 raise
             return self._conclude(choice, outcome, began)
@@ -186,8 +194,8 @@ class Controller:
         """How the episode went so far."""
         return ControllerStats(
             len(self._rows),
-            _count_actions(row.requested for row in self._rows),
-            _count_actions(row.executed for row in self._rows),
+            _count_actions(self.features.topologies, (row.requested for row in self._rows)),
+            _count_actions(self.features.topologies, (row.executed for row in self._rows)),
             dict(self._switches),
             self._credited,
             self._earned,
@@ -198,7 +206,7 @@ class Controller:
     def _choose(self) -> Choice:
         """Return what the learner chooses in the state that the runtime is in."""
         coordinator = self.coordinator
-        topology = coordinator.engine.topology
+        topology = coordinator.topology
         x = self.features.encode(topology, steps_since_switch=coordinator.steps_since_switch, dwell=coordinator.dwell)
         began = self._clock()
         decision = self.chooser.choose(x)
@@ -255,6 +263,6 @@ class Controller:
             raise InputError("a tick is under way; await it first.")
 
 
-def _count_actions(actions: Iterable[str | None]) -> dict[str, int]:
+def _count_actions(topologies: Sequence[str], actions: Iterable[str | None]) -> dict[str, int]:
     counts = Counter(actions)
-    return {action: counts[action] for action in ACTIONS if counts[action]}
+    return {action: counts[action] for action in (STAY, *topologies) if counts[action]}

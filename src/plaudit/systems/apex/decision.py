@@ -1,21 +1,20 @@
-"""A decision about the topology: how a learner takes it, how it is carried out, and what becomes of it."""
+"""A decision about the topology: how a learner takes it, and what it is logged and credited as."""
 
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from plaudit.errors import DefinitionError, ShapeMismatch, SpecError
-from plaudit.systems.apex.features import FEATURES
-from plaudit.systems.apex.logs.rows import DecisionRow, Switch
-from plaudit.systems.apex.switching import Coordinator, SwitchEngine
-from plaudit.systems.apex.switching.topologies import ACTIONS, STAY
+from plaudit.systems.apex.features import FEATURES, FeatureSource
+from plaudit.systems.apex.logs.rows import DecisionRow
+from plaudit.systems.apex.runtime import Outcome
+from plaudit.systems.apex.switching.topologies import STAY, TOPOLOGIES
 
 if TYPE_CHECKING:
     from plaudit.learn.bandits import Learner
     from plaudit.learn.decision import Decision
 
 
-Kind = Literal["committed", "refused", "aborted", "failed", "cancelled"]
 Credit = Literal["executed", "requested"]
 
 
@@ -33,12 +32,13 @@ class Chooser:
     """
 
     def __init__(self, learner: "Learner | None" = None, *, seed: int = 0, state: Any = None) -> None:
-        """Begin with `state`, or knowing nothing; without a learner it is the ridge regression with random choices."""
-        if learner is None:
-            from plaudit.learn.bandits import epsilon_ridge
-
-            learner = epsilon_ridge(ACTIONS, FEATURES, intercept=False)  # as specified: one topology is always 1
-        _validate_learner(learner)
+        """Begin with `state`, or knowing nothing; without a learner it is the bandit of the specification."""
+        learner = build_learner() if learner is None else learner
+        if STAY not in learner.actions:
+            raise DefinitionError(
+                f"the learner chooses among {', '.join(learner.actions)}; it needs {STAY!r}, which a refused switch "
+                "amounts to."
+            )
         self.learner: Learner = learner
         self.seed = seed
         self.state = learner.init() if state is None else state
@@ -84,43 +84,6 @@ class Chooser:
                 raise SpecError(f"{os.fspath(path)} was not saved by a chooser: its {name!r} is {value!r}.")
             setattr(chooser, name, value)
         return chooser
-
-
-class Outcome(NamedTuple):
-    """What became of a decision; `kind` is None where no switch was asked for."""
-
-    epoch: int
-    kind: Kind | None = None
-    committed: bool = False
-    error: str | None = None
-
-    @classmethod
-    def from_engine(cls, engine: SwitchEngine, action: str, before: int, kind: Kind, error: str) -> "Outcome":
-        """Return the outcome of a switch that gave no answer: the engine shows whether it took effect."""
-        committed = engine.topology == action and engine.epoch > before
-        return cls(engine.epoch, "committed" if committed else kind, committed, error)
-
-    def to_switch(self) -> Switch:
-        """Return it as it stands in the log."""
-        return Switch(attempted=self.kind is not None, committed=self.committed, epoch=self.epoch, error=self.error)
-
-
-async def carry_out(coordinator: Coordinator, action: str) -> Outcome:
-    """Ask for the topology that `action` names, unless it is the active one, and return what became of that.
-
-    What is refused, called off or raised is in the outcome; a cancellation goes on to the caller.
-    """
-    engine = coordinator.engine
-    before = engine.epoch
-    if action in (STAY, engine.topology):
-        return Outcome(before)
-    try:
-        result = await coordinator.request_switch(action)
-    except Exception as error:
-        return Outcome.from_engine(engine, action, before, "failed", f"{type(error).__name__}: {error}")
-    if result.committed:
-        return Outcome(result.epoch, "committed", True)
-    return Outcome(result.epoch, "aborted" if result.accepted else "refused", False, result.reason)
 
 
 class Choice(NamedTuple):
@@ -187,15 +150,21 @@ class Choice(NamedTuple):
         )
 
 
-def _validate_learner(learner: "Learner") -> None:
+def build_learner(topologies: Sequence[str] = TOPOLOGIES, features: Sequence[str] = FEATURES) -> "Learner":
+    """Return the bandit of the specification: a ridge regression per action, with random choices."""
+    from plaudit.learn.bandits import epsilon_ridge
+
+    return epsilon_ridge((STAY, *topologies), features, intercept=False)  # as specified: one topology is always 1
+
+
+def validate_learner(learner: "Learner", features: FeatureSource) -> None:
     """Refuse a learner for other actions, or for other features."""
-    unknown = [action for action in learner.actions if action not in ACTIONS]
-    if unknown or STAY not in learner.actions:
+    if unknown := [action for action in learner.actions if action not in (STAY, *features.topologies)]:
         raise DefinitionError(
-            f"the learner chooses among {', '.join(learner.actions)}; a controller needs {STAY!r}, which a refused "
-            f"switch amounts to, and some of {', '.join(ACTIONS[1:])}."
+            f"the learner chooses among {', '.join(learner.actions)}, and {unknown[0]!r} is none of the topologies "
+            f"{', '.join(features.topologies)}."
         )
-    if learner.features and len(learner.features) != len(FEATURES):
+    if learner.features and len(learner.features) != len(features.names):
         raise ShapeMismatch(
-            f"the learner reads {len(learner.features)} features, and a controller has {len(FEATURES)}."
+            f"the learner reads {len(learner.features)} features, and a controller has {len(features.names)}."
         )

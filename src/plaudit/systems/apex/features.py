@@ -1,22 +1,28 @@
-"""The eight numbers that a decision about the topology is made on."""
+"""The numbers that a decision about the topology is made on: eight for the roles of the specification."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from plaudit.errors import DefinitionError, UnknownCategory, WrongType, did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, UnknownCategory, WrongType, did_you_mean
 from plaudit.systems.apex.budget import TokenBudget
 from plaudit.systems.apex.phases import SENDER_ALIASES, SENDERS
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
 
-FEATURES = (
-    *TOPOLOGIES,
-    "steps_since_switch",
-    "planner_share",
-    "coder_runner_share",
-    "critic_share",
-    "token_headroom",
-)
-"""What the eight numbers are, in order; each of them is from 0 to 1."""
+_SHARES: Mapping[str, tuple[str, ...]] = {
+    "planner": ("planner",),
+    "coder_runner": ("coder", "runner"),
+    "critic": ("critic",),
+}
+"""Whose messages are counted together, among the roles of the specification."""
+
+
+def list_features(topologies: Iterable[str], shares: Iterable[str]) -> tuple[str, ...]:
+    """Return what the numbers of a decision are, in order; each of them is from 0 to 1."""
+    return (*topologies, "steps_since_switch", *(f"{role}_share" for role in shares), "token_headroom")
+
+
+FEATURES = list_features(TOPOLOGIES, _SHARES)
+"""The eight numbers of the specification, in order."""
 
 WINDOW = 32
 """How many steps back messages are counted, besides the step that is under way."""
@@ -38,20 +44,40 @@ class FeatureSource:
     def __init__(
         self,
         *,
+        roles: Sequence[str] = SENDERS,
+        topologies: Sequence[str] = TOPOLOGIES,
         budget: TokenBudget | None = None,
         window: int = WINDOW,
-        aliases: Mapping[str, str] = SENDER_ALIASES,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin with no messages; without a `budget` there is one of 10,000 tokens."""
+        """Begin with no messages.
+
+        Args:
+            roles: Whose messages are counted: `router.roles`. Each has a share of its own; of the specification's four,
+                coder and runner have one together.
+            topologies: Those that can be active: `router.topologies`.
+            budget: What calls are charged to; 10,000 tokens unless given.
+            window: How many steps back messages are counted.
+            aliases: Other names of the roles.
+        """
         if window < 0:
             raise DefinitionError(f"window={window!r} must be a number of steps from 0 up.")
+        known = {*roles} == {*SENDERS}
+        if aliases is None:
+            aliases = SENDER_ALIASES if known else {}
+        self.topologies = tuple(topologies)
         self.budget = TokenBudget() if budget is None else budget
-        self._names = {name: name for name in SENDERS} | {other.lower(): name for other, name in aliases.items()}
-        if unknown := set(self._names.values()) - set(SENDERS):
-            raise DefinitionError(f"aliases: {min(unknown)!r} is none of the roles {', '.join(SENDERS)}.")
+        self._shares = _SHARES if known else {role: (role,) for role in roles}
+        self.names = list_features(self.topologies, self._shares)
+        """What the numbers are, in order."""
+        self._names = {role.lower(): role for role in roles} | {other.lower(): name for other, name in aliases.items()}
+        if len({role.lower() for role in roles}) < len(roles):
+            raise DuplicateName(f"two of the roles {', '.join(roles)} differ in case alone.")
+        if unknown := set(self._names.values()) - set(roles):
+            raise DefinitionError(f"aliases: {min(unknown)!r} is none of the roles {', '.join(roles)}.")
         self._past: deque[dict[str, int]] = deque(maxlen=window)
-        self._now = dict.fromkeys(SENDERS, 0)
-        self._sums = dict.fromkeys(SENDERS, 0)
+        self._now = dict.fromkeys(roles, 0)
+        self._sums = dict.fromkeys(roles, 0)
 
     def add_message(self, sender: str) -> None:
         """Count a message of `sender`, in any case and by any of its names; one who has no role is left out."""
@@ -68,7 +94,7 @@ class FeatureSource:
             for role, number in (self._past[0] if self._past else self._now).items():
                 self._sums[role] -= number
         self._past.append(self._now)
-        self._now = dict.fromkeys(SENDERS, 0)
+        self._now = dict.fromkeys(self._sums, 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -77,26 +103,21 @@ class FeatureSource:
 
     @property
     def role_shares(self) -> dict[str, float]:
-        """The share of the messages of planner, coder with runner, and critic: what a state keeps as `role_shares`."""
-        sums = self._sums
-        parts = {
-            "planner": sums["planner"],
-            "coder_runner": sums["coder"] + sums["runner"],
-            "critic": sums["critic"],
-        }
+        """The share of the messages that each role sent, coder and runner together: a state's `role_shares`."""
+        parts = {share: sum(self._sums[role] for role in together) for share, together in self._shares.items()}
         total = sum(parts.values())
         return {role: part / total if total else 0.0 for role, part in parts.items()}
 
     def encode(self, topology: str, *, steps_since_switch: int, dwell: int = 2) -> tuple[float, ...]:
-        """Return the eight numbers, in the order of `FEATURES`.
+        """Return the numbers, in the order of `names`.
 
         `steps_since_switch` counts as 1 from `dwell` on, the steps that a topology is kept at least.
         """
-        if topology not in TOPOLOGIES:
-            near = did_you_mean(topology, TOPOLOGIES)
-            raise UnknownCategory(f"topology {topology!r:.60} is none of {', '.join(TOPOLOGIES)}.{near}")
+        if topology not in self.topologies:
+            near = did_you_mean(topology, self.topologies)
+            raise UnknownCategory(f"topology {topology!r:.60} is none of {', '.join(self.topologies)}.{near}")
         return (
-            *(1.0 if topology == each else 0.0 for each in TOPOLOGIES),
+            *(1.0 if topology == each else 0.0 for each in self.topologies),
             min(1.0, max(0.0, steps_since_switch / max(1, dwell))),
             *self.role_shares.values(),
             self.budget.headroom,

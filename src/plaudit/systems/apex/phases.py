@@ -26,7 +26,7 @@ ROLES = ("planner", "coder_runner", "critic")
 """The roles whose share of the messages is watched; the order settles a tie."""
 
 SENDERS = ("planner", "coder", "runner", "critic")
-"""The roles whose messages are counted."""
+"""The roles of the specification: a router has them, and features count their messages, unless others are given."""
 
 SENDER_ALIASES: Mapping[str, str] = MappingProxyType(
     {"plan": "planner", "code": "coder", "run": "runner", "critique": "critic", "review": "critic"}

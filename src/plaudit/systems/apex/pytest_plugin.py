@@ -1,10 +1,12 @@
 """The program that runs pytest for a probe: it signs what becomes of every test, as it happens.
 
 Its text is copied to a folder of the probe and started there, since the Python that runs the tests need not have
-plaudit. Nothing of the project is imported before the key was read and its file deleted. As a plugin it is loaded by
-the processes that share the tests out, too; those sign nothing.
+plaudit. It imports pytest once and forks for every run: a run finds no module of the project loaded, and leaves none.
+Nothing of the project is imported before the key was read and its file deleted. As a plugin it is loaded by the
+processes that share the tests out, too; those sign nothing.
 """
 
+import gc
 import hashlib
 import hmac
 import json
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from _pytest.config import default_plugins
 
 _MAX_TEXT = 20_000
 """How many characters of what a test or a file said are written, the last of them."""
@@ -105,12 +108,44 @@ def _describe(report: pytest.TestReport) -> str:
     return str(getattr(crash, "message", report.longrepr or "")).partition("\n")[0].strip()[-_MAX_TEXT:]
 
 
-def run(folder: Path, arguments: list[str]) -> int:
-    """Run the tests of the project we are in, and return the code to end with."""
+def serve() -> int:
+    """Run tests whenever an order comes in, each time in a fork; return the code to end with, here or in the fork.
+
+    An order is a line of JSON: the project, the folder of the run, the arguments of pytest. The fork answers with its
+    number, and this process with the code that the fork ended with. Where there is no fork, it serves one order itself.
+    """
+    orders, answers = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    for name in default_plugins:
+        import_module(f"_pytest.{name}")
+    gc.freeze()  # so that forks share these modules for as long as they can
+    for order in iter(orders.readline, b""):
+        fork = os.fork() if hasattr(os, "fork") else 0
+        if fork == 0:
+            if hasattr(os, "setsid"):
+                os.setsid()
+            os.write(answers, b"%d\n" % os.getpid())
+            orders.close()
+            os.close(answers)
+            project, folder, *arguments = json.loads(order)
+            return run(Path(project), Path(folder), arguments)
+        os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]))
+    return 0
+
+
+def run(project: Path, folder: Path, arguments: list[str]) -> int:
+    """Run the tests of a project, and return the code to end with."""
+    printed = os.open(folder / "printed", os.O_WRONLY | os.O_APPEND)
+    for descriptor in (1, 2):
+        os.dup2(printed, descriptor)
+    os.close(printed)
     key = folder.joinpath("key").read_bytes()
     folder.joinpath("key").unlink()
+    os.chdir(project)
     sys.path[:1] = [os.getcwd()]  # as `python -m pytest` has it, but only now: no file of the project is pytest
-    sys.path.append(str(folder))  # where processes that share the tests out find this module
+    sys.path.append(str(Path(__file__).parent))  # where processes that share the tests out find this module
     with folder.joinpath("results").open("ab") as stream:
         recorder = Recorder(key, stream)
         del key
@@ -119,6 +154,5 @@ def run(folder: Path, arguments: list[str]) -> int:
     return code
 
 
-if __name__ == "__main__":
-    program = Path(__file__)  # imported under its name, by which processes that share the tests out know it too
-    sys.exit(import_module(program.stem).run(program.parent, sys.argv[1:]))
+if __name__ == "__main__":  # imported under its name, by which processes that share the tests out know it too
+    sys.exit(import_module(Path(__file__).stem).serve())

@@ -3,19 +3,18 @@
 import asyncio
 import os
 import secrets
-import signal
-import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Self
 
 from plaudit.errors import FileError, InputError, MissingExtra, OutOfRange
 from plaudit.systems.apex.errors import ProbeTimeout
 from plaudit.systems.apex.pytest_results import Failure, PytestRun, find_last_error, read_results
+from plaudit.systems.apex.pytest_server import PLUGIN, PytestServer
 from plaudit.systems.apex.values import parse_positive_integer
 
 TAIL_LINES = 12
@@ -41,9 +40,6 @@ _CONFTEST = "while loading conftest"
 
 _NO_PYTEST = "No module named 'pytest'"
 
-_PLUGIN = "plaudit_pytest_plugin"
-"""What the plugin is called that the tests run with."""
-
 
 class PytestProbe:
     """Runs the tests of the project in `folder` and counts how many pass.
@@ -54,6 +50,9 @@ class PytestProbe:
     count; one that never came to its end, because a test stopped them all, is failing. A file that cannot be imported
     counts as one failing test and is named in `broken`. With `expected`, tests that are missing count as failing: a
     pass rate does not rise because a test was deleted.
+
+    In a `with` block one process imports pytest and forks for every run, so that only the first waits for it; without,
+    every run starts a process. Either way a run sees the project as it is now, and none of the modules of another run.
 
     What becomes of a test is signed as it happens, with a key that the project's code is not given, and must fit the
     code that pytest ends with. Code that attacks the process it runs in is not kept from anything: see the page.
@@ -83,6 +82,25 @@ class PytestProbe:
         self.plugins = plugins
         self.arguments = tuple(arguments)
         self.environment = dict(environment or {})
+        self._kept = False
+        self._idle: list[PytestServer] = []  # at most one, which the next run takes
+        self._mutex = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Keep the process that runs the tests until the block ends."""
+        self._kept = True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that runs the tests; the next run starts one again."""
+        self._kept = False
+        with self._mutex:
+            idle, self._idle = self._idle, []
+        for server in idle:
+            server.close()
 
     def run(self) -> PytestRun:
         """Run the tests and return what became of them.
@@ -91,85 +109,110 @@ class PytestProbe:
         folder or the Python is not there, and InputError where there are no tests, pytest itself failed, or the
         results contradict each other or were changed.
         """
-        with self._prepare() as invocation:
-            with self._translate_start_errors():
-                process = subprocess.Popen(invocation.command, **invocation.options)
-            try:
-                code = process.wait(self.timeout)
-            except subprocess.TimeoutExpired:
-                raise self._build_timeout(invocation) from None
-            finally:
-                _kill(process)
-                process.wait()
-            return self._read_result(code, invocation)
+        return self._run(_Run())
 
     async def arun(self) -> PytestRun:
         """Do what `run` does while other tasks go on; where it is cancelled, the tests are ended."""
-        with self._prepare() as invocation:
-            with self._translate_start_errors():
-                process = await asyncio.create_subprocess_exec(*invocation.command, **invocation.options)
+        this = _Run()
+        running = asyncio.get_running_loop().run_in_executor(None, self._run, this)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            this.stop()
+            with suppress(Exception):
+                await running
+            raise
+
+    def _run(self, this: "_Run") -> PytestRun:
+        with self._prepare() as (folder, key, results, printed):
+            clock = threading.Timer(self.timeout, this.stop)
+            clock.start()
             try:
-                code = await asyncio.wait_for(process.wait(), self.timeout)
-            except TimeoutError:
-                raise self._build_timeout(invocation) from None
+                code, errors = self._serve(this, folder)
             finally:
-                _kill(process)
-                await process.wait()
-            return self._read_result(code, invocation)
+                clock.cancel()
+            text = errors + _read_tail(printed)
+            if code is None and this.stopped:
+                raise self._build_timeout(text)
+            results.seek(0)
+            return self._read_result(code, results.read(), key, text)
+
+    def _serve(self, this: "_Run", folder: Path) -> tuple[int | None, str]:
+        """Return the code that pytest ended with, or None and what its process said."""
+        while True:
+            server = this.server = self._take_server()
+            before = server.runs
+            try:
+                if this.stopped:
+                    server.stop()
+                code = server.run(self.folder, folder, self._build_arguments(folder))
+            except BaseException:  # a Ctrl-C
+                server.stop()
+                raise
+            finally:
+                self._give_back(server)
+            if not 0 < before == server.runs or this.stopped:  # else it died while it waited for this run
+                return code, server.errors if code is None else ""
+
+    def _take_server(self) -> PytestServer:
+        """Return the process that waits for a run, or a new one where it has ended or has another environment."""
+        environment = self._build_environment()
+        with self._mutex:
+            server = self._idle.pop() if self._idle else None
+        if server is not None and server.alive and server.environment == environment:
+            return server
+        if server is not None:
+            server.close()
+        return PytestServer(self.python, environment)
+
+    def _give_back(self, server: PytestServer) -> None:
+        """Keep a process for the next run, if one is to be kept."""
+        with self._mutex:
+            if self._kept and not self._idle and server.alive:
+                self._idle.append(server)
+                return
+        server.close()
 
     @contextmanager
-    def _prepare(self) -> "Iterator[_Invocation]":
+    def _prepare(self) -> "Iterator[tuple[Path, bytes, IO[bytes], IO[bytes]]]":
         """Yield what a run needs; the results and what is printed go to a folder that is gone afterwards."""
         if not self.folder.is_dir():
             raise FileError(f"{self.folder} is not a folder: name the project whose tests are to be run.")
         with tempfile.TemporaryDirectory(prefix="plaudit-") as scratch:
-            program, key = Path(scratch, f"{_PLUGIN}.py"), secrets.token_bytes(32)
-            program.write_bytes(files("plaudit.systems.apex").joinpath("pytest_plugin.py").read_bytes())
-            program.with_name("key").write_bytes(key)
+            folder, key = Path(scratch), secrets.token_bytes(32)
+            folder.joinpath("key").write_bytes(key)
             with (
-                program.with_name("results").open("w+b") as results,  # held here: whoever deletes it deletes a name
-                program.with_name("printed").open("w+b") as printed,
+                folder.joinpath("results").open("w+b") as results,  # held here: whoever deletes it deletes a name
+                folder.joinpath("printed").open("w+b") as printed,  # a file: what a test leaves cannot hold us up
             ):
-                yield _Invocation(self._build_command(program), self._build_options(printed), key, results, printed)
+                yield folder, key, results, printed
 
-    def _build_command(self, program: Path) -> list[str]:
-        options = ("-q", "--color=no", "-p", _PLUGIN, "--maxfail=0", "--continue-on-collection-errors")
-        return [self.python, str(program), *options, "-o", f"cache_dir={program.with_name('cache')}", *self.arguments]
+    def _build_arguments(self, folder: Path) -> list[str]:
+        options = ("-q", "--color=no", "-p", PLUGIN, "--maxfail=0", "--continue-on-collection-errors")
+        return [*options, "-o", f"cache_dir={folder / 'cache'}", *self.arguments]
 
-    def _build_options(self, printed: IO[bytes]) -> dict[str, Any]:
-        """Return how the process is started: no setting, and nothing of a pytest that runs around us, reaches it."""
+    def _build_environment(self) -> dict[str, str]:
+        """Return what the process sees: no setting, and nothing of a pytest that runs around us, reaches it."""
         environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
         environment |= {"PYTHONDONTWRITEBYTECODE": "1", **self.environment}
-        if not self.plugins:
-            environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        return {
-            "cwd": self.folder,
-            "env": environment,
-            "stdin": subprocess.DEVNULL,
-            "stdout": printed,  # a file and no pipe: what a test leaves running cannot hold us up
-            "stderr": subprocess.STDOUT,
-            "start_new_session": True,
-        }
+        return environment if self.plugins else environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
-    @contextmanager
-    def _translate_start_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise FileError(f"{self.python} cannot be started: {error.strerror or error}") from None
-
-    def _read_result(self, code: int, invocation: "_Invocation") -> PytestRun:
+    def _read_result(self, code: int | None, written: bytes, key: bytes, printed: str) -> PytestRun:
         """Return what the results say; where there are none, or they contradict each other, an error says why."""
         try:
-            results = read_results(invocation.read_results(), invocation.key)
+            results = read_results(written, key)
         except InputError as error:
             raise InputError(f"{self.folder}: {error}") from None
-        printed = invocation.read_printed()
         if _CONFTEST in printed and (results is None or results.code not in _ENDS):
             broken = Failure("conftest", find_last_error(printed))
             return PytestRun(0, 1, broken=(broken,)).with_expected(self.expected)
         if results is None and _NO_PYTEST in printed:
             raise MissingExtra(f"{self.python} has no pytest to run tests with: {self.python} -m pip install pytest")
+        if code is None:
+            raise InputError(
+                f"{self.folder}: the process that runs pytest ended before the tests did, so there is no result. The "
+                f"next run starts another.\n{_format_tail(printed)}"
+            )
         if results is None or results.code not in _ENDS:
             raise InputError(f"{self.folder}: pytest ended with code {code} and no result.\n{_format_tail(printed)}")
         run = results.summarize()
@@ -189,40 +232,30 @@ class PytestProbe:
             )
         return run
 
-    def _build_timeout(self, invocation: "_Invocation") -> ProbeTimeout:
+    def _build_timeout(self, printed: str) -> ProbeTimeout:
         return ProbeTimeout(
             f"{self.folder}: the tests did not end within {self.timeout:g} seconds and were stopped. Give them a "
-            f"longer timeout, or look for a loop without end.\n{_format_tail(invocation.read_printed())}"
+            f"longer timeout, or look for a loop without end.\n{_format_tail(printed)}"
         )
 
 
-class _Invocation(NamedTuple):
-    """What one run of pytest needs."""
+class _Run:
+    """One run of the tests, to be stopped from another thread."""
 
-    command: list[str]
-    options: dict[str, Any]
-    key: bytes
-    results: IO[bytes]
-    printed: IO[bytes]
+    def __init__(self) -> None:
+        self.server: PytestServer | None = None
+        self.stopped = False
 
-    def read_results(self) -> bytes:
-        """Return the signed lines."""
-        self.results.seek(0)
-        return self.results.read()
-
-    def read_printed(self) -> str:
-        """Return what was printed, the last of it where that is much."""
-        self.printed.seek(max(0, self.printed.seek(0, os.SEEK_END) - _MAX_PRINTED))
-        return self.printed.read().decode(errors="replace")
+    def stop(self) -> None:
+        self.stopped = True
+        if self.server is not None:
+            self.server.stop()
 
 
-def _kill(process: "subprocess.Popen[bytes] | asyncio.subprocess.Process") -> None:
-    """End a process and all that it started, but for what began a session of its own."""
-    with suppress(ProcessLookupError, PermissionError):  # nothing is left, or only what has ended
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        elif process.returncode is None:
-            process.kill()
+def _read_tail(printed: IO[bytes]) -> str:
+    """Return what was printed, the last of it where that is much."""
+    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _MAX_PRINTED))
+    return printed.read().decode(errors="replace")
 
 
 def _make_absolute(python: str) -> str:

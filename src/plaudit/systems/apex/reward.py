@@ -1,11 +1,13 @@
 """What one step of the runtime earned: phases reached, tests gained, tokens spent, switches made."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
 from plaudit import Field, Reward, Signal, term
-from plaudit.errors import DefinitionError, OutOfRange
+from plaudit.errors import DefinitionError, InputError, OutOfRange
+from plaudit.language.field import LARGEST_INTEGER
 from plaudit.systems.apex.phases import (
     ALIASES,
     NONE,
@@ -170,12 +172,28 @@ class RewardAccumulator:
                 f"an accumulator sees two states at a time, and {detector!r} needs the whole episode: score "
                 f"apex.version({detector!r}) with apex.find_furthest_phases(states)"
             )
-        self._aliases = aliases
+        self._aliases = dict(aliases)
         self._phases = "phase" in self.reward.fields
         self._roles = "role" in self.reward.fields
+        self._score = _compile(detector)
+        names = {name: self._aliases.get(name, name) for name in (*PHASES, *self._aliases)}
+        self._positions = {name: PHASES.index(phase) for name, phase in names.items() if phase in PHASES}
 
     def step_reward(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> float:
         """Return what the step from `prev` to `curr` earned."""
+        if self._score is not None:
+            tokens: Any
+            last_tokens: Any
+            try:  # two usual states go straight to the compiled formula; what is unusual, or wrong, `signal` deals with
+                rate, last_rate = curr.get("test_pass_rate"), prev.get("test_pass_rate")
+                tokens, last_tokens = curr.get("tokens_used"), prev.get("tokens_used")
+                switched = curr.get("switch_committed", False)
+                usual = type(rate) is type(last_rate) is float and type(tokens) is type(last_tokens) is int
+                if usual and last_tokens <= tokens <= LARGEST_INTEGER and type(switched) is bool:
+                    phases = self._positions[prev.get("phase", "")], self._positions[curr.get("phase", "")]
+                    return self._score(*phases, rate, last_rate, tokens, last_tokens, switched, False, False)[0]
+            except (KeyError, TypeError, InputError):
+                pass
         return self.signal(prev, curr).total
 
     def final_bonus(self, success: bool) -> float:
@@ -203,6 +221,19 @@ class RewardAccumulator:
         if self._roles:
             read["role"] = read_role(state, previous=previous)
         return read
+
+
+@cache
+def _compile(detector: str) -> Callable[..., tuple[float, ...]] | None:
+    """Return the formula as a function of values by position, for the detector that reads phases alone."""
+    compiled = version(detector).compile("python")
+    return compiled.function if compiled.inputs == _POSITIONS else None
+
+
+_POSITIONS = (
+    *("prev.phase", "curr.phase", "curr.test_pass_rate", "prev.test_pass_rate"),
+    *("curr.tokens_used", "prev.tokens_used", "curr.switch_committed", "terminal", "success"),
+)
 
 
 def scenario() -> list[dict[str, Any]]:

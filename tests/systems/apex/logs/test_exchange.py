@@ -50,10 +50,14 @@ def put(folder, rewards=REWARDS, decisions=DECISIONS, latencies=LATENCIES):
     return folder
 
 
-def export_rows(ledger, folder, **options):
+def export_rows(ledger, folder):
     """Export a run and return its rows by file, as JSON texts: order of rows and keys, and every bit, counts."""
-    apex.export_artifacts(ledger, folder, run="r", **options)
-    return {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.iterdir()}
+    apex.export_artifacts(ledger, folder, run="r")
+    readers = zip(FILES, (apex.read_rewards, apex.read_decisions, apex.read_latencies), strict=True)
+    rows = {name: list(read(folder)) for name, read in readers if (folder / name).exists()}
+    for name, found in rows.items():
+        assert (folder / name).read_text(encoding="utf-8").splitlines() == [json.dumps(row.to_dict()) for row in found]
+    return {name: [json.dumps(row.to_dict(extras=True)) for row in found] for name, found in rows.items()}
 
 
 def encode_rows(rewards=(), decisions=(), latencies=()):
@@ -227,13 +231,22 @@ def test_older_logs_are_imported_and_come_back_as_they_are_written_today(ledger,
     assert export_rows(ledger, tmp_path / "out") == encode_rows(REWARDS, DECISIONS, LATENCIES)
 
 
-def test_extras_come_back_unless_they_are_not_wanted(ledger, tmp_path):
+def test_extras_come_back_beside_the_logs(ledger, tmp_path):
     rewards = [row | {"detector": "explicit", "host": "a"} for row in REWARDS]
     extras = {"tick_ms": 0.05, "requested": "stay", "executed": "stay", "probability": 0.85, "greedy": 0}
     decisions = [row | extras for row in DECISIONS]
     apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions), run="r")
     assert export_rows(ledger, tmp_path / "out") == encode_rows(rewards, decisions, LATENCIES)
-    assert export_rows(ledger, tmp_path / "plain", extras=False) == encode_rows(REWARDS, DECISIONS, LATENCIES)
+    for name, rows in zip(FILES, (REWARDS, DECISIONS, LATENCIES), strict=True):
+        assert list(read_lines(tmp_path / "out" / name)) == rows
+
+
+def test_an_export_leaves_no_extras_of_an_earlier_one(ledger, tmp_path):
+    apex.import_artifacts(ledger, put(tmp_path / "in", [row | {"episode": 7} for row in REWARDS], [], []), run="s")
+    apex.import_artifacts(ledger, put(tmp_path / "other", REWARDS, [], []), run="r")
+    apex.export_artifacts(ledger, tmp_path / "out", run="s")
+    assert [row.episode for row in apex.read_rewards(tmp_path / "out")] == [7] * 25
+    assert export_rows(ledger, tmp_path / "out") == encode_rows(REWARDS)
 
 
 def test_steps_recorded_as_they_happen_are_exported_as_the_log_they_would_have_left(ledger, tmp_path):
@@ -303,6 +316,9 @@ def test_any_log_comes_back_as_it_was(empty_ledger, tmp_path_factory, rewards, t
     with Ledger(shutil.copy(empty_ledger, folder)) as ledger:
         apex.import_artifacts(ledger, put(folder / "in", rewards, decisions, latencies), run="r", keep_differing=True)
         assert export_rows(ledger, folder / "out") == encode_rows(rewards, decisions, latencies)
+    with Ledger(shutil.copy(empty_ledger, folder)) as ledger:  # and what we write ourselves is read like any other log
+        apex.import_artifacts(ledger, folder / "out", run="r", keep_differing=True)
+        assert export_rows(ledger, folder / "again") == encode_rows(rewards, decisions, latencies)
 
 
 def test_hostile_names_and_texts_are_only_texts(ledger, tmp_path):
@@ -312,7 +328,7 @@ def test_hostile_names_and_texts_are_only_texts(ledger, tmp_path):
         lines.extend(rewards)
     apex.import_artifacts(ledger, tmp_path, run=hostile)
     apex.export_artifacts(ledger, tmp_path / "out", run=hostile)
-    assert list(read_lines(tmp_path / "out" / "rewards.jsonl")) == rewards
+    assert [row.to_dict(extras=True) for row in apex.read_rewards(tmp_path / "out")] == rewards
 
 
 def test_a_run_comes_back_from_a_server_as_it_was(postgres_url, tmp_path):

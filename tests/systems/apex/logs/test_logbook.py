@@ -18,7 +18,7 @@ from support.apex_runtime import Runtime, play, state
 from support.examples import examples
 
 STATES = apex.scenario()
-FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")
+FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl", "extras.jsonl")
 EXPLORER = epsilon_ridge(apex.ACTIONS, FEATURES, start=1.0, end=1.0)
 
 
@@ -30,9 +30,9 @@ def rows(folder, name):
     return [json.loads(line) for line in lines(folder)[name]]
 
 
-def run_logged(tmp_path, ledger=None, *, states=STATES, seed=5, extras=True, **options):
+def run_logged(tmp_path, ledger=None, *, states=STATES, seed=5, **options):
     """Run an episode with every log there is, and return the folder of its logs."""
-    with apex.Artifacts(tmp_path, extras=extras, fsync="never") as artifacts:
+    with apex.Artifacts(tmp_path, fsync="never") as artifacts:
         controller = Runtime(dwell=1, cooldown=1).controller(
             learner=EXPLORER, seed=seed, artifacts=artifacts, ledger=ledger, run="r", **options
         )
@@ -44,8 +44,8 @@ def run_logged(tmp_path, ledger=None, *, states=STATES, seed=5, extras=True, **o
 
 
 def test_the_logs_have_the_keys_of_the_specification(tmp_path):
-    folder = run_logged(tmp_path, extras=False)
-    assert [len(each) for each in lines(folder).values()] == [25, 24, 24]
+    folder = run_logged(tmp_path)
+    assert [len(each) for each in lines(folder).values()] == [25, 24, 24, 25 + 24 + 24]
     for row in rows(folder, "rewards.jsonl"):
         known = ["step", "delta_pass_rate", "delta_tokens", "phase_advance", "switch_committed", "r_step"]
         assert list(row) == known + ["terminal"] * row.get("terminal", False)
@@ -96,7 +96,10 @@ def test_a_cancelled_decision_is_in_the_log(tmp_path):
 
 def test_the_ledger_holds_each_reward_with_the_decision_that_earned_it(tmp_path, ledger):
     folder = run_logged(tmp_path, ledger)
-    rewards, decisions = rows(folder, "rewards.jsonl"), rows(folder, "controller_decisions.jsonl")
+    rewards, decisions = (
+        rows(folder, "rewards.jsonl"),
+        [row.to_dict(extras=True) for row in apex.read_decisions(folder)],
+    )
     records = list(ledger.history(run="r"))
     assert [record.key for record in records] == [f"r/1/reward/{step}" for step in range(2, 27)]
     assert {(record.decision_class, record.episode) for record in records} == {("topology", "1")}
@@ -138,7 +141,7 @@ def test_a_run_that_is_recorded_cannot_be_imported_on_top(tmp_path, ledger):
 
 @pytest.mark.parametrize("terminal_credit", [True, False])
 def test_a_decision_without_a_reward_is_kept_and_not_to_be_learnt_from(tmp_path, ledger, terminal_credit):
-    with apex.Artifacts(tmp_path, extras=True) as artifacts:
+    with apex.Artifacts(tmp_path) as artifacts:
         controller = Runtime().controller(
             "stay", "chain", "stay", artifacts=artifacts, ledger=ledger, run="r", terminal_credit=terminal_credit
         )
@@ -336,7 +339,7 @@ def test_a_switch_is_logged_and_charged_though_the_clock_fails(tmp_path):
 
 
 def test_an_episode_that_is_abandoned_has_all_its_decisions_in_the_ledger(tmp_path, ledger):
-    with apex.Artifacts(tmp_path, extras=True) as artifacts:
+    with apex.Artifacts(tmp_path) as artifacts:
         controller = Runtime().controller("stay", "stay", artifacts=artifacts, ledger=ledger, run="r")
         asyncio.run(controller.tick())
         controller.observe(state(), state())

@@ -9,9 +9,14 @@ from random import Random
 import pytest
 
 from plaudit.systems.apex.errors import MessageRefused
-from plaudit.systems.apex.switching import TOPOLOGIES, Coordinator, Router, SwitchEngine
+from plaudit.systems.apex.switching import Coordinator, Router, SwitchEngine
 
 AGENTS = ("planner", "coder", "runner", "critic")
+
+
+def sit_in_rows(sender, recipient):
+    """Let planner and coder talk to each other, runner and critic too, and the first of each pair to the other pair."""
+    return AGENTS.index(sender) // 2 == AGENTS.index(recipient) // 2 or {sender, recipient} == {"planner", "runner"}
 
 
 class Office:
@@ -21,7 +26,15 @@ class Office:
         self.messages = messages
         self.random = Random(seed)
         ticks = count()
-        self.router = Router(AGENTS, topology="flat", capacity=10, ttl=1e9)
+        self.router = Router(
+            AGENTS,
+            hub="critic",
+            chain=AGENTS[::-1],
+            topologies={"rows": sit_in_rows},
+            topology="flat",
+            capacity=10,
+            ttl=1e9,
+        )
         self.engine = SwitchEngine(self.router, quiesce_timeout=150, poll=0, clock=lambda: next(ticks))
         self.coordinator = Coordinator(self.engine, dwell=1, cooldown=1)
         self.accepted = defaultdict(list)  # by sender and recipient
@@ -29,6 +42,7 @@ class Office:
         self.refused = Counter()
         self.outcomes = Counter()
         self.epochs = []
+        self.changes = []  # what each agent was told, and when
         self.open = True
 
     async def send(self, sender):
@@ -59,10 +73,20 @@ class Office:
             for _ in range(pause):  # now and then an agent is busy for so long that a switch times out
                 await asyncio.sleep(0)
 
+    async def watch(self):
+        """Follow every change of the topology, as an agent does that must know."""
+        seen = self.router.epoch
+        while True:
+            topology = await self.router.topology_changed(since=seen)
+            seen = self.router.epoch
+            self.changes.append((seen, topology))
+            for _ in range(self.random.randrange(3)):
+                await asyncio.sleep(0)
+
     async def change(self):
         while self.open:
             self.coordinator.step()
-            task = asyncio.create_task(self.coordinator.request_switch(self.random.choice(TOPOLOGIES)))
+            task = asyncio.create_task(self.coordinator.switch(self.random.choice(self.router.topologies)))
             for _ in range(self.random.randrange(100)):
                 await asyncio.sleep(0)
             if self.random.random() < 0.3:
@@ -72,12 +96,14 @@ class Office:
 
     async def day(self):
         async with asyncio.timeout(15), asyncio.TaskGroup() as tasks:  # what fails in one task ends them all
+            watching = tasks.create_task(self.watch())
             for agent in AGENTS:
                 tasks.create_task(self.receive(agent))
             for _ in range(2):
                 tasks.create_task(self.change())
             await asyncio.gather(*map(self.send, AGENTS))
             self.open = False
+            watching.cancel()
 
 
 def run_day(seed, messages):
@@ -105,7 +131,10 @@ def test_what_was_accepted_arrives_once_and_in_order_while_the_topology_changes(
     # and all this was put to the test
     assert {"committed", "cancelled", "quiesce_timeout", "in_flight"} <= {*office.outcomes}
     assert office.outcomes["committed"] == office.engine.epoch == office.engine.switch_count > 5
-    assert {"queue_full", "not_through_hub", "not_next_hop"} <= {*office.refused}
+    assert {"queue_full", "not_through_hub", "not_next_hop", "not_allowed"} <= {*office.refused}
+    # and whoever watched was told of every change but those that another followed at once
+    assert office.changes[-1][1] == office.router.topology
+    assert len(office.changes) > office.engine.epoch / 2
 
 
 def test_the_same_seed_gives_the_same_day(day_of):

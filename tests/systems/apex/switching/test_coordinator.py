@@ -20,7 +20,7 @@ def coordinator(engine):
 
 def ask(coordinator, target="star"):
     """Return what became of a request: "committed", or the reason why not."""
-    result = asyncio.run(coordinator.request_switch(target))
+    result = asyncio.run(coordinator.switch(target))
     assert isinstance(result, SwitchResult)
     assert result.requested == target
     return "committed" if result.committed else result.reason
@@ -91,7 +91,7 @@ def test_the_counts_follow_the_steps(coordinator):
 
 
 def test_a_refusal_is_a_result_like_any_other(coordinator):
-    assert asyncio.run(coordinator.request_switch("chain")) == SwitchResult(
+    assert asyncio.run(coordinator.switch("chain")) == SwitchResult(
         requested="chain", previous="flat", topology="flat", epoch=0, reason="dwell"
     )
 
@@ -146,8 +146,8 @@ def test_a_switch_that_was_called_off_starts_no_dwell_and_no_cooldown(coordinato
 def test_of_two_requests_at_once_one_commits_and_one_is_refused(coordinator):
     async def main():
         stuck(coordinator)
-        first = asyncio.create_task(coordinator.request_switch("star"))
-        second = asyncio.create_task(coordinator.request_switch("chain"))
+        first = asyncio.create_task(coordinator.switch("star"))
+        second = asyncio.create_task(coordinator.switch("chain"))
         await asyncio.sleep(0)
         assert coordinator.engine.phase is SwitchPhase.QUIESCE
         assert coordinator.find_blocker() == "in_flight"
@@ -164,7 +164,7 @@ def test_of_many_requests_at_once_one_commits(requests):
     async def main():
         coordinator = Coordinator(SwitchEngine(Router(AGENTS)))
         stuck(coordinator)
-        asking = [asyncio.create_task(coordinator.request_switch("chain")) for _ in range(requests)]
+        asking = [asyncio.create_task(coordinator.switch("chain")) for _ in range(requests)]
         await asyncio.sleep(0.005)
         coordinator.engine.router.receive("coder")
         return await asyncio.gather(*asking), coordinator.engine.epoch
@@ -188,7 +188,7 @@ def test_whether_a_switch_may_begin_is_decided_with_the_lock_in_hand(engine, mon
     async def main():
         asking = []
         for _ in range(6):
-            asking.append(asyncio.create_task(coordinator.request_switch("chain")))
+            asking.append(asyncio.create_task(coordinator.switch("chain")))
             await asyncio.sleep(0)
         return await asyncio.gather(*asking)
 
@@ -203,7 +203,7 @@ def test_a_switch_begun_behind_the_coordinators_back_is_in_flight_too(coordinato
     async def main(directly):
         task = asyncio.create_task(directly.switch("chain"))
         await asyncio.sleep(0)
-        refused = await coordinator.request_switch("star")
+        refused = await coordinator.switch("star")
         router.receive("coder")
         return refused, await task
 
@@ -222,7 +222,7 @@ def test_a_switch_begun_behind_the_coordinators_back_is_in_flight_too(coordinato
 def test_steps_that_pass_during_a_switch_count_before_it(coordinator):
     async def main():
         stuck(coordinator)
-        task = asyncio.create_task(coordinator.request_switch("star"))
+        task = asyncio.create_task(coordinator.switch("star"))
         await asyncio.sleep(0)
         coordinator.step()
         coordinator.engine.router.receive("coder")
@@ -235,13 +235,13 @@ def test_steps_that_pass_during_a_switch_count_before_it(coordinator):
 def test_a_cancelled_request_frees_the_lock(coordinator):
     async def main():
         stuck(coordinator)
-        task = asyncio.create_task(coordinator.request_switch("star"))
+        task = asyncio.create_task(coordinator.switch("star"))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         coordinator.engine.router.receive("coder")
-        return await coordinator.request_switch("star")
+        return await coordinator.switch("star")
 
     assert asyncio.run(main()).committed
     assert [each.reason for each in coordinator.stats().recent] == ["cancelled", None]

@@ -49,7 +49,7 @@ def usable(engine):
         and sent.topo_epoch == epoch
         and received(engine.router, "critic")[-1] == "probe"
     )
-    for agent in engine.router.agents:
+    for agent in engine.router.roles:
         received(engine.router, agent)
     return whole and asyncio.run(engine.switch("flat")).committed and engine.epoch == epoch + 1
 

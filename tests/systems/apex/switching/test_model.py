@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight
-from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, Router, SwitchEngine, SwitchPhase, find_recipients
+from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, Router, SwitchEngine, SwitchPhase, Topologies
 from support.examples import examples
 
 AGENTS = ("planner", "coder", "critic")
@@ -112,7 +112,7 @@ class Model(RuleBasedStateMachine):
         expires = 0 if life is None else self.now + life
         parts = {"sender": sender, "recipient": recipient, "payload": {"number": self.numbers}, "expires_ts": expires}
         try:
-            reached, reason = find_recipients(self.topology, sender, recipient, AGENTS), None
+            reached, reason = Topologies(AGENTS).find_recipients(self.topology, sender, recipient), None
         except MessageRefused as refusal:
             reached, reason = (), refusal.reason
         if reason is None and 0 < expires <= self.now:

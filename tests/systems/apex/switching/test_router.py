@@ -1,5 +1,6 @@
 """The router: what it refuses, what it stamps and copies, and what becomes of what is old or put back."""
 
+import asyncio
 import gc
 import json
 import math
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.errors import DefinitionError, DuplicateName, NotFinite, OutOfRange, UnknownCategory, WrongType
+from plaudit.errors import DefinitionError, NotFinite, OutOfRange, WrongType
 from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight, SwitchNotPrepared
-from plaudit.systems.apex.switching import BROADCAST, LARGEST_PAYLOAD, Message, Router
+from plaudit.systems.apex.switching import BROADCAST, LARGEST_PAYLOAD, Message, Router, SwitchEngine
 
 
 def message(**parts):
@@ -88,12 +89,9 @@ def test_messages_made_of_parts_are_numbered(router):
 @pytest.mark.parametrize(
     ("agents", "options", "error"),
     [
-        ([], {}, DefinitionError),
         (["planner", "system"], {}, DefinitionError),
         (["planner", BROADCAST], {}, DefinitionError),
         (["planner", ""], {}, DefinitionError),
-        (["planner", "coder", "planner"], {}, DuplicateName),
-        (["planner"], {"topology": "ring"}, UnknownCategory),
         (["planner"], {"capacity": 0}, OutOfRange),
         (["planner"], {"ttl": 0}, OutOfRange),
         (["planner"], {"ttl": math.nan}, OutOfRange),
@@ -381,3 +379,77 @@ def test_what_one_does_to_a_payload_nobody_else_sees(router):
     back = router.retry(got)
     back.payload["do"].append("the receiver's")
     assert router.receive("critic").payload == {"do": ["this"]}
+
+
+# -- changes of the topology ------------------------------------------------------------------------------------------
+
+
+def change(router, topology):
+    router.prepare()
+    router.commit(topology)
+
+
+def test_every_task_that_waits_is_told_of_the_change():
+    async def main():
+        router = Router()
+        waiting = [asyncio.create_task(router.topology_changed()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        change(router, "chain")
+        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60), router._waiters
+
+    told, left = asyncio.run(main())
+    assert isinstance(told[0], asyncio.CancelledError)
+    assert told[1:] == ["chain", "chain"]
+    assert not left
+
+
+def test_a_change_between_the_call_and_the_wait_is_not_missed():
+    async def main():
+        router = Router()
+        called = router.topology_changed()
+        change(router, "chain")
+        return await asyncio.wait_for(called, 60), await asyncio.wait_for(router.topology_changed(since=0), 60)
+
+    assert asyncio.run(main()) == ("chain", "chain")
+
+
+def test_an_epoch_with_the_same_topology_is_no_change():
+    async def main():
+        router = Router()
+        waiting = asyncio.create_task(router.topology_changed())
+        await asyncio.sleep(0)
+        change(router, "star")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        early = waiting.done()
+        change(router, "flat")
+        return early, await asyncio.wait_for(waiting, 60)
+
+    assert asyncio.run(main()) == (False, "flat")
+
+
+def test_an_agent_follows_changes_in_a_loop_while_others_switch():
+    async def follow(router, seen):
+        epoch = router.epoch
+        while len(seen) < 20:
+            seen.append(await router.topology_changed(since=epoch))
+            epoch = router.epoch
+            await asyncio.sleep(0)  # work, during which the topology may change again
+
+    async def main():
+        router = Router()
+        engine = SwitchEngine(router)
+        logs = [[] for _ in range(3)]
+        async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
+            following = [tasks.create_task(follow(router, seen)) for seen in logs]
+            number = 0
+            while not all(task.done() for task in following):
+                assert (await engine.switch(router.topologies[number % 3])).committed
+                number += 1
+                await asyncio.sleep(0)
+        return logs
+
+    for seen in asyncio.run(main()):
+        assert len(seen) == 20
+        assert {*seen} == {"star", "chain", "flat"}

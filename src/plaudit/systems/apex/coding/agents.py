@@ -9,7 +9,7 @@ from plaudit.systems.apex.coding.project import TASKS, Project
 from plaudit.systems.apex.errors import MessageRefused
 from plaudit.systems.apex.features import FeatureSource
 from plaudit.systems.apex.pytest_results import PytestRun
-from plaudit.systems.apex.switching import HUB, SYSTEM, Message, Router, find_next_hop
+from plaudit.systems.apex.switching import SYSTEM, Message, Router
 
 AGENTS = ("planner", "coder", "runner", "critic")
 """The agents, in the order in which they act."""
@@ -49,7 +49,7 @@ class Conversation:
         self.refused = 0
         """How often the topology refused the direct way."""
         self.step = 0
-        self._inboxes: dict[str, deque[Message]] = {agent: deque() for agent in router.agents}
+        self._inboxes: dict[str, deque[Message]] = {agent: deque() for agent in router.roles}
 
     def send(self, sender: str, recipient: str, text: str, **content: Any) -> None:
         """Send a message to `recipient`; where the topology does not allow it, to whoever can pass it on."""
@@ -60,14 +60,15 @@ class Conversation:
             if refusal.reason not in _RELAYED:
                 raise
             self.refused += 1
-            relay = HUB if refusal.reason == "not_through_hub" else find_next_hop(sender, self.router.agents)
-            reached = self.router.send(sender=sender, recipient=relay or HUB, payload=payload)
+            relay = self.router.find_next_hop(sender, recipient)
+            assert relay is not None  # star and chain lead everywhere
+            reached = self.router.send(sender=sender, recipient=relay, payload=payload)
         self.features.add_message(sender)
         self.messages += [SentMessage(self.step, sender, message.recipient, recipient, text) for message in reached]
 
     def start(self, text: str) -> None:
         """Give the planner its goal."""
-        self.send(SYSTEM, HUB, text, goal=True)
+        self.send(SYSTEM, self.router.hub, text, goal=True)
 
     def collect(self) -> None:
         """Let every agent take what waits for it: a switch can begin when nothing is on its way any more."""

@@ -1,11 +1,10 @@
 """Coding episodes one after another: what one has taught the learner, the next goes on with, also another day."""
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -117,11 +116,12 @@ async def run_episodes(
 
             folder = stack.enter_context(lock_folder(out))
             chooser = _load_chooser(folder, seed)
-            artifacts = stack.enter_context(Artifacts(folder, extras=True))
+            artifacts = stack.enter_context(Artifacts(folder))
             ledger = stack.enter_context(Ledger(folder / LEDGER))
             _catch_up(chooser, ledger)
             first = 1 + _count_episodes(artifacts.folder)
             chooser.save(folder / LEARNER)  # whatever stops the run, it goes on with this seed
+        probe = stack.enter_context(build_probe(folder / PROJECT))
         finished: list[Episode] = []
         for number in range(first, first + episodes):
             finished.append(
@@ -134,6 +134,7 @@ async def run_episodes(
                     ledger=ledger,
                     run=RUN,
                     episode=number,
+                    probe=probe,
                     on_step=None if on_step is None else partial(on_step, number),
                 )
             )
@@ -155,27 +156,40 @@ async def run_episode(
     episode: int = 1,
     clock: Callable[[], float] = time.perf_counter,
     on_step: Callable[[Step], None] | None = None,
-    python: str | os.PathLike[str] = sys.executable,
+    probe: PytestProbe | None = None,
 ) -> Episode:
     """Let four agents write a small module in `folder`, and return how that went.
 
     Messages, edits and tests are real; what agents say is scripted. The same chooser (or `seed`) and the same options
-    give the same episode to the bit, but for what `clock` measures. `on_step` is called after every step.
+    give the same episode to the bit, but for what `clock` measures. `on_step` is called after every step. `probe` runs
+    the tests; episodes that share one share the process that does.
     """
     if max_steps < 1:
         raise OutOfRange(f"max_steps={max_steps!r} must be a number of steps from 1 up.")
-    runtime = _Runtime(folder, budget, python)
-    controller = Controller(
-        runtime.coordinator,
-        runtime.features,
-        learner=Chooser(seed=seed) if chooser is None else chooser,
-        artifacts=artifacts,
-        ledger=ledger,
-        run=run,
-        episode=episode,
-        clock=clock,
-    )
-    runtime.agents.last_run = await runtime.probe.arun()
+    with build_probe(folder) if probe is None else nullcontext(probe) as tests:
+        runtime = _Runtime(folder, budget, tests)
+        controller = Controller(
+            runtime.coordinator,
+            runtime.features,
+            learner=Chooser(seed=seed) if chooser is None else chooser,
+            artifacts=artifacts,
+            ledger=ledger,
+            run=run,
+            episode=episode,
+            clock=clock,
+        )
+        return await _play(runtime, controller, max_steps, on_step)
+
+
+def build_probe(folder: str | os.PathLike[str]) -> PytestProbe:
+    """Return what runs the tests of a project in `folder`; in a `with` block, one process does for all episodes."""
+    return PytestProbe(folder, expected=TESTS, plugins=False)
+
+
+async def _play(
+    runtime: "_Runtime", controller: Controller, max_steps: int, on_step: Callable[[Step], None] | None
+) -> Episode:
+    runtime.agents.last_run = await runtime.agents.run_tests()
     runtime.conversation.start(f"Make the tests pass: {', '.join(TASKS)}.")
     states = [runtime.read_state()]
     steps: list[Step] = []
@@ -207,7 +221,7 @@ async def run_episode(
 class _Runtime:
     """The runtime of an episode. Its time is counted and not measured, so that no delay changes what happens."""
 
-    def __init__(self, folder: str | os.PathLike[str], budget: int, python: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], budget: int, probe: PytestProbe) -> None:
         self._now = 0.0
         self.budget = TokenBudget(budget)
         self.features = FeatureSource(budget=self.budget)
@@ -216,8 +230,7 @@ class _Runtime:
         engine = SwitchEngine(router, clock=lambda: self._now, sleep=self._sleep)
         self.coordinator = Coordinator(engine)
         project = Project(folder)
-        self.probe = PytestProbe(project.folder, python=python, expected=TESTS, plugins=False)
-        self.agents = Agents(self.conversation, project, self.probe.arun, self.budget)
+        self.agents = Agents(self.conversation, project, probe.arun, self.budget)
 
     async def work(self) -> None:
         """Let the agents take what was sent to them, and act on it."""

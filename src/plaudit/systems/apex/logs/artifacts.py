@@ -1,13 +1,20 @@
-"""The logs of a run: written line by line as it goes or a whole episode at once, and read again."""
+"""The logs of a run: written line by line as it goes or a whole episode at once, and read again.
+
+Three logs have the keys of the specification and no other. What is known beyond them is in a fourth, `extras.jsonl`:
+a line names the log and the line there that it belongs to, repeats the `step` or `i` of that line, and has the rest.
+"""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from plaudit.atomic import AtomicFile
-from plaudit.errors import FileError, InputError, LedgerError, UnknownInput
+from plaudit.errors import FileError, InputError, LedgerBusy, LedgerError
+from plaudit.file_lock import try_lock
 from plaudit.ledger.jsonl.encoding import encode
 from plaudit.ledger.jsonl.files import Fsync, JsonLines
 from plaudit.ledger.jsonl.reading import read_lines
@@ -17,16 +24,18 @@ from plaudit.systems.apex.reward import RewardAccumulator
 REWARDS = "rewards.jsonl"
 DECISIONS = "controller_decisions.jsonl"
 LATENCIES = "controller_latency.jsonl"
+EXTRAS = "extras.jsonl"
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 class Artifacts:
-    """The logs of a run, to be written as it goes: `rewards.jsonl` and two of the controller.
+    """The logs of a run, to be written as it goes: `rewards.jsonl`, two of the controller, and `extras.jsonl`.
 
     They lie in the folder `artifacts` of the run's directory unless another `folder` is named. Each row is one line, in
     the file as soon as the call returns and on the disk when `fsync` says so: "always" by default, "never", or every so
-    many seconds. A row has the keys of its schema and no other unless `extras` are asked for.
+    many seconds. What a row says beyond its schema goes to `extras.jsonl`. Tasks and threads may share one; a second
+    one that writes to the same folder at the same time is refused.
 
     >>> import tempfile
     >>> with Artifacts(tempfile.mkdtemp()) as log:
@@ -40,14 +49,15 @@ class Artifacts:
         run: str | os.PathLike[str] = ".",
         *,
         folder: str | os.PathLike[str] = "artifacts",
-        extras: bool = False,
         fsync: Fsync = "always",
     ) -> None:
         """Make the folder where it is not there; a log begins with its first row."""
+        self._lock = -1
         self.folder = create_folder(Path(run, folder))
-        self.extras = extras
         self.fsync = fsync
         self._logs: dict[str, JsonLines] = {}
+        self._lines: dict[str, int] = {}
+        self._mutex = threading.Lock()
         self._closed = False
 
     def append_reward(self, row: RewardRow | Mapping[str, Any]) -> None:
@@ -69,22 +79,43 @@ class Artifacts:
 
     def _append(self, name: str, kind: type[AnyRow], row: AnyRow | Mapping[str, Any]) -> None:
         parsed = row if isinstance(row, kind) else kind.from_dict(row)  # type: ignore[arg-type]
-        if parsed.more and not self.extras:
-            unknown = ", ".join(map(repr, parsed.more))
-            raise UnknownInput(
-                f"{name}: a row has no key {unknown}. Artifacts(extras=True) writes keys beyond the schema."
-            )
+        with self._mutex:
+            self._open(name).append(parsed.to_dict())
+            self._lines[name] += 1
+            extras = build_extras(name, self._lines[name], parsed)
+            if extras is not None:
+                self._open(EXTRAS).append(extras)
+
+    def _open(self, name: str) -> JsonLines:
+        """Return a log to append to; the first one that is opened keeps other writers out of the folder."""
         if self._closed:
             raise LedgerError(f"{self.folder} is closed; open Artifacts again to write.")
+        if self._lock < 0 and os.name == "posix":  # elsewhere a folder cannot be opened
+            self._lock = os.open(self.folder, os.O_RDONLY)
+            alone = True
+            with suppress(OSError):  # some file systems lock no folder
+                alone = try_lock(self._lock)
+            if not alone:
+                self._unlock()
+                raise LedgerBusy(f"another Artifacts is writing to {self.folder}. Share one, or name another folder.")
         if name not in self._logs:
             self._logs[name] = JsonLines(self.folder / name, fsync=self.fsync)
-        self._logs[name].append(parsed.to_dict(extras=self.extras))
+            self._lines[name] = _count_lines(self.folder / name)
+        return self._logs[name]
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
 
     def close(self) -> None:
         """Close the logs."""
         self._closed = True
-        while self._logs:
-            self._logs.popitem()[1].close()
+        try:
+            while self._logs:
+                self._logs.popitem()[1].close()
+        finally:
+            self._unlock()
 
     def __enter__(self) -> Self:
         return self
@@ -92,15 +123,20 @@ class Artifacts:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        """Let other writers in if it was not closed."""
+        self._unlock()
+
 
 class Rows(Iterator[AnyRow], Generic[AnyRow]):
     """The rows of one log, read as they are asked for; `dropped` has the bytes of a last line that was torn."""
 
-    def __init__(self, path: Path, kind: type[AnyRow], upgrade: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Open the log at `path`; `upgrade` turns a row of an older log into one of today."""
+    def __init__(self, path: Path, kind: type[AnyRow], offset: int = 0) -> None:
+        """Open the log at `path` and what `extras.jsonl` beside it says of its rows; `offset` is added to steps."""
         self._lines = read_lines(path)
         self._kind = kind
-        self._upgrade = upgrade
+        self._offset = offset
+        self._extras = _read_extras(path)
 
     @property
     def dropped(self) -> bytes:
@@ -115,7 +151,37 @@ class Rows(Iterator[AnyRow], Generic[AnyRow]):
     def __next__(self) -> AnyRow:
         """Return the next row; an error names file, line and key."""
         row = next(self._lines)
-        return self._kind.from_dict(self._upgrade(row), f"{self._lines.path}, line {self.number}")
+        where = f"{self._lines.path}, line {self.number}"
+        extras = self._extras.pop(self.number, None)
+        if extras is not None:
+            if row.get(self._kind.NUMBER) != extras.get(self._kind.NUMBER):
+                raise InputError(f"{where}: {EXTRAS} beside it is about another row. Was one of the two edited?")
+            row |= extras["extras"]
+        if self._offset and isinstance(row.get("step"), int):
+            row["step"] += self._offset
+        return self._kind.from_dict(row, where)
+
+
+def build_extras(log: str, line: int, row: Row) -> dict[str, Any] | None:
+    """Return what `extras.jsonl` says of a row, the one in that line of its log; None where there is nothing to say."""
+    plain = row.to_dict()
+    extras = {key: value for key, value in row.to_dict(extras=True).items() if plain.get(key) != value}
+    return {"log": log, "line": line, row.NUMBER: plain[row.NUMBER], "extras": extras} if extras else None
+
+
+def _read_extras(path: Path) -> dict[int, dict[str, Any]]:
+    """Return what `extras.jsonl` says of the log at `path`, by the line there."""
+    beside = path.with_name(EXTRAS)
+    if not beside.exists():
+        return {}
+    rows = read_lines(beside)
+    found = {}
+    for row in rows:
+        if not isinstance(row.get("line"), int) or not isinstance(row.get("extras"), dict):
+            raise InputError(f"{beside}, line {rows.number}: it needs a `log`, a `line` there, and its `extras`.")
+        if row.get("log") == path.name:
+            found[row["line"]] = row
+    return found
 
 
 def read_rewards(path: str | os.PathLike[str], *, offset: int = 0) -> Rows[RewardRow]:
@@ -123,35 +189,26 @@ def read_rewards(path: str | os.PathLike[str], *, offset: int = 0) -> Rows[Rewar
 
     `offset` is added to every step: older logs number transitions from 1, and 1 turns that into the state reached.
     """
-
-    def upgrade(row: dict[str, Any]) -> dict[str, Any]:
-        step = row.get("step")
-        return row | {"step": step + offset} if offset and isinstance(step, int) else row
-
-    return Rows(_find_file(path, REWARDS), RewardRow, upgrade)
+    return Rows(_find_file(path, REWARDS), RewardRow, offset)
 
 
 def read_decisions(path: str | os.PathLike[str]) -> Rows[DecisionRow]:
     """Return the decisions in the log at `path`, a file or the folder it lies in."""
-    return Rows(_find_file(path, DECISIONS), DecisionRow, dict)
+    return Rows(_find_file(path, DECISIONS), DecisionRow)
 
 
 def read_latencies(path: str | os.PathLike[str]) -> Rows[LatencyRow]:
     """Return the latencies in the log at `path`, a file or the folder it lies in."""
-    return Rows(_find_file(path, LATENCIES), LatencyRow, dict)
+    return Rows(_find_file(path, LATENCIES), LatencyRow)
 
 
 def build_reward_rows(
-    states: Iterable[Mapping[str, Any]],
-    success: bool | None = None,
-    *,
-    detector: str = "explicit",
-    extras: bool = False,
+    states: Iterable[Mapping[str, Any]], success: bool | None = None, *, detector: str = "explicit"
 ) -> Iterator[dict[str, Any]]:
     """Yield the record of every step of an episode, then that of its end.
 
     A step has the number of the state it reaches, counted from 1, so the first is step 2; the end has the
-    number after the last. Where `success` is not given, the last state decides. With `extras` a row names the detector.
+    number after the last. Where `success` is not given, the last state decides.
 
     >>> [row["r_step"] for row in build_reward_rows([{}, {"phase": "coding"}, {"phase": "testing"}], success=True)]
     [0.0, 0.3, 1.0]
@@ -168,14 +225,18 @@ def build_reward_rows(
         except InputError as error:
             error.add_note(f"in the step to state {step}")
             raise
-        yield RewardRow.from_signal(step, signal, detector=detector).to_dict(extras=extras)
+        yield RewardRow.from_signal(step, signal).to_dict()
         last = state
     end = accumulator.reward.final(success=all_tests_pass(last) if success is None else success)
-    yield RewardRow.from_signal(step + 1, end, detector=detector).to_dict(extras=extras)
+    yield RewardRow.from_signal(step + 1, end).to_dict()
 
 
 def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays."""
+    """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays.
+
+    The folder is made where it is not there.
+    """
+    create_folder(Path(path).parent)
     with AtomicFile(path) as draft:
         for row in rows:
             write_row(draft, row)
@@ -207,6 +268,11 @@ def create_folder(folder: Path) -> Path:
     except OSError as error:
         raise FileError(f"{folder} cannot be made: {error.strerror or error}") from None
     return folder
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def _find_file(path: str | os.PathLike[str], name: str) -> Path:

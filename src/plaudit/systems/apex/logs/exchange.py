@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from heapq import merge
-from itertools import groupby, islice, pairwise
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,13 +18,12 @@ from plaudit.atomic import AtomicFile
 from plaudit.errors import FileError, InputError, NotInLedger
 from plaudit.systems.apex.logs.artifacts import (
     DECISIONS,
+    EXTRAS,
     LATENCIES,
     REWARDS,
     Rows,
+    build_extras,
     create_folder,
-    read_decisions,
-    read_latencies,
-    read_rewards,
     write_row,
 )
 from plaudit.systems.apex.logs.logbook import build_reward_entry, build_unrewarded_entry, is_identical
@@ -42,6 +40,8 @@ TOLERANCE = 1e-9
 
 BATCH = 1000
 """Records in a transaction."""
+
+_KINDS: Mapping[str, type[Row]] = {REWARDS: RewardRow, DECISIONS: DecisionRow, LATENCIES: LatencyRow}
 
 _COUNTERS: Mapping[type[Row], str] = {RewardRow: "rewards", DecisionRow: "decisions", LatencyRow: "latencies"}
 
@@ -98,42 +98,48 @@ def import_artifacts(
     `keep_differing` they are recorded with the formula's number, and the log's stays beside it and is exported again.
     """
     files = _find_files(folder, {REWARDS: rewards, DECISIONS: decisions, LATENCIES: latencies})
-    rounded, in_order = _validate_files(files, offset, keep_differing)  # so that a bad row leaves nothing half done
-    opened = _open_files(files, offset)
-    streams = [locate_rows(rows) if in_order else sorted(locate_rows(rows), key=_get_key) for rows in opened.values()]
+    located: dict[str, list[tuple[RowPosition, Any]]] = {}
+    dropped: dict[str, bytes] = {}
+    rounded = 0
+    for name, path in files.items():  # all of them before anything is recorded: a bad row leaves nothing half done
+        rows: Rows[Any] = Rows(path, _KINDS[name], offset if name == REWARDS else 0)
+        if name == REWARDS:
+            located[name], rounded = _read_rewards(rows, path, keep_differing)
+        else:
+            located[name] = list(locate_rows(rows))
+        dropped |= {str(path): rows.dropped} if rows.dropped else {}
+    validate_positions(located, torn=str(files.get(DECISIONS)) in dropped)
     counts: Counter[str] = Counter()
-    entries = _build_entries(run, merge(*streams, key=_get_key), counts)
+    entries = _build_entries(run, sorted(chain(*located.values()), key=_get_key), counts)
     while batch := list(islice(entries, BATCH)):
         ledger.record_many(batch)
-    dropped = {str(files[name]): rows.dropped for name, rows in opened.items() if rows.dropped}
     totals = {name: counts[name] for name in ("rewards", "decisions", "latencies", "unrewarded")}
     return ImportSummary(**totals, rounded=rounded, dropped=dropped)
 
 
-def export_artifacts(
-    ledger: "Ledger",
-    folder: str | os.PathLike[str],
-    *,
-    run: str,
-    extras: bool = True,
-) -> dict[str, int]:
+def export_artifacts(ledger: "Ledger", folder: str | os.PathLike[str], *, run: str) -> dict[str, int]:
     """Write the run called `run` to `folder` as the logs it came from, and return how many rows each has.
 
-    Rows come back as they were, in order, but one episode after another where a log had mixed them; without `extras`
-    with the keys of the schemas alone. Steps that were recorded by `Ledger.record` as they happened are exported too.
-    A file is written whole or, if something fails, not at all.
+    Rows come back as they were, in order, but one episode after another where a log had mixed them; what they say
+    beyond their schemas is in `extras.jsonl`. Steps that were recorded by `Ledger.record` as they happened are
+    exported too. A file is written whole or, if something fails, not at all.
     """
     out = create_folder(Path(folder))
     counts: dict[str, int] = {}
     with ExitStack() as stack:
         files: dict[str, AtomicFile] = {}
         for name, row in _read_rows(ledger, run):
-            if name not in files:
-                files[name] = stack.enter_context(AtomicFile(out / name))
-            write_row(files[name], row.to_dict(extras=extras))
             counts[name] = counts.get(name, 0) + 1
+            for log, line in ((name, row.to_dict()), (EXTRAS, build_extras(name, counts[name], row))):
+                if line is None:
+                    continue
+                if log not in files:
+                    files[log] = stack.enter_context(AtomicFile(out / log))
+                write_row(files[log], line)
         if not files:
             raise NotInLedger(f"{ledger!r} has no steps of apex in the run {run!r}.")
+        if EXTRAS not in files and (out / EXTRAS).exists():  # of an earlier export: they are about other rows
+            files[EXTRAS] = stack.enter_context(AtomicFile(out / EXTRAS))
         for file in files.values():
             file.commit()
     return counts
@@ -154,39 +160,13 @@ def _find_files(
     return found
 
 
-def _open_files(files: Mapping[str, Path], offset: int) -> dict[str, Rows[Any]]:
-    """Return the rows of each log, from the beginning."""
-    opened: dict[str, Rows[Any]] = {}
-    for name, path in files.items():
-        if name == REWARDS:
-            opened[name] = read_rewards(path, offset=offset)
-        else:
-            opened[name] = read_decisions(path) if name == DECISIONS else read_latencies(path)
-    return opened
-
-
-def _validate_files(files: Mapping[str, Path], offset: int, keep: bool) -> tuple[int, bool]:
-    """Return how many rewards are rounded, and whether the episodes of each log follow one another."""
-    rounded, torn, positions = 0, [], {}
-    for name, rows in _open_files(files, offset).items():
-        located = positions[name] = list[RowPosition]()
-        if name == REWARDS:
-            rounded = _validate_rewards(rows, files[name], keep, located)
-        else:
-            located.extend(position for position, _ in locate_rows(rows))
-        torn += [name] * bool(rows.dropped)
-    return rounded, validate_positions(positions, torn)
-
-
-def _validate_rewards(rows: Rows[RewardRow], path: Path, keep: bool, located: list[RowPosition]) -> int:
-    """Return how many rewards are not the formula's to the bit, and fill `located`.
-
-    A reward that is another number altogether is an InputError.
-    """
+def _read_rewards(rows: Rows[RewardRow], path: Path, keep: bool) -> tuple[list[tuple[RowPosition, RewardRow]], int]:
+    """Return the rewards, and how many are not the formula's to the bit; another number altogether is an InputError."""
+    located = []
     rounded = count = 0
     differing: list[str] = []
     for position, row in locate_rows(rows):
-        located.append(position)
+        located.append((position, row))
         total = score_row(row).total
         rounded += not is_identical(total, row.r_step)
         if abs(total - row.r_step) > TOLERANCE:
@@ -201,7 +181,7 @@ def _validate_rewards(rows: Rows[RewardRow], path: Path, keep: bool, located: li
             + more
             + "\nNothing was recorded. With keep_differing=True both numbers are."
         )
-    return rounded
+    return located, rounded
 
 
 def locate_rows(rows: Iterable[Any]) -> Iterator[tuple[RowPosition, Any]]:
@@ -217,19 +197,18 @@ def locate_rows(rows: Iterable[Any]) -> Iterator[tuple[RowPosition, Any]]:
         yield RowPosition(episode, row.decision, row.episode is not None, end), row
 
 
-def validate_positions(logs: Mapping[str, Sequence[RowPosition]], torn: Iterable[str] = ()) -> bool:
-    """Return whether every log has its episodes one after another; InputError where the logs do not agree.
+def validate_positions(logs: Mapping[str, Sequence[tuple[RowPosition, Any]]], *, torn: bool) -> None:
+    """Raise an InputError where the logs do not agree on their episodes.
 
     Where rows say their episode, that is taken. Where it was counted, all logs must have the same episodes, and every
-    reward a decision; `torn` names the logs whose last row was lost.
+    reward a decision; `torn` says that the last decision was lost.
     """
-    for name, positions in logs.items():
-        keys = {position.key for position in positions}
-        if len(keys) < len(positions):
+    positions = {name: [position for position, _ in rows] for name, rows in logs.items()}
+    for name, found in positions.items():
+        if len({position.key for position in found}) < len(found):
             raise InputError(f"{name} has two rows of the same step in the same episode. Nothing was recorded.")
-    if not all(position.stated for positions in logs.values() for position in positions):
-        _validate_counted(logs, DECISIONS in torn)
-    return all(one.key < other.key for positions in logs.values() for one, other in pairwise(positions))
+    if not all(position.stated for found in positions.values() for position in found):
+        _validate_counted(positions, torn)
 
 
 def _validate_counted(logs: Mapping[str, Sequence[RowPosition]], torn: bool) -> None:
@@ -253,7 +232,7 @@ def _validate_counted(logs: Mapping[str, Sequence[RowPosition]], torn: bool) -> 
 def _build_ambiguity(what: str) -> InputError:
     return InputError(
         f"{what}. Which reward belongs to which decision is unclear, and nothing was recorded. Import the logs of "
-        "one episode at a time; those of Artifacts(…, extras=True) say the `episode` of each row."
+        "one episode at a time, or with the extras.jsonl that says the `episode` of each row."
     )
 
 
@@ -292,8 +271,6 @@ def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
             continue
         context = record.context if isinstance(record.context, Mapping) else {}
         paid = record.signal.reward == logged.name
-        if paid:
-            yield REWARDS, _read_reward_row(record, context)
         for key, name, kind in (("decision", DECISIONS, DecisionRow), ("latency", LATENCIES, LatencyRow)):
             if key not in context or (key == "decision" and context.get("again")):
                 continue
@@ -304,6 +281,8 @@ def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
             elif which in unpaid:  # its reward was imported later than itself
                 continue
             yield name, row
+        if paid:
+            yield REWARDS, _read_reward_row(record, context)
 
 
 def _read_reward_row(record: "Record", context: Mapping[str, Any]) -> RewardRow:

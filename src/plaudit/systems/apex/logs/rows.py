@@ -6,9 +6,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from plaudit import Signal
-from plaudit.errors import InputError, MissingField, UnknownCategory, WrongType
-from plaudit.systems.apex.features import FEATURES
-from plaudit.systems.apex.switching.topologies import ACTIONS
+from plaudit.errors import InputError, MissingField, WrongType
 from plaudit.systems.apex.values import (
     parse_bool,
     parse_integer,
@@ -26,10 +24,12 @@ from plaudit.systems.apex.values import (
 class Row:
     """A row of a log: typed, checked, and with the keys of its schema in their order."""
 
+    NUMBER: ClassVar[str] = "step"
+    """The key that numbers the rows of an episode."""
     OLDER: ClassVar[Mapping[str, str]] = {}
     """Older spellings of keys, and what they are called now."""
     EXTRAS: ClassVar[tuple[str, ...]] = ()
-    """Keys beyond the schema that are written where extras are asked for."""
+    """Keys beyond the schema: they stand in `extras.jsonl` and in the ledger."""
 
     more: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Keys that no schema names, as they were in the log."""
@@ -195,9 +195,8 @@ class DecisionRow(Row):
     def __post_init__(self) -> None:
         """Refuse what no decision can be."""
         self._parse(parse_positive_integer, "step")
-        self._parse(parse_string, "topology")
+        self._parse(parse_string, "topology", "action")
         self._parse(_parse_features, "x")
-        self._parse(_parse_action, "action")
         self._parse(parse_share, "epsilon")
         self._parse(parse_nonnegative, "ms")
         if isinstance(self.switch, Mapping):
@@ -208,7 +207,7 @@ class DecisionRow(Row):
         if self.topology_after is not None and not self.switch.committed:
             raise InputError(f"key 'topology_after': {self.topology_after!r}, but no switch was committed.")
         self._parse(parse_nonnegative, "tick_ms", optional=True)
-        self._parse(_parse_action, "requested", "executed", "credited", optional=True)
+        self._parse(parse_string, "requested", "executed", "credited", optional=True)
         self._parse(parse_share, "probability", "executed_probability", optional=True)
         self._parse(parse_shares, "probabilities", optional=True)
         self._parse(parse_positive_integer, "episode", optional=True)
@@ -230,6 +229,7 @@ class DecisionRow(Row):
 class LatencyRow(Row):
     """How long one decision took; `i` counts decisions from 0."""
 
+    NUMBER: ClassVar = "i"
     OLDER: ClassVar = {"bandit_ms": "ms"}
     EXTRAS: ClassVar = ("episode",)
 
@@ -260,15 +260,8 @@ def _is_absent(key: str, value: Any) -> bool:
     return value is None or (key == "terminal" and not value)
 
 
-def _parse_action(key: str, value: Any) -> str:
-    """Return one of the actions."""
-    if value not in ACTIONS:
-        raise UnknownCategory(f"key {key!r}: {value!r} is none of {', '.join(ACTIONS)}.")
-    return str(value)
-
-
 def _parse_features(key: str, value: Any) -> tuple[float, ...]:
-    """Return the numbers that a decision was made on."""
-    if not isinstance(value, list | tuple) or len(value) != len(FEATURES):
-        raise WrongType(f"key {key!r}: {value!r} is not a list of {len(FEATURES)} numbers.")
+    """Return the numbers that a decision was made on: eight, or as many as the roles and topologies ask for."""
+    if not isinstance(value, list | tuple) or not value:
+        raise WrongType(f"key {key!r}: {value!r} is not a list of numbers.")
     return tuple(parse_number(key, each) for each in value)

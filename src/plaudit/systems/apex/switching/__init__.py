@@ -10,8 +10,8 @@ from plaudit.systems.apex.switching.topologies import (
     HUB,
     STAY,
     TOPOLOGIES,
-    find_next_hop,
-    find_recipients,
+    Topologies,
+    Topology,
 )
 
 __all__ = [
@@ -30,6 +30,6 @@ __all__ = [
     "SwitchEngine",
     "SwitchPhase",
     "SwitchResult",
-    "find_next_hop",
-    "find_recipients",
+    "Topologies",
+    "Topology",
 ]

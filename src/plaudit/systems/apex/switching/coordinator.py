@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from plaudit.systems.apex.errors import SwitchInFlight
 from plaudit.systems.apex.switching.engine import SwitchEngine, SwitchPhase, SwitchResult
-from plaudit.systems.apex.switching.topologies import TOPOLOGIES
 from plaudit.systems.apex.values import parse_nonnegative_integer
 
 
@@ -34,11 +33,11 @@ class Coordinator:
 
     >>> from plaudit.systems.apex.switching.router import Router
     >>> coordinator = Coordinator(SwitchEngine(Router(["planner", "coder"])))
-    >>> asyncio.run(coordinator.request_switch("flat")).reason
+    >>> asyncio.run(coordinator.switch("flat")).reason
     'dwell'
     >>> coordinator.step(), coordinator.step()
     (None, None)
-    >>> asyncio.run(coordinator.request_switch("flat")).committed
+    >>> asyncio.run(coordinator.switch("flat")).committed
     True
     """
 
@@ -53,6 +52,16 @@ class Coordinator:
         self._committed_at: int | None = None
         self._lock = asyncio.Lock()
         self._refused: Counter[str] = Counter()
+
+    @property
+    def topology(self) -> str:
+        """The active topology."""
+        return self.engine.topology
+
+    @property
+    def epoch(self) -> int:
+        """The active epoch."""
+        return self.engine.epoch
 
     @property
     def switched_at(self) -> int:
@@ -83,12 +92,12 @@ class Coordinator:
         rest = self.cooldown if self.additive and self._find_last_commit() is not None else 0
         return "dwell" if self.steps_since_switch < rest + self.dwell else None
 
-    async def request_switch(self, target: str) -> SwitchResult:
+    async def switch(self, target: str) -> SwitchResult:
         """Switch to `target` where that is allowed, and return what became of it; a refusal is a result too.
 
         Whether it is allowed is decided with the lock in hand. A request that finds the lock taken is refused at once.
         """
-        if target not in TOPOLOGIES:
+        if target not in self.engine.router.topologies:
             return self._refuse(target, "unknown_topology")
         if self._lock.locked():
             return self._refuse(target, "in_flight")

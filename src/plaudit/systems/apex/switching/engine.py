@@ -10,7 +10,6 @@ from enum import StrEnum
 from plaudit.errors import OutOfRange
 from plaudit.systems.apex.errors import SwitchInFlight
 from plaudit.systems.apex.switching.router import Router
-from plaudit.systems.apex.switching.topologies import TOPOLOGIES
 
 RECENT = 10
 """How many switches are remembered."""
@@ -79,7 +78,7 @@ class SwitchEngine:
     whether the agents have received what they had. However it ends, by time-out, by cancellation or by an error, the
     router is in one epoch again and the engine is idle.
 
-    >>> router = Router(["planner", "coder", "runner", "critic"])
+    >>> router = Router()
     >>> result = asyncio.run(SwitchEngine(router).switch("chain"))
     >>> result.committed, result.previous, router.topology, router.epoch
     (True, 'star', 'chain', 1)
@@ -136,7 +135,7 @@ class SwitchEngine:
         """
         if self._phase is not SwitchPhase.IDLE:
             raise SwitchInFlight(f"the engine is in {self._phase}; wait until the switch ends, then ask again.")
-        if target not in TOPOLOGIES:
+        if target not in self.router.topologies:
             return self.refuse(target, "unknown_topology")
         try:
             return await self._run(target)

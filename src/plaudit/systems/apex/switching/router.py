@@ -1,18 +1,20 @@
 """The router: what it lets through it stamps, copies for each recipient, and delivers in order."""
 
+import asyncio
 import copy
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 from weakref import WeakValueDictionary
 
-from plaudit.errors import DefinitionError, DuplicateName, OutOfRange, UnknownCategory, WrongType
+from plaudit.errors import OutOfRange, WrongType
 from plaudit.systems.apex.errors import MessageRefused
-from plaudit.systems.apex.switching.messages import BROADCAST, SYSTEM, Message, Queues, encode_payload
-from plaudit.systems.apex.switching.topologies import TOPOLOGIES, find_recipients
+from plaudit.systems.apex.phases import SENDERS
+from plaudit.systems.apex.switching.messages import Message, Queues, encode_payload
+from plaudit.systems.apex.switching.topologies import Topologies, Topology
 from plaudit.systems.apex.values import parse_nonnegative_integer, parse_positive_integer
 
 DEAD_LETTERS = 100
@@ -20,49 +22,81 @@ DEAD_LETTERS = 100
 
 
 class Router:
-    """Carries messages between agents: each in order from its sender, none lost, none twice.
+    """Carries messages between the agents of some roles: each in order from its sender, none lost, none twice.
 
     A message that was accepted is received once, unless it expires first; then it is counted in `dropped` and kept in
-    `dead_letters`. `capacity` bounds what waits for one agent, in both epochs together: where there is no room, the
-    sender is refused. All calls come from one thread, that of the event loop, and none of them waits.
+    `dead_letters`. `capacity` bounds what waits for one role, in both epochs together: where there is no room, the
+    sender is refused. All calls come from one thread, that of the event loop; only `topology_changed` waits.
 
-    >>> router = Router(["planner", "coder"])
-    >>> sent = router.send(sender="planner", recipient="coder", payload={"do": "write a test"})
-    >>> router.receive("coder") == sent[0]
+    >>> router = Router(["researcher", "writer", "editor"], hub="editor")
+    >>> sent = router.send(sender="writer", recipient="editor", payload={"draft": 1})
+    >>> router.receive("editor") == sent[0]
     True
     """
 
     def __init__(
         self,
-        agents: Iterable[str],
+        roles: Iterable[str] = SENDERS,
         *,
+        hub: str | None = None,
+        chain: Sequence[str] | None = None,
+        topologies: Mapping[str, Topology] | None = None,
         topology: str = "star",
         capacity: int = 10_000,
         ttl: float = 60.0,
         max_attempts: int = 5,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin in epoch 0; `ttl` is in the clock's seconds."""
-        self.agents = _validate_agents(agents)
-        if topology not in TOPOLOGIES:
-            raise UnknownCategory(f"there is no topology {topology!r}, but {', '.join(TOPOLOGIES)}.")
+        """Begin in epoch 0.
+
+        Args:
+            roles: Who sends and receives; the four of the specification unless given.
+            hub: The middle of the star: the planner if there is one, else the first role.
+            chain: The order of the chain, every role once; it closes with the first. The order of `roles` unless given.
+            topologies: Topologies of your own beside star, chain and flat, by name: functions of sender and recipient
+                that return whether the one may send to the other. Each is asked about every pair once, here.
+            topology: The one to begin with.
+            capacity: How many messages may wait for one role.
+            ttl: How long a message lives, in the clock's seconds.
+            max_attempts: How often a message may be put back.
+            clock: Returns the time in seconds.
+        """
+        self._rules = Topologies(roles, hub=hub, chain=chain, own=topologies)
+        self.roles = self._rules.roles
+        self._topology = self._rules.validate(topology)
         if not ttl > 0:
             raise OutOfRange(f"ttl={ttl!r} must be a number of seconds above 0.")
         self.max_attempts = parse_nonnegative_integer("max_attempts", max_attempts)
-        self._topology = topology
         self._ttl = ttl
         self._clock = clock
-        self._queues = Queues(self.agents, parse_positive_integer("capacity", capacity))
+        self._queues = Queues(self.roles, parse_positive_integer("capacity", capacity))
         self._sent = 0
         self._dropped: Counter[str] = Counter()
         self._dead: deque[Message] = deque(maxlen=DEAD_LETTERS)
         # What agents hold and may put back, for as long as they hold it. By identity: payloads have no hash.
         self._received: WeakValueDictionary[int, Message] = WeakValueDictionary()
+        self._changed_in = 0  # the epoch that began with another topology than the one before
+        self._waiters: set[asyncio.Future[None]] = set()
 
     @property
     def topology(self) -> str:
         """The topology whose rules hold."""
         return self._topology
+
+    @property
+    def topologies(self) -> tuple[str, ...]:
+        """The topologies it can switch to: star, chain, flat, then your own."""
+        return self._rules.names
+
+    @property
+    def hub(self) -> str:
+        """The role in the middle of the star."""
+        return self._rules.hub
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The order of the chain, which closes with the first role."""
+        return self._rules.chain
 
     @property
     def epoch(self) -> int:
@@ -79,9 +113,39 @@ class Router:
         """The last hundred messages that were given up, each with its `drop_reason`."""
         return tuple(self._dead)
 
-    def count_pending(self, agent: str | None = None) -> int:
-        """Return how many messages wait for `agent`, or for all of them, in both epochs."""
-        return sum(map(self._queues.count_waiting, self.agents if agent is None else [self._validate_agent(agent)]))
+    def count_pending(self, role: str | None = None) -> int:
+        """Return how many messages wait for `role`, or for all of them, in both epochs."""
+        return sum(map(self._queues.count_waiting, self.roles if role is None else [self._validate_role(role)]))
+
+    def find_next_hop(self, sender: str, recipient: str) -> str | None:
+        """Return the role to send to so that a message comes to `recipient` by the fewest hops, as things stand.
+
+        It is `recipient` itself where the topology lets `sender` send to it, and None where no way leads there.
+        """
+        return self._rules.find_next_hop(self._topology, sender, recipient)
+
+    def topology_changed(self, since: int | None = None) -> Awaitable[str]:
+        """Return an awaitable that ends when the topology changes, and gives the new one.
+
+        Any number of tasks may wait. What counts is the time of this call, not that of the `await`: a change in
+        between is not missed. An agent that must not miss one while it works says the epoch up to which it knows:
+
+            seen = router.epoch
+            while True:
+                topology = await router.topology_changed(since=seen)
+                seen = router.epoch
+        """
+        return self._wait_for_change(self.epoch if since is None else since)
+
+    async def _wait_for_change(self, since: int) -> str:
+        while self._changed_in <= since:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
+        return self._topology
 
     @overload
     def send(self, message: Message) -> tuple[Message, ...]: ...
@@ -103,7 +167,7 @@ class Router:
         """Accept a message, or one made of the parts given, and return what each recipient will get.
 
         Everybody has a payload of their own, as JSON carries it, the caller too; a copy begins with attempt 0. Either
-        every recipient gets one or the message is refused: `reason` is one of those of `find_recipients`,
+        every recipient gets one or the message is refused: `reason` is one of those of `Topologies.find_recipients`,
         "payload_too_large", "payload_not_json", "expired" or "queue_full". While a switch runs, the rules of the
         topology that is still active hold.
         """
@@ -111,21 +175,21 @@ class Router:
             raise WrongType("send takes a message, or the parts of one by name; dataclasses.replace changes a message.")
         if message is None:
             message = Message(**{"episode_id": "", "msg_id": self._next_id(), **parts})
-        reached = find_recipients(self._topology, message.sender, message.recipient, self.agents)
+        reached = self._rules.find_recipients(self._topology, message.sender, message.recipient)
         encoded = encode_payload(message.payload)
         now = self._clock()
         expires = _validate_expiry(message, now) or now + self._ttl
-        copies = tuple(self._copy(message, agent, json.loads(encoded), now, expires) for agent in reached)
-        for agent in reached:
-            self._make_room(agent, now)
+        copies = tuple(self._copy(message, role, json.loads(encoded), now, expires) for role in reached)
+        for role in reached:
+            self._make_room(role, now)
         for each in copies:
             self._queues.put(replace(each, payload=json.loads(encoded)))
         return copies
 
-    def receive(self, agent: str) -> Message | None:
-        """Return the oldest message of the active epoch for `agent`, or None where there is none."""
-        self._give_up("expired", self._queues.expire(self._validate_agent(agent), self._clock()))
-        message = self._queues.take(agent)
+    def receive(self, role: str) -> Message | None:
+        """Return the oldest message of the active epoch for `role`, or None where there is none."""
+        self._give_up("expired", self._queues.expire(self._validate_role(role), self._clock()))
+        message = self._queues.take(role)
         if message is not None:
             self._received[id(message)] = message
         return message
@@ -165,23 +229,29 @@ class Router:
     def is_drained(self) -> bool:
         """Return whether no agent has a message of the active epoch left; what has expired is given up."""
         now = self._clock()
-        for agent in self.agents:
-            self._give_up("expired", self._queues.expire(agent, now))
+        for role in self.roles:
+            self._give_up("expired", self._queues.expire(role, now))
         return self._queues.drained
 
     def commit(self, topology: str) -> None:
         """Begin the next epoch with the rules of `topology`; every queue of the active one must be empty."""
+        self._rules.validate(topology)
         self._queues.commit()
-        self._topology = topology
+        if topology == self._topology:
+            return
+        self._topology, self._changed_in = topology, self.epoch
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def abort(self) -> int:
         """Stay in the active epoch: move what waited for the next behind it and return how many messages that were."""
         return self._queues.abort()
 
-    def _copy(self, message: Message, agent: str, payload: Any, now: float, expires: float) -> Message:
+    def _copy(self, message: Message, role: str, payload: Any, now: float, expires: float) -> Message:
         return replace(
             message,
-            recipient=agent,
+            recipient=role,
             payload=payload,
             topo_epoch=self._queues.ingress,
             attempt=0,
@@ -195,36 +265,25 @@ class Router:
         self._sent += 1
         return f"m{self._sent}"
 
-    def _validate_agent(self, agent: str) -> str:
-        if agent not in self.agents:
-            raise MessageRefused(
-                f"there is no agent {agent!r}, but {', '.join(self.agents)}.", reason="unknown_recipient"
-            )
-        return agent
+    def _validate_role(self, role: str) -> str:
+        if role not in self.roles:
+            raise MessageRefused(f"there is no role {role!r}, but {', '.join(self.roles)}.", reason="unknown_recipient")
+        return role
 
-    def _make_room(self, agent: str, now: float) -> None:
+    def _make_room(self, role: str, now: float) -> None:
         """Refuse a message that does not fit, even when all that has expired is given up."""
-        if self._queues.count_waiting(agent) < self._queues.capacity:
+        if self._queues.count_waiting(role) < self._queues.capacity:
             return
-        self._give_up("expired", self._queues.sweep(agent, now))
-        if self._queues.count_waiting(agent) >= self._queues.capacity:
+        self._give_up("expired", self._queues.sweep(role, now))
+        if self._queues.count_waiting(role) >= self._queues.capacity:
             raise MessageRefused(
-                f"{self._queues.capacity:,} messages wait for {agent!r}, and no more fit. Let it receive, then send.",
+                f"{self._queues.capacity:,} messages wait for {role!r}, and no more fit. Let it receive, then send.",
                 reason="queue_full",
             )
 
     def _give_up(self, reason: str, messages: list[Message]) -> None:
         self._dropped.update([reason] * len(messages))
         self._dead.extend(replace(message, drop_reason=reason) for message in messages)
-
-
-def _validate_agents(names: Iterable[str]) -> tuple[str, ...]:
-    agents = tuple(names)
-    if not agents or {BROADCAST, SYSTEM, ""} & {*agents}:
-        raise DefinitionError(f"a router needs agents, and none called {BROADCAST!r}, {SYSTEM!r} or '': {agents}.")
-    if len({*agents}) < len(agents):
-        raise DuplicateName(f"two agents share a name: {', '.join(agents)}.")
-    return agents
 
 
 def _validate_expiry(message: Message, now: float) -> float:

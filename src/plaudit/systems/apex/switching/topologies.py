@@ -1,14 +1,16 @@
-"""Who may talk to whom: the rules of the three topologies, as a table."""
+"""Who may send to whom: the three topologies of the specification over any roles, and topologies of your own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from plaudit.errors import did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, UnknownCategory, WrongType, did_you_mean
 from plaudit.systems.apex.errors import MessageRefused
+from plaudit.systems.apex.phases import SENDERS
 from plaudit.systems.apex.switching.messages import BROADCAST, SYSTEM
 
 TOPOLOGIES = ("star", "chain", "flat")
-"""The topologies there are."""
+"""The topologies that every router has."""
 
 STAY = "stay"
 """The action that leaves the topology as it is; asking for the active topology by name is the same."""
@@ -17,102 +19,212 @@ ACTIONS = (STAY, *TOPOLOGIES)
 """What a decision may ask for: leave the topology as it is, or change it."""
 
 HUB = "planner"
-"""The agent in the middle of the star."""
+"""The role in the middle of the star, if there is one of that name; else the first."""
 
-CHAIN = ("planner", "coder", "runner", "critic", "summarizer")
-"""The order of the chain, which closes with the planner; an agent that is not there is skipped."""
+CHAIN = (*SENDERS, "summarizer")
+"""The order of the chain for these roles; other roles follow one another as they were given."""
 
 MAX_FAN_OUT = 2
-"""How many agents a broadcast may reach in the flat topology."""
+"""How many roles a broadcast may reach in the flat topology."""
+
+Topology = Callable[[str, str], bool]
+"""A topology: a function that returns whether `sender` may send to `recipient`."""
 
 
-def find_recipients(topology: str, sender: str, recipient: str, agents: Sequence[str]) -> tuple[str, ...]:
-    """Return the agents that a message reaches, in the order of `agents`, or refuse it.
+class Topologies:
+    """The rules of every topology over some roles, checked once and kept as a table.
 
-    The `reason` of the refusal is "unknown_topology", "unknown_sender", "unknown_recipient", "to_self",
-    "not_through_hub", "not_next_hop", "no_broadcast" or "fan_out". The system may always send.
-
-    >>> find_recipients("star", "planner", BROADCAST, ("planner", "coder", "critic"))
-    ('coder', 'critic')
+    >>> topologies = Topologies(["researcher", "writer", "editor"])
+    >>> topologies.find_recipients("star", "researcher", BROADCAST)
+    ('writer', 'editor')
+    >>> topologies.find_next_hop("chain", "editor", "writer")
+    'researcher'
     """
-    if topology not in TOPOLOGIES:
-        raise _build_refusal("unknown_topology", f"there is no topology {topology!r}, but {', '.join(TOPOLOGIES)}.")
-    if sender not in agents and sender != SYSTEM:
-        raise _build_refusal("unknown_sender", _describe_unknown_agent(sender, agents))
-    if recipient == BROADCAST:
-        reached = tuple(agent for agent in agents if agent != sender)
-    elif recipient not in agents:
-        raise _build_refusal("unknown_recipient", _describe_unknown_agent(recipient, agents))
-    elif recipient == sender:
-        raise _build_refusal("to_self", f"{sender!r} cannot send to itself.")
-    else:
-        reached = (recipient,)
-    if sender != SYSTEM:
-        rules = _BROADCAST if recipient == BROADCAST else _UNICAST
-        rules[topology](sender, reached, agents)
-    return reached
+
+    def __init__(
+        self,
+        roles: Iterable[str] = SENDERS,
+        *,
+        hub: str | None = None,
+        chain: Sequence[str] | None = None,
+        own: Mapping[str, Topology] | None = None,
+    ) -> None:
+        """Build the table; a DefinitionError says which role or topology is wrong."""
+        self.roles = _validate_roles(roles)
+        self.hub = _validate_hub(hub, self.roles)
+        self.chain = _validate_chain(chain, self.roles)
+        following = dict(zip(self.chain, (*self.chain[1:], self.chain[0]), strict=True))
+        rules: dict[str, Topology] = {
+            "star": lambda sender, recipient: self.hub in (sender, recipient),
+            "chain": lambda sender, recipient: following[sender] == recipient,
+            "flat": lambda sender, recipient: True,
+        }
+        tables = {name: _build_table(rule, self.roles) for name, rule in rules.items()}
+        for name, function in ({} if own is None else _validate_names(own)).items():
+            tables[name] = _validate_table(name, _build_own_table(name, function, self.roles))
+        self._tables: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(tables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topologies: star, chain, flat, then your own."""
+        return tuple(self._tables)
+
+    def validate(self, topology: str) -> str:
+        """Return the name of a topology; UnknownCategory if there is none of that name."""
+        if topology not in self.names:
+            near = did_you_mean(str(topology), self.names)
+            raise UnknownCategory(f"there is no topology {topology!r}, but {', '.join(self.names)}.{near}")
+        return topology
+
+    def find_recipients(self, topology: str, sender: str, recipient: str) -> tuple[str, ...]:
+        """Return the roles that a message reaches, in the order of `roles`, or refuse it.
+
+        The `reason` of the refusal is "unknown_topology", "unknown_sender", "unknown_recipient", "to_self",
+        "not_through_hub", "not_next_hop", "not_allowed", "no_broadcast" or "fan_out". The system may always send.
+        """
+        if topology not in self.names:
+            names = ", ".join(self.names)
+            raise MessageRefused(f"there is no topology {topology!r}, but {names}.", reason="unknown_topology")
+        if sender not in self.roles and sender != SYSTEM:
+            raise self._refuse_stranger("unknown_sender", sender)
+        if recipient == BROADCAST:
+            return self._find_broadcast(topology, sender)
+        if recipient not in self.roles:
+            raise self._refuse_stranger("unknown_recipient", recipient)
+        if recipient == sender:
+            raise MessageRefused(f"{sender!r} cannot send to itself.", reason="to_self")
+        if sender != SYSTEM and recipient not in self._tables[topology][sender]:
+            allowed = ", ".join(map(repr, self._tables[topology][sender]))
+            reason = {"star": "not_through_hub", "chain": "not_next_hop"}.get(topology, "not_allowed")
+            told = f"in {topology!r} {sender!r} sends to {allowed} only, not to {recipient!r}."
+            raise MessageRefused(told, reason=reason)
+        return (recipient,)
+
+    def find_next_hop(self, topology: str, sender: str, recipient: str) -> str | None:
+        """Return the role to send to so that a message comes to `recipient` by the fewest hops.
+
+        It is `recipient` itself where `sender` may send to it, and None where no way leads there.
+        """
+        table = self._tables[self.validate(topology)]
+        first: dict[str, str] = {each: each for each in table.get(sender, ())}
+        waiting = deque(first)
+        while waiting and recipient not in first:
+            at = waiting.popleft()
+            for each in table[at]:
+                if each not in first and each != sender:
+                    first[each] = first[at]
+                    waiting.append(each)
+        return first.get(recipient)
+
+    def _find_broadcast(self, topology: str, sender: str) -> tuple[str, ...]:
+        """Return every role but the sender, if it may send to each of them at once."""
+        others = tuple(role for role in self.roles if role != sender)
+        if sender == SYSTEM:
+            return others
+        if topology == "flat" and len(others) > MAX_FAN_OUT:
+            raise MessageRefused(
+                f"a broadcast of {sender!r} would reach {len(others)} roles, and {MAX_FAN_OUT} is the most when all "
+                "are equal: send to each of them.",
+                reason="fan_out",
+            )
+        allowed = {"star": sender == self.hub, "chain": False}.get(topology, self._tables[topology][sender] == others)
+        if not allowed:
+            raise MessageRefused(
+                f"in {topology!r} {sender!r} cannot broadcast: send to {', '.join(self._tables[topology][sender])}.",
+                reason="no_broadcast",
+            )
+        return others
+
+    def _refuse_stranger(self, reason: str, name: str) -> MessageRefused:
+        known = f"there is no role {name!r}, but {', '.join(self.roles)}.{did_you_mean(name, self.roles)}"
+        return MessageRefused(known, reason=reason)
 
 
-def find_next_hop(sender: str, agents: Sequence[str]) -> str | None:
-    """Return the agent that follows `sender` in the chain of those that are there; None where it has no place in it.
-
-    >>> find_next_hop("critic", ("planner", "coder", "runner", "critic"))
-    'planner'
-    """
-    chain = [agent for agent in CHAIN if agent in agents]
-    return chain[(chain.index(sender) + 1) % len(chain)] if sender in chain else None
+def _build_table(rule: Topology, roles: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    return {sender: tuple(each for each in roles if each != sender and rule(sender, each)) for sender in roles}
 
 
-def _require_hub(sender: str, reached: tuple[str, ...], agents: Sequence[str]) -> None:
-    if HUB not in (sender, *reached):
-        raise _build_refusal("not_through_hub", f"in a star {sender!r} talks to {HUB!r} only, not to {reached[0]!r}.")
+def _build_own_table(name: str, function: Topology, roles: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Ask a function about every pair; whatever it raises is a DefinitionError."""
+
+    def ask(sender: str, recipient: str) -> bool:
+        try:
+            answer = function(sender, recipient)
+        except Exception as error:
+            raise DefinitionError(
+                f"topology {name!r} failed for sender {sender!r} and recipient {recipient!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(answer, bool):
+            raise WrongType(
+                f"topology {name!r} returned {answer!r:.60} for sender {sender!r} and recipient {recipient!r}; it must "
+                "return True or False."
+            )
+        return answer
+
+    return _build_table(ask, roles)
 
 
-def _require_next(sender: str, reached: tuple[str, ...], agents: Sequence[str]) -> None:
-    after = find_next_hop(sender, agents)
-    if after != reached[0]:
-        raise _build_refusal(
-            "not_next_hop",
-            f"in a chain {sender!r} talks to {after!r} only, not to {reached[0]!r}."
-            if after
-            else f"{sender!r} has no place in the chain {' → '.join(CHAIN)}.",
-        )
+def _validate_table(name: str, table: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Refuse a topology that cuts a role off: its messages, or those for it, could only be dropped."""
+    reached = {recipient for recipients in table.values() for recipient in recipients}
+    for role, recipients in table.items() if len(table) > 1 else ():
+        if not recipients:
+            raise DefinitionError(f"in topology {name!r} {role!r} can send to no other role.")
+        if role not in reached:
+            raise DefinitionError(f"in topology {name!r} no other role can send to {role!r}.")
+    return table
 
 
-def _allow_anyone(sender: str, reached: tuple[str, ...], agents: Sequence[str]) -> None:
-    """Let every pair talk."""
+def _validate_roles(names: Iterable[str]) -> tuple[str, ...]:
+    roles = _parse_names("roles", names)
+    if not roles or {BROADCAST, SYSTEM, ""} & {*roles}:
+        raise DefinitionError(f"a router needs roles, and none called {BROADCAST!r}, {SYSTEM!r} or '': {roles}.")
+    if repeated := _find_repeated(roles):
+        raise DuplicateName(f"the role {repeated!r} is given twice: {', '.join(roles)}.")
+    return roles
 
 
-def _require_hub_sender(sender: str, reached: tuple[str, ...], agents: Sequence[str]) -> None:
-    if sender != HUB:
-        raise _build_refusal("no_broadcast", f"in a star only {HUB!r} sends to everyone, not {sender!r}.")
+def _validate_hub(hub: str | None, roles: Sequence[str]) -> str:
+    if hub is None:
+        return HUB if HUB in roles else roles[0]
+    if hub not in roles:
+        raise UnknownCategory(f"hub={hub!r} is none of the roles {', '.join(roles)}.{did_you_mean(str(hub), roles)}")
+    return hub
 
 
-def _refuse_broadcast(sender: str, reached: tuple[str, ...], agents: Sequence[str]) -> None:
-    raise _build_refusal("no_broadcast", "in a chain nobody sends to everyone: send to the next agent.")
+def _validate_chain(chain: Sequence[str] | None, roles: Sequence[str]) -> tuple[str, ...]:
+    if chain is None:
+        return tuple(role for role in CHAIN if role in roles) if {*roles} <= {*CHAIN} else tuple(roles)
+    chain = _parse_names("chain", chain)
+    if unknown := [role for role in chain if role not in roles]:
+        near = did_you_mean(unknown[0], roles)
+        raise UnknownCategory(f"chain: {unknown[0]!r} is none of the roles {', '.join(roles)}.{near}")
+    if repeated := _find_repeated(chain):
+        raise DuplicateName(f"chain: {repeated!r} is given twice; the chain closes by itself.")
+    if missing := [role for role in roles if role not in chain]:
+        raise DefinitionError(f"chain: {missing[0]!r} is missing; every role needs a place in it.")
+    return chain
 
 
-def _limit_fan_out(sender: str, reached: tuple[str, ...], agents: Sequence[str]) -> None:
-    if len(reached) > MAX_FAN_OUT:
-        raise _build_refusal(
-            "fan_out",
-            f"a broadcast of {sender!r} would reach {len(reached)} agents, and {MAX_FAN_OUT} is the most when "
-            "all are equal: send to each of them.",
-        )
+def _validate_names(own: Mapping[str, Topology]) -> Mapping[str, Topology]:
+    if not isinstance(own, Mapping):
+        raise WrongType(f"topologies={own!r:.80} must be a dict of names and functions.")
+    for name, function in own.items():
+        if name in ("", *ACTIONS) or not isinstance(name, str):
+            raise DefinitionError(f"a topology of your own cannot be called {name!r}; {', '.join(ACTIONS)} are taken.")
+        if not callable(function):
+            raise WrongType(f"topology {name!r} is {function!r:.60}; it must be a function of sender and recipient.")
+    return own
 
 
-_Rule = Callable[[str, tuple[str, ...], Sequence[str]], None]
-
-_UNICAST: Mapping[str, _Rule] = MappingProxyType({"star": _require_hub, "chain": _require_next, "flat": _allow_anyone})
-
-_BROADCAST: Mapping[str, _Rule] = MappingProxyType(
-    {"star": _require_hub_sender, "chain": _refuse_broadcast, "flat": _limit_fan_out}
-)
-
-
-def _build_refusal(reason: str, message: str) -> MessageRefused:
-    return MessageRefused(message, reason=reason)
+def _parse_names(key: str, names: object) -> tuple[str, ...]:
+    if isinstance(names, Iterable) and not isinstance(names, str):
+        found = tuple(names)
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise WrongType(f"{key}={names!r:.80} must be a list of strings.")
 
 
-def _describe_unknown_agent(name: str, agents: Sequence[str]) -> str:
-    return f"there is no agent {name!r}, but {', '.join(agents)}.{did_you_mean(name, agents)}"
+def _find_repeated(names: Sequence[str]) -> str | None:
+    return next((name for at, name in enumerate(names) if name in names[:at]), None)
