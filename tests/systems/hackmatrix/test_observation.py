@@ -7,13 +7,8 @@ import pytest
 
 from plaudit.errors import ShapeMismatch, WrongType
 from plaudit.systems.hackmatrix import observation
-from plaudit.systems.hackmatrix.observation import (
-    GRID_FEATURES,
-    OBSERVATION_SIZE,
-    PLAYER_FEATURES,
-    Observation,
-    observe,
-)
+from plaudit.systems.hackmatrix.features import GRID_FEATURES, OBSERVATION_SIZE, PLAYER_FEATURES, Observation
+from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.rules import ENEMIES, PROGRAMS
 from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Grid, Player, data_block, program_block
 from support.hackmatrix_model.boards import entry, random_states

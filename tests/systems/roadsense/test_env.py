@@ -15,9 +15,9 @@ from gymnasium.utils.env_checker import check_env
 
 from plaudit import DefinitionError, Field, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.envs import ROADSENSE
 from plaudit.errors import NotFinite, UnknownField, WrongType
 from plaudit.systems.roadsense import CarModel, Hazard, Measurement, RewardCalculator, RoadSenseEnv, Scenario, version
-from plaudit.systems.roadsense.env import ID
 from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.measurement import build_input_reader
 from plaudit.systems.roadsense.world import EGO
@@ -85,13 +85,13 @@ def same(one, other):
 )  # fmt: skip
 def test_gymnasium_finds_nothing_wrong_with_it(lent_sumo, settings):
     with lent_sumo():
-        env = gymnasium.make(ID, binding="process", **settings)
+        env = gymnasium.make(ROADSENSE, binding="process", **settings)
         check_env(env.unwrapped, skip_render_check=True)  # it would open a window too
     env.close()
 
 
 def test_vector_environments_run_in_processes():
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="async", hazard="none")
+    envs = gymnasium.make_vec(ROADSENSE, num_envs=2, vectorization_mode="async", hazard="none")
     observations, _ = envs.reset(seed=3)
     assert observations.shape == (2, 11)
     _, rewards, _, _, infos = envs.step(np.array([0, 3]))
@@ -103,7 +103,7 @@ def test_vector_environments_run_in_processes():
 def test_hazards_of_a_vector_begin_when_they_do():
     """Gymnasium cannot put the step of one beside the None of another that still waits."""
     options = {"binding": "process", "hazard": Hazard(first=2, last=9), "limit": 12}
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", **options)
+    envs = gymnasium.make_vec(ROADSENSE, num_envs=2, vectorization_mode="sync", **options)
     envs.reset(seed=1)
     told = [envs.step(np.array([1, 1]))[-1] for _ in range(12)]
     envs.close()
