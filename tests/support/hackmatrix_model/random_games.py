@@ -85,7 +85,7 @@ def _add_enemies(game: State, chance: random.Random, mood: str) -> None:
     count = chance.randint(20, SLOTS) if mood == "horde" else chance.choice([0, 1, 2, 2, 3, 3, 4, 5, 7])
     for _ in range(count):
         row, col = _somewhere(game, chance, mood)
-        if (row, col) == game.player.place and chance.random() < 0.8:
+        if (row, col) == game.player.place and chance.random() < 0.5:
             continue
         kind = chance.choice(ENEMIES)
         if game.cells[row, col].block and kind != "glitch" and not blocks_too:

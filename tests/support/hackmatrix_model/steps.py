@@ -91,8 +91,8 @@ class Batch(NamedTuple):
 def step_all(seed: int, states: EnvState, actions: Any, *, rules: Rules = REFERENCE) -> Batch:
     """Return what a batch of steps leads to."""
     numbers = np.asarray(actions, np.int32)
-    seen, *rest = jax.device_get(compile_games(reward, rules)(np.uint32(seed), np.uint32(0), states, numbers))
-    return Batch(seen.state, *rest, seen.mask, seen.observation)
+    seen, *rest = compile_games(reward, rules)(np.uint32(seed), np.uint32(0), states, numbers)
+    return Batch(seen.state, *jax.device_get((*rest, seen.mask, seen.observation)))  # the state is large, and stays
 
 
 def begin_all(seed: int) -> EnvState:
@@ -107,8 +107,8 @@ def look_at_all(states: EnvState) -> Position:
 
 def begin_anew(seed: int, states: EnvState, over: np.ndarray) -> Position:
     """Return a batch of games in which others have begun in place of those that are over."""
-    seen: Position = jax.device_get(renew_games(np.uint32(seed), np.uint32(0), states, over))
-    return seen
+    seen: Position = renew_games(np.uint32(seed), np.uint32(0), states, over)
+    return Position(seen.state, *jax.device_get((seen.observation, seen.mask)))
 
 
 def choose_all(first: np.ndarray, new: EnvState, old: EnvState) -> EnvState:

@@ -10,6 +10,7 @@ from plaudit.errors import OutOfRange, UnknownCategory, UnknownField, did_you_me
 from plaudit.systems.hackmatrix.plain.state import Enemy, Transmission
 from plaudit.systems.hackmatrix.pytree_fields import ArrayField, StatePart, array_field, register_pytree
 from plaudit.systems.hackmatrix.rules import (
+    CORNERS,
     DATA,
     ENEMIES,
     MAX_HP,
@@ -33,7 +34,7 @@ class Player(StatePart):
 
     row: ArrayField = array_field(0, np.int32, high=_LAST)
     col: ArrayField = array_field(0, np.int32, high=_LAST)
-    hp: ArrayField = array_field(MAX_HP, np.int32)
+    hp: ArrayField = array_field(MAX_HP, np.int32, high=MAX_HP)
     credits: ArrayField = array_field(0, np.int32)
     energy: ArrayField = array_field(0, np.int32)
     data_siphons: ArrayField = array_field(0, np.int32)
@@ -65,6 +66,8 @@ class Grid(StatePart):
         >>> Grid.of({(2, 2): data_block(5), (0, 5): {"data_siphon": True, "energy": 2}}).block_points[2, 2].item()
         5
         """
+        if tuple(exit) not in CORNERS:
+            raise OutOfRange(f"Grid.of(exit={exit!r}): the exit is on a corner, {', '.join(map(str, CORNERS))}.")
         layers = {each.name: np.full(_GRID, each.default, np.int64) for each in dataclasses.fields(cls)}
         for cell, things in {**cells, exit: {**cells.get(exit, {}), "exit": True}}.items():
             if not all(0 <= number < SIZE for number in cell):
@@ -133,7 +136,7 @@ class Before(StatePart):
     """
 
     score: ArrayField = array_field(0, np.int32)
-    hp: ArrayField = array_field(MAX_HP, np.int32)
+    hp: ArrayField = array_field(MAX_HP, np.int32, high=MAX_HP)
     credits: ArrayField = array_field(0, np.int32)
     energy: ArrayField = array_field(0, np.int32)
     exit_distance: ArrayField = array_field(-1, np.int32)
