@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from plaudit.errors import OutOfRange, WrongType
+from plaudit.systems.hackmatrix.plain.state import Enemy, Transmission
 from plaudit.systems.hackmatrix.pytree_fields import (
     ArrayField,
     StatePart,
@@ -22,10 +23,8 @@ from plaudit.systems.hackmatrix.rules import CELLS, CORNERS, PROGRAMS, SIZE, SLO
 from plaudit.systems.hackmatrix.state_parts import (
     Before,
     Enemies,
-    Enemy,
     Grid,
     Player,
-    Transmission,
     Transmissions,
     data_block,
     program_block,

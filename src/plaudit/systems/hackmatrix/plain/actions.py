@@ -41,9 +41,9 @@ def find_target(state: State, direction: int) -> Enemy | Transmission | None:
     """
     place = add(state.player.place, DIRECTIONS[direction])
     while place in state.cells:
-        for each in [*state.transmissions, *state.enemies]:
-            if each.place == place:
-                return each
+        there = [each for each in state.entities if each.place == place]
+        if there:
+            return next((each for each in there if isinstance(each, Transmission)), there[0])
         if state.cells[place].block:
             return None
         place = add(place, DIRECTIONS[direction])

@@ -72,7 +72,7 @@ def _make_board(state: State, seed: Seed, *, first: bool) -> None:
 
 def _draw_layout(state: State, seed: Seed, count: int) -> set[Place]:
     """Return the cells of that many blocks: the first attempt that will do, none when no attempt does."""
-    taken = {*CORNERS, *(each.place for each in [*state.enemies, *state.transmissions])}
+    taken = {*CORNERS, *(each.place for each in state.entities)}
     eligible = [place for place in PLACES if place not in taken]
     if len(eligible) < count:
         return set()

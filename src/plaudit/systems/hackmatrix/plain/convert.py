@@ -32,14 +32,18 @@ def to_plain(state: "State | compiled.EnvState | compiled.Snapshot") -> State:
             "Take one out: jax.tree.map(lambda leaf: leaf[0], state)."
         )
     plain = State(**_read_restorable(state), exit=_find_exit(state.grid))
-    if hasattr(state, "history"):
-        for name in _NUMBERS:
-            setattr(plain, name, int(getattr(state, name)))
-        plain.step_active = bool(state.step_active)
-        history = state.history
-        for _ in range(int(history.count)):
-            plain.history.insert(0, Snapshot(**_read_restorable(history.latest())))
-            history = history.pop(True)
+    return plain if not hasattr(state, "history") else _read_rest(plain, state)
+
+
+def _read_rest(plain: State, state: Any) -> State:
+    """Add what a snapshot does not hold."""
+    for name in _NUMBERS:
+        setattr(plain, name, int(getattr(state, name)))
+    plain.step_active = bool(state.step_active)
+    history = state.history
+    for _ in range(int(history.count)):
+        plain.history.insert(0, Snapshot(**_read_restorable(history.latest())))
+        history = history.pop(True)
     return plain
 
 

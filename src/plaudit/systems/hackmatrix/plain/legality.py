@@ -86,7 +86,7 @@ def _is_anything_around(state: State) -> bool:
     near = RING[state.player.place]
     if any(state.cells[place].block is not None for place in near):
         return True
-    return any(each.place in near for each in [*state.enemies, *state.transmissions])
+    return any(each.place in near for each in state.entities)
 
 
 def _has_reducible_block(state: State) -> bool:

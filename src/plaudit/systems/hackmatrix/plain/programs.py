@@ -78,7 +78,7 @@ _WITH_KILLS: dict[str, Callable[[State], int]] = {"CRASH": _crash, "D_BOM": _bom
 
 
 def _warp(state: State, seed: Seed) -> int:
-    targets = [*state.enemies, *state.transmissions]
+    targets = state.entities
     number, _ = draw_below(draw_word(seed, 0), len(targets))
     place = state.player.row, state.player.col = targets[number].place
     clear = _clear_enemies if number < len(state.enemies) else _clear_transmissions

@@ -151,6 +151,11 @@ class State:
         return Snapshot(**copy_restorable(self))
 
     @property
+    def entities(self) -> list[Enemy | Transmission]:
+        """The enemies, and then the transmissions."""
+        return [*self.enemies, *self.transmissions]
+
+    @property
     def blocks(self) -> set[Place]:
         """The cells with a block."""
         return {place for place, cell in self.cells.items() if cell.block}
@@ -190,7 +195,7 @@ def validate_state(state: State) -> State:
             raise OutOfRange(f"the state's {name} is {number}; it goes from {low} to {high}.")
     if state.exit not in CORNERS:
         raise OutOfRange(f"the state's exit is {state.exit}; it is on a corner: {', '.join(map(str, CORNERS))}.")
-    for each in [*state.enemies, *state.transmissions]:
+    for each in state.entities:
         if each.place not in PLACES:
             raise OutOfRange(f"{each} is off the board, which has rows and columns from 0 to {SIZE - 1}.")
     if set(state.cells) != set(PLACES):
