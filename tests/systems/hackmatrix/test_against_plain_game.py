@@ -201,6 +201,15 @@ def test_new_games_are_the_same_on_both_engines():
     assert [new_game(key_of(5, lane)) for lane in range(BATCH)] == games_of(begin_all(5))
 
 
+def test_a_warp_to_ones_own_cell_on_the_exit_completes_the_stage_and_a_shot_from_there_does_not():
+    warps = State(player=Player(5, 5, credits=2, energy=2), owned={"WARP"}, enemies=[Enemy("glitch", 5, 5)])
+    shoots = State(player=Player(5, 5), enemies=[Enemy("glitch", 5, 1)])
+    games, actions = [warps, shoots] * (BATCH // 2), [action_of("WARP"), action_of("LEFT")] * (BATCH // 2)
+    taken = [step(key_of(0, lane), *each) for lane, each in enumerate(zip(games, actions, strict=True))]
+    compare(taken, step_all(0, states_of(games), actions), lambda lane: f"{games[lane]}")
+    assert [each.stage_completed for each in taken[:2]] == [True, False]
+
+
 def test_an_enemy_that_leaves_a_transmission_does_not_open_its_cell_to_others():
     game = State(player=Player(energy=1), owned={"WAIT"})
     for col in range(6):

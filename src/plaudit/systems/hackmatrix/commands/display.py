@@ -153,7 +153,8 @@ class Lines:
     def move(self, game: Game, move: Move) -> None:
         """Print what a move earned, and where it led."""
         self._earned += move.reward
-        earned = {"reward": move.reward, "return": round(self._earned, 6), "components": move.components}
+        parts = {name: round(value, 6) for name, value in move.components.items()}
+        earned = {"reward": round(move.reward, 6), "return": round(self._earned, 6), "components": parts}
         happened = {name: getattr(move, name) for name in ("stage_completed", "won", "died")}
         action = ACTION_NAMES[move.action]
         _print_line({"move": game.moves, "action": action, **earned, **happened, **_describe_game(game)})

@@ -1,5 +1,6 @@
 """A state of the compiled game as one of the plain game."""
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,12 +15,9 @@ if TYPE_CHECKING:
 
 Entry = TypeVar("Entry", Enemy, Transmission)
 
-_PLAYER = ("row", "col", "hp", "credits", "energy", "data_siphons", "score", "attack")
 _NUMBERS = ("stage", "interval", "next_task", "pending")
 _BLOCK = ("block_kind", "block_is_data", "block_points", "block_program", "block_spawn")
 _CELL = ("credits", "energy", "data_siphon", "siphoned", "siphon_center")
-_ENEMY = ("row", "col", "hp", "disabled", "stunned", "from_siphon", "from_task")
-_TRANSMISSION = ("row", "col", "turns", "from_siphon", "from_task")
 
 
 def to_plain(state: "State | compiled.EnvState | compiled.Snapshot") -> State:
@@ -50,11 +48,11 @@ def _read_rest(plain: State, state: Any) -> State:
 def _read_restorable(state: Any) -> dict[str, Any]:
     """Return what a state and a snapshot have in common, by name."""
     return {
-        "player": Player(**{name: int(getattr(state.player, name)) for name in _PLAYER}),
+        "player": Player(**{each.name: int(getattr(state.player, each.name)) for each in fields(Player)}),
         "turn": int(state.turn),
         "owned": {PROGRAMS[slot] for slot in np.flatnonzero(np.asarray(state.owned)).tolist()},
-        "enemies": _read_entries(Enemy, state.enemies, _ENEMY),
-        "transmissions": _read_entries(Transmission, state.transmissions, _TRANSMISSION),
+        "enemies": _read_entries(Enemy, state.enemies),
+        "transmissions": _read_entries(Transmission, state.transmissions),
         "cells": _read_cells(state.grid),
         "show": bool(state.show),
         "calm": bool(state.calm),
@@ -62,9 +60,9 @@ def _read_restorable(state: Any) -> dict[str, Any]:
     }
 
 
-def _read_entries(kind: type[Entry], entries: Any, names: tuple[str, ...]) -> list[Entry]:
+def _read_entries(kind: type[Entry], entries: Any) -> list[Entry]:
     count = int(entries.count)
-    columns = {name: np.asarray(getattr(entries, name))[:count].tolist() for name in ("type", *names)}
+    columns = {each.name: np.asarray(getattr(entries, each.name))[:count].tolist() for each in fields(kind)}
     columns["type"] = [ENEMIES[number] for number in columns["type"]]
     return [kind(**{name: column[slot] for name, column in columns.items()}) for slot in range(count)]
 

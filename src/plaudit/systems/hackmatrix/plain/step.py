@@ -45,9 +45,9 @@ def step(key: Key, state: State, action: int, *, rules: Rules = _REFERENCE) -> S
     missed = find_missed(state, rules=rules) if action == ACTION_SIPHON else (0, 0)
     turn_key = split(key, _TURN)
     kills = act(after, action, turn_key)
-    moved, walked = after.player.place != state.player.place, action < ACTION_SIPHON
+    walked = action < ACTION_SIPHON and after.player.place != state.player.place
     picked_up = walked and after.player.data_siphons > state.player.data_siphons
-    completed = moved and (walked or ACTION_NAMES[action] == "WARP") and after.player.place == state.exit
+    completed = (walked or ACTION_NAMES[action] == "WARP") and after.player.place == state.exit
     won = completed and state.stage == STAGES
     if completed:
         after.player.hp = min(MAX_HP, after.player.hp + 1)
