@@ -1,1 +1,1 @@
-"""The rules of HackMatrix in plain Python, to hold the environment against, and games to compare on."""
+"""What the tests of HackMatrix share: random states, the worked examples, and steps of the compiled game in batches."""

@@ -4,6 +4,9 @@ from collections.abc import Set
 
 from scipy.stats import chisquare
 
+from plaudit.systems.hackmatrix.plain.state import Block, State
+from plaudit.systems.hackmatrix.rules import PROGRAM_SPAWN, PROGRAMS
+
 Place = tuple[int, int]
 
 PLACES = [(row, col) for row in range(6) for col in range(6)]
@@ -45,3 +48,38 @@ def as_drawn(counts: list[int], weights: list[float] | None = None) -> bool:
     weights = weights or [1.0] * len(counts)
     expected = [weight * sum(counts) / sum(weights) for weight in weights]
     return bool(chisquare(counts, expected).pvalue > 1e-4)
+
+
+def board_faults(game: State, taken: list[Place]) -> list[str]:
+    """Return what is wrong with a new board; `taken` are the cells of those who were there before."""
+    faults = []
+    blocks = {place: cell.block for place, cell in game.cells.items() if cell.block}
+    pickups = {place for place, cell in game.cells.items() if cell.data_siphon}
+    if game.exit not in CORNERS or game.exit == game.player.place:
+        faults.append(f"the exit is on {game.exit}, the player on {game.player.place}")
+    if pickups != set(CORNERS) - {game.exit, game.player.place}:
+        faults.append(f"data siphons lie on {pickups}")
+    if blocks and not 5 <= len(blocks) <= 11:
+        faults.append(f"there are {len(blocks)} blocks")
+    if bad := [place for place in blocks if place in CORNERS or place in taken]:
+        faults.append(f"blocks on {bad}")
+    if not connected(set(blocks), game.exit):
+        faults.append("not connected")
+    if not siphonable(set(blocks)):
+        faults.append("a block is out of reach")
+    programs = [block.program for block in blocks.values() if block.program]
+    if len(programs) != len(set(programs)):
+        faults.append(f"programs twice: {programs}")
+    faults += [f"a block on {place}: {block}" for place, block in blocks.items() if not _is_new(block)]
+    for place, cell in game.cells.items():
+        amounts = sorted([cell.credits, cell.energy])
+        bare = place in blocks or place == game.exit
+        if cell.siphoned or cell.siphon_center or amounts not in ([[0, 0]] if bare else [[0, 1], [0, 2], [0, 3]]):
+            faults.append(f"the cell {place}: {cell}")
+    return faults
+
+
+def _is_new(block: Block) -> bool:
+    if block.program is None:
+        return block.points in range(1, 10) and block.spawn == block.points
+    return block.points == 0 and block.spawn == PROGRAM_SPAWN[PROGRAMS.index(block.program)]

@@ -1,162 +1,222 @@
-"""Steps of the environment against the rules in plain loops, from games of all kinds and in play."""
+"""The two engines side by side: the compiled game and the plain one, from the same states with the same keys."""
 
 import random
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
-from plaudit.systems.hackmatrix.rules import Rules
-from support.hackmatrix_model.following import Following, Impossible, differences
-from support.hackmatrix_model.game import ACTIONS, DIRECTIONS, Block, Enemy, Game, Player, Transmission
-from support.hackmatrix_model.play import legal_actions, step
+from plaudit.systems.hackmatrix.plain import draws
+from plaudit.systems.hackmatrix.plain.board_generation import new_game
+from plaudit.systems.hackmatrix.plain.legality import find_allowed
+from plaudit.systems.hackmatrix.plain.observation import observe
+from plaudit.systems.hackmatrix.plain.state import Block, Cell, Enemy, Player, State, Transmission
+from plaudit.systems.hackmatrix.plain.step import Step, compile_scoring, step
+from plaudit.systems.hackmatrix.playing.game import Game
+from plaudit.systems.hackmatrix.rewards import reward
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES, ACTIONS, PROGRAMS, STAGES, Rules, action_of
+from plaudit.systems.hackmatrix.state import EnvState
+from support.hackmatrix_model.examples import COMPONENTS
 from support.hackmatrix_model.random_games import random_game
-from support.hackmatrix_model.seen import observed
-from support.hackmatrix_model.steps import (
-    BATCH,
-    Stepped,
-    begin_all,
-    choose_all,
-    games_at,
-    look_at_all,
-    masked,
-    observations,
-    stepped,
-    taken,
-)
+from support.hackmatrix_model.states import BATCH, games_of, states_of
+from support.hackmatrix_model.steps import Batch, begin_all, begin_anew, look_at_all, step_all
 
-ENDS_THE_TURN = {*DIRECTIONS, "siphon", "wait"}
+REFERENCE = Rules.reference()
+ENDS_THE_TURN = {*range(5), action_of("WAIT")}
+ENDS = ("won", "died", "illegal", "stage_completed")
+FLAGS = ("stage", *ENDS)
+
+score = compile_scoring(reward)
 
 
-def faults(game: Game, action: str, result: Stepped, *, rules: Rules) -> list[str]:
-    """Return in what a step of the environment differs from the rules, whatever was drawn."""
-    try:
-        expected, happened = step(game, action, Following(result.game), rules=rules)
-    except Impossible as reason:
-        return [f"impossible: {reason}"]
-    told = differences(expected, result.game, "game")
-    told += differences(happened.done, result.terminated, "terminated")
-    told += differences(False, result.truncated, "truncated")
-    flags = {
-        "stage": game.stage,
-        "stage_completed": happened.stage_completed,
-        "won": happened.won,
-        "died": happened.died,
-        "illegal": not happened.legal,
-    }
-    told += differences(flags, {flag: result.info[flag] for flag in flags}, "info")
-    near = 1e-3 if happened.won else 1e-5
-    if result.components != pytest.approx(happened.reward, rel=0, abs=near):
-        told += differences(happened.reward, result.components, "reward")
-    if result.reward != pytest.approx(happened.total, rel=0, abs=near):
-        told += differences(happened.total, result.reward, "total")
-    return told + differences(legal_actions(expected), result.mask, "mask")
+def key_of(seed: int, lane: int) -> draws.Key:
+    """Return the key with which a game of a batch takes a step, or begins."""
+    return draws.split(draws.fold_in(draws.make_key(seed), 0), lane)
 
 
-def report(game: Game, action: str, told: list[str]) -> str:
-    return "\n".join([f"{action} on {game}", *told])
+def differences(expected: Any, got: Any, where: str = "state") -> list[str]:
+    """Return where two states differ, a line each."""
+    if expected == got:
+        return []
+    if type(expected) is type(got):
+        if hasattr(expected, "__dataclass_fields__"):
+            pairs = [
+                (f".{each.name}", getattr(expected, each.name), getattr(got, each.name)) for each in fields(expected)
+            ]
+            return [line for name, mine, its in pairs for line in differences(mine, its, where + name)]
+        if isinstance(expected, dict) and expected.keys() == got.keys():
+            return [line for key in expected for line in differences(expected[key], got[key], f"{where}[{key}]")]
+        if isinstance(expected, list) and len(expected) == len(got):
+            pairs = enumerate(zip(expected, got, strict=True))
+            return [line for index, (mine, its) in pairs for line in differences(mine, its, f"{where}[{index}]")]
+    return [f"{where}: plain {expected!r}, compiled {got!r}"]
 
 
-def chosen(game: Game, counts: Counter, chance: random.Random) -> str:
-    """Return an action for a game: mostly a legal one, of those the one that was seldom chosen, often one that ends the turn."""
-    if chance.random() < 0.05:
-        return chance.choice(ACTIONS)
-    legal = legal_actions(game) or ACTIONS
-    ending = [action for action in legal if action in ENDS_THE_TURN]
-    options = ending if ending and chance.random() < 0.4 else legal
+def compare(plain: list[Step], compiled: Batch, note: Callable[[int], str]) -> None:
+    """Fail where a batch of steps of the compiled game differs from the same steps of the plain one; states apart."""
+    for name in FLAGS:
+        check(name, [getattr(each, name) for each in plain], compiled.info[name], note)
+    ended = [each.won or each.died or each.illegal for each in plain]
+    check("terminated", ended, compiled.terminated, note)
+    check("truncated", [False] * len(plain), compiled.truncated, note)
+    paid = [score(each) for each in plain]
+    within = np.where([each.won for each in plain], 1e-3, 1e-5)
+    check("reward", [total for total, _ in paid], compiled.reward, note, within=within)
+    assert compiled.info["reward_components"].keys() == set(COMPONENTS)
+    for name, column in compiled.info["reward_components"].items():
+        check(name, [components[name] for _, components in paid], column, note, within=within)
+    compare_seen([each.state for each in plain], compiled.mask, compiled.observation, note)
+
+
+def compare_seen(plain: list[State], mask: Any, observation: Any, note: Callable[[int], str]) -> None:
+    """Fail where the mask or the observation differs, which are the same to the last bit."""
+    check("mask", [find_allowed(game) for game in plain], mask, note)
+    seen = [observe(game) for game in plain]
+    for name, its in observation._asdict().items():
+        mine = np.stack([getattr(each, name) for each in seen])
+        assert mine.dtype == its.dtype
+        check(name, mine, its, note)
+
+
+def check(name: str, plain: Any, compiled: Any, note: Callable[[int], str], *, within: Any = 0.0) -> None:
+    """Fail where two columns differ, in the words of the first game in which they do."""
+    mine, its = np.asarray(plain), np.asarray(compiled)
+    differs = mine != its if mine.dtype == bool else np.abs(mine - its) > within
+    if differs.any():
+        lane, *where = np.argwhere(differs)[0].tolist()
+        at = (lane, *where)
+        pytest.fail(f"{note(lane)}\n{name}{where or ''}: plain {mine[at]}, compiled {its[at]}")
+
+
+def choose(allowed: list[int], counts: Counter, chance: random.Random) -> int:
+    """Return a number of an action: now and then any at all, else one that is allowed, and of these a rare one."""
+    if chance.random() < 0.01:
+        return chance.randrange(ACTIONS)
+    ending = [action for action in allowed if action in ENDS_THE_TURN]
+    options = ending if ending and chance.random() < 0.6 else allowed
     return min(chance.sample(options, len(options)), key=counts.__getitem__)
+
+
+RICH, LATE = np.arange(BATCH) % 2 == 0, np.arange(BATCH) % 8 == 3
+"""Players that have all programs and much to spend, and those that begin on the last stage."""
+
+
+def equip(game: State, lane: int) -> State:
+    """Return a new game with what its player has more than others."""
+    if RICH[lane]:
+        game.owned |= set(PROGRAMS)
+        game.player.credits += 40
+        game.player.energy += 40
+        game.player.data_siphons += 2
+    if LATE[lane]:
+        game.stage = STAGES
+    return game
+
+
+def equip_all(states: EnvState, new: np.ndarray) -> EnvState:
+    """Return a batch in which the players of new games have the same."""
+    rich, player = new & RICH, states.player
+    return states.replace(
+        owned=states.owned | rich[:, None],
+        stage=np.where(new & LATE, STAGES, states.stage),
+        player=player.replace(
+            credits=player.credits + 40 * rich,
+            energy=player.energy + 40 * rich,
+            data_siphons=player.data_siphons + 2 * rich,
+        ),
+    )
+
+
+@pytest.mark.parametrize("steps", [320, pytest.param(3_200, marks=pytest.mark.slow)])
+def test_the_engines_play_the_same_games(steps, record_property):
+    """Each engine goes on from its own state, so what differs in one step is there in all that follow."""
+    counts, ends, chance = Counter(), Counter(), random.Random(steps)
+    everyone = np.ones(BATCH, bool)
+    plain = [equip(new_game(key_of(0, lane)), lane) for lane in range(BATCH)]
+    states = equip_all(begin_all(0), everyone)
+    for number in range(1, steps + 1):
+        actions = [choose(np.flatnonzero(find_allowed(game)).tolist(), counts, chance) for game in plain]
+        counts.update(actions)
+        compiled = step_all(number, states, actions)
+        taken = [step(key_of(number, lane), plain[lane], action) for lane, action in enumerate(actions)]
+        compare(taken, compiled, lambda lane: f"step {number}: {ACTION_NAMES[actions[lane]]} on {plain[lane]}")  # noqa: B023
+        for name in ENDS:
+            ends[name] += sum(getattr(each, name) for each in taken)
+        plain, states, over = [each.state for each in taken], compiled.state, compiled.terminated
+        if over.any():
+            states = equip_all(begin_anew(number, states, over).state, over)
+            for lane in np.flatnonzero(over).tolist():
+                plain[lane] = equip(new_game(key_of(number, lane)), lane)
+        if number % 80 == 0:
+            assert not differences(plain, games_of(states))
+    assert set(counts) == set(range(ACTIONS))
+    assert all(ends[name] for name in ENDS), ends
+    record_property("counted", ("steps in play", {ACTION_NAMES[action]: count for action, count in counts.items()}))
 
 
 @pytest.mark.parametrize(
     ("rules", "batches"),
     [
-        pytest.param(Rules.reference(), 2, id="reference"),
-        pytest.param(Rules.seed(), 1, id="seed"),
-        pytest.param(Rules.reference(), 64, id="many, reference", marks=pytest.mark.slow),
+        pytest.param(REFERENCE, 12, id="reference"),
+        pytest.param(Rules.seed(), 2, id="seed"),
+        pytest.param(REFERENCE, 64, id="many, reference", marks=pytest.mark.slow),
         pytest.param(Rules.seed(), 16, id="many, seed", marks=pytest.mark.slow),
     ],
 )
-def test_a_step_from_any_game_is_one_that_the_rules_allow(rules, batches, record_property):
+def test_a_step_from_any_state_is_the_same_on_both_engines(rules, batches, record_property):
     chance, counts = random.Random(batches), Counter()
-    games = [random_game(chance) for _ in range(batches * BATCH)]
-    actions = []
-    for game in games:
-        actions.append(chosen(game, counts, chance))
-        counts[actions[-1]] += 1
-    results = stepped(games, actions, rules=rules, seed=batches)
-    for game, action, result in zip(games, actions, results, strict=True):
-        told = faults(game, action, result, rules=rules)
-        assert not told, report(game, action, told)
-    record_property("counted", ("steps from random games", dict(counts)))
+    for number in range(batches):
+        games = [random_game(chance) for _ in range(BATCH)]
+        states = states_of(games)
+        seen = look_at_all(states)
+        compare_seen(games, seen.mask, seen.observation, lambda lane: f"{games[lane]}")  # noqa: B023
+        actions = []
+        for mask in seen.mask:
+            actions.append(choose(np.flatnonzero(mask).tolist() or list(range(ACTIONS)), counts, chance))
+            counts[actions[-1]] += 1
+        compiled = step_all(number, states, actions, rules=rules)
+        taken = [step(key_of(number, lane), games[lane], action, rules=rules) for lane, action in enumerate(actions)]
+        compare(taken, compiled, lambda lane: f"{ACTION_NAMES[actions[lane]]} on {games[lane]}")  # noqa: B023
+        assert not differences([each.state for each in taken], games_of(compiled.state))
+    record_property("counted", ("steps from random states", {ACTION_NAMES[each]: n for each, n in counts.items()}))
+
+
+@pytest.mark.parametrize("stage", [1, 5])
+def test_a_game_of_a_seed_begins_alike_on_both_engines(stage):
+    for seed in (0, 7, 2**32 - 1):
+        key = jax.random.key(np.uint32(seed))
+        first = jax.random.key_data(jax.random.fold_in(key, 3)).tolist()
+        assert tuple(first) == draws.fold_in(draws.make_key(seed), 3)
+        game = Game(seed, stage=stage)
+        assert (game.state.stage, game.state.turn, len(game.state.transmissions)) == (stage, 0, stage)
+        again = new_game(draws.make_key(seed), stage=stage)
+        assert game.state == again
+
+
+def test_new_games_are_the_same_on_both_engines():
+    assert [new_game(key_of(5, lane)) for lane in range(BATCH)] == games_of(begin_all(5))
+
+
+def test_a_warp_to_ones_own_cell_on_the_exit_completes_the_stage_and_a_shot_from_there_does_not():
+    warps = State(player=Player(5, 5, credits=2, energy=2), owned={"WARP"}, enemies=[Enemy("glitch", 5, 5)])
+    shoots = State(player=Player(5, 5), enemies=[Enemy("glitch", 5, 1)])
+    games, actions = [warps, shoots] * (BATCH // 2), [action_of("WARP"), action_of("LEFT")] * (BATCH // 2)
+    taken = [step(key_of(0, lane), *each) for lane, each in enumerate(zip(games, actions, strict=True))]
+    compare(taken, step_all(0, states_of(games), actions), lambda lane: f"{games[lane]}")
+    assert [each.stage_completed for each in taken[:2]] == [True, False]
 
 
 def test_an_enemy_that_leaves_a_transmission_does_not_open_its_cell_to_others():
-    game = Game(player=Player(energy=1), owned={"wait"})
+    game = State(player=Player(energy=1), owned={"WAIT"})
     for col in range(6):
-        game.cells[1, col].block = Block("data", "data", 1, None, 1)
-    game.enemies = [Enemy("daemon", 0, 2, 3), Enemy("daemon", 0, 3, 3)]
+        game.cells[1, col] = Cell(block=Block(points=1, spawn=1))
+    game.enemies = [Enemy("daemon", 0, 2), Enemy("daemon", 0, 3)]
     game.transmissions = [Transmission("virus", 0, 2, turns=5)]
-    for result in stepped([game] * BATCH, ["wait"] * BATCH):
-        assert [enemy.place for enemy in result.game.enemies] == [(0, 1), (0, 4)]
-
-
-def test_the_mask_of_any_game_is_that_of_the_rules():
-    chance = random.Random(3)
-    games = [random_game(chance) for _ in range(2 * BATCH)]
-    for game, mask in zip(games, masked(games), strict=True):
-        assert mask == legal_actions(game), game
-
-
-def test_the_observation_of_any_game_is_that_of_the_rules():
-    chance = random.Random(4)
-    games = [random_game(chance) for _ in range(2 * BATCH)]
-    seen = observations(games)
-    for index, game in enumerate(games):
-        player, programs, told = observed(game)
-        grid = np.zeros((6, 6, 42))
-        for where, value in told.items():
-            grid[where] = value
-        np.testing.assert_allclose(seen.player[index], player, atol=1e-6, err_msg=f"{game}")
-        np.testing.assert_array_equal(seen.programs[index], programs, err_msg=f"{game}")
-        np.testing.assert_allclose(seen.grid[index], grid, atol=1e-6, err_msg=f"{game}")
-
-
-def equipped(states):
-    """Return games of which half have all programs and much to spend."""
-    rich = np.arange(BATCH) % 2 == 0
-    plenty = np.where(rich, np.int32(40), np.int32(0))
-    player = states.player
-    return states.replace(
-        owned=states.owned | rich[:, None],
-        player=player.replace(
-            credits=player.credits + plenty,
-            energy=player.energy + plenty,
-            data_siphons=player.data_siphons + rich,
-        ),
-    )
-
-
-@pytest.mark.parametrize(("steps", "share"), [(16, 4), pytest.param(64, 1, marks=pytest.mark.slow)])
-def test_play_from_a_new_game_follows_the_rules(steps, share, record_property):
-    """One of so many games is compared after each step, another one each time."""
-    counts, chance = Counter(), random.Random(1)
-    states = equipped(begin_all(1))
-    for number in range(steps):
-        masks = look_at_all(states).mask
-        actions = [
-            min(chance.sample(legal, len(legal)), key=counts.__getitem__)
-            if chance.random() < 0.3
-            else chance.choice(legal)
-            for legal in ([ACTIONS[each] for each in np.flatnonzero(mask)] for mask in masks)
-        ]
-        lanes = np.arange(number % share, BATCH, share)
-        games = games_at(states, lanes)
-        states, ended, results = taken(states, actions, seed=number, lanes=lanes)
-        for index, game, result in zip(lanes, games, results, strict=True):
-            action = actions[index]
-            counts[action] += 1
-            told = faults(game, action, result, rules=Rules.reference())
-            assert not told, report(game, action, told)
-        if ended.any():
-            states = choose_all(ended, equipped(begin_all(100 + number)), states)
-    record_property("counted", ("steps in play", dict(counts)))
+    after = games_of(step_all(0, states_of([game] * BATCH), [action_of("WAIT")] * BATCH).state)
+    after += [step(key_of(0, lane), game, action_of("WAIT")).state for lane in range(BATCH)]
+    for each in after:
+        assert [enemy.place for enemy in each.enemies] == [(0, 1), (0, 4)]

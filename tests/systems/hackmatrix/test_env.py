@@ -76,7 +76,7 @@ def steps(state: EnvState, actions: list[int]):
 
 def test_inside_jit_an_action_out_of_range_ends_the_game_with_nothing_paid_and_nothing_changed():
     state = EnvState(player=Player(credits=5))
-    after, paid, terminated, truncated, info, _ = steps(state, [28, -1, 1_000, -(2**31)])
+    after, paid, terminated, truncated, info, *_ = steps(state, [28, -1, 1_000, -(2**31)])
     assert terminated.all()
     assert not truncated.any()
     assert info["illegal"].all()
@@ -102,7 +102,7 @@ def test_hit_points_stay_within_their_bounds_also_in_the_step_that_kills():
     owned = [name == "WAIT" for name in hackmatrix.PROGRAMS]
     for hp in (1, 2, 3):
         state = EnvState(player=Player(row=2, col=2, hp=hp, energy=1), enemies=Enemies.of(*crowd), owned=owned)
-        after, _, terminated, _, info, _ = steps(state, [hackmatrix.action_of("WAIT")])
+        after, _, terminated, _, info, *_ = steps(state, [hackmatrix.action_of("WAIT")])
         assert (after.player.hp == 0).all()
         assert terminated.all()
         assert info["died"].all()

@@ -1,6 +1,7 @@
 """What holds in every game, over long random play, and that what is random has the distribution of the rules."""
 
 import itertools
+import math
 import random
 from collections import Counter
 from typing import Any, NamedTuple
@@ -11,11 +12,14 @@ import pytest
 from scipy.stats import chisquare
 
 from plaudit.systems.hackmatrix.env import auto_reset_step
+from plaudit.systems.hackmatrix.plain.board_generation import find_line_of_fire
+from plaudit.systems.hackmatrix.plain.cells import PLACES
+from plaudit.systems.hackmatrix.plain.enemy_turn import move_enemies
+from plaudit.systems.hackmatrix.plain.state import Block, Cell, Enemy, Player, State, Transmission
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES, ACTIONS, ENEMIES, VIRUS, action_of
 from plaudit.systems.hackmatrix.state import EnvState, History
-from support.hackmatrix_model.examples import game_of
-from support.hackmatrix_model.following import board_faults
-from support.hackmatrix_model.game import ACTIONS, COMPONENTS, PLACES, TYPES, Block, Enemy, Game, Player, Transmission
-from support.hackmatrix_model.play import act, eligible_places
+from support.hackmatrix_model.examples import COMPONENTS, game_of
+from support.hackmatrix_model.layouts import board_faults
 from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import games_of, states_of
 from support.hackmatrix_model.steps import (
@@ -52,7 +56,7 @@ class Play(NamedTuple):
 
 def step_and_begin_anew(seed: int, states: EnvState, actions: np.ndarray) -> tuple[Any, ...]:
     """Take a step in each game of a batch, and begin another one in place of each that is over."""
-    after, reward, terminated, _, info, _ = step_all(seed, states, actions)
+    after, reward, terminated, _, info, *_ = step_all(seed, states, actions)
     truncated = (after.steps >= MAX_STEPS) & ~terminated
     return begin_anew(seed, after, terminated | truncated), reward, terminated, truncated, info
 
@@ -124,16 +128,16 @@ def test_no_masked_action_is_illegal(play, record_property):
     assert not play.info["illegal"].any()
     assert np.take_along_axis(play.mask, play.action[..., None], axis=-1).all()
     assert play.mask.any(axis=-1).all()
-    record_property("counted", ("steps in long play", dict(Counter(ACTIONS[each] for each in play.action.flat))))
+    record_property("counted", ("steps in long play", dict(Counter(ACTION_NAMES[each] for each in play.action.flat))))
 
 
 def test_exactly_the_actions_outside_the_mask_are_illegal():
     chance = random.Random(8)
     games = [random_game(chance) for _ in range(BATCH // 2)] * 2
     states, masks = states_of(games), masked(games)
-    for pair in zip(ACTIONS[::2], ACTIONS[1::2], strict=True):
-        actions = np.repeat(pair, BATCH // 2)
-        after, reward, terminated, _, info, _ = step_all(3, states, [ACTIONS.index(action) for action in actions])
+    for first in range(0, ACTIONS, 2):
+        actions = np.repeat([first, first + 1], BATCH // 2)
+        after, reward, terminated, _, info, *_ = step_all(3, states, actions)
         illegal = np.array([action not in mask for action, mask in zip(actions, masks, strict=True)])
         np.testing.assert_array_equal(info["illegal"], illegal)
         assert terminated[illegal].all()
@@ -152,8 +156,8 @@ def changed(before: EnvState, after: EnvState, lanes: np.ndarray) -> list[str]:
 
 @pytest.mark.parametrize("number", [-1, 28, 1000])
 def test_a_number_that_is_no_action_is_illegal(number):
-    states = states_of([Game()] * BATCH)
-    after, reward, terminated, _, info, _ = step_all(3, states, [number] * BATCH)
+    states = states_of([State()] * BATCH)
+    after, reward, terminated, _, info, *_ = step_all(3, states, [number] * BATCH)
     assert terminated.all()
     assert info["illegal"].all()
     assert not reward.any()
@@ -195,7 +199,7 @@ def test_no_enemy_walks_onto_another_a_transmission_or_the_player(play):
     hatched = ((play.before.transmissions.turns <= 1) & (slots < play.before.transmissions.count[..., None])).sum(
         axis=-1
     )
-    wait = ACTIONS.index("wait")
+    wait = action_of("WAIT")
     nobody_left = after.count == before.count + hatched  # so slots are those of the same enemies
     turn = (play.after.turn == play.before.turn + 1) & ((play.action < 5) | (play.action == wait))
     walks = turn & nobody_left & ~play.ended
@@ -206,7 +210,7 @@ def test_no_enemy_walks_onto_another_a_transmission_or_the_player(play):
     assert moved.sum() > 250
     assert (np.take_along_axis(taken, cell.astype(int), axis=-1)[moved] == 1).all()  # the enemy itself
     far = np.abs(before.row - after.row) + np.abs(before.col - after.col)
-    assert (far[moved] <= np.where(before.type[moved] == TYPES.index("virus"), 2, 1)).all()
+    assert (far[moved] <= np.where(before.type[moved] == VIRUS, 2, 1)).all()
 
 
 def test_hit_points_stay_between_none_and_three(play):
@@ -252,10 +256,10 @@ def times(request) -> int:
     return request.param
 
 
-def drawn(game: Game, action: str, batches: int) -> EnvState:
+def drawn(game: State, action: str, batches: int) -> EnvState:
     """Return the states after the same step of the same game, with many different draws."""
     states = states_of([game] * BATCH)
-    actions = [ACTIONS.index(action)] * BATCH
+    actions = [action_of(action)] * BATCH
     found = [step_all(1000 + number, states, actions)[0] for number in range(batches)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
 
@@ -268,12 +272,12 @@ def assert_likely(found: Counter, expected: dict[Any, float]) -> None:
     assert result.pvalue > UNLIKELY, (found, expected)
 
 
-def crowded(player: tuple[int, int], blocks: list[tuple[int, int]], *enemies: tuple[str, int, int]) -> Game:
+def crowded(player: tuple[int, int], blocks: list[tuple[int, int]], *enemies: tuple[str, int, int]) -> State:
     """Return a game in which what enemies do depends on their order; WAIT is at hand, and no task is near."""
-    game = Game(player=Player(*player, energy=1), owned={"wait"}, next_task=100)
+    game = State(player=Player(*player, energy=1), owned={"WAIT"}, next_task=100)
     for place in blocks:
-        game.cells[place].block = Block("data", "data", 1, None, 1)
-    game.enemies = [Enemy(kind, row, col, {"daemon": 3}.get(kind, 2)) for kind, row, col in enemies]
+        game.cells[place] = Cell(block=Block(points=1, spawn=1))
+    game.enemies = [Enemy(*each) for each in enemies]
     return game
 
 
@@ -356,16 +360,32 @@ CROWDS = {
 }
 
 
+def weigh_outcomes(game: State) -> dict[Any, float]:
+    """Return how likely each outcome of the enemies' moves is, if whoever is left is visited next with equal chances."""
+    weights: dict[Any, float] = {}
+    choices: list[list[int]] = [[]]
+    while choices:
+        given, bounds = choices.pop(), []
+
+        def choose(bound: int, given: list[int] = given, bounds: list[int] = bounds) -> int:
+            bounds.append(bound)
+            return given[len(bounds) - 1] if len(bounds) <= len(given) else 0
+
+        acted = game.copy()
+        move_enemies(acted, choose)
+        for at in range(len(given), len(bounds)):  # those that were not given are to be tried otherwise too
+            choices += [[*given, *[0] * (at - len(given)), other] for other in range(1, bounds[at])]
+        outcome = tuple(enemy.place for enemy in acted.enemies)
+        weights[outcome] = weights.get(outcome, 0.0) + 1 / math.prod(bounds)
+    assert sum(weights.values()) == pytest.approx(1)
+    return weights
+
+
 @pytest.mark.parametrize("name", CROWDS)
 def test_every_order_of_visits_is_as_likely_in_each_round(name, times):
     game = CROWDS[name]
-    orders = list(itertools.permutations(range(len(game.enemies))))
-    expected: Counter = Counter()
-    for first, second in itertools.product(orders, orders):
-        acted = game.copy()
-        act(acted, [list(first), list(second)])
-        expected[tuple(enemy.place for enemy in acted.enemies)] += 1
-    enemies = drawn(game, "wait", batches=8 * times).enemies
+    expected = weigh_outcomes(game)
+    enemies = drawn(game, "WAIT", batches=8 * times).enemies
     count = len(game.enemies)
     rows, cols = enemies.row[:, :count].tolist(), enemies.col[:, :count].tolist()
     assert len(expected) >= 6
@@ -373,18 +393,18 @@ def test_every_order_of_visits_is_as_likely_in_each_round(name, times):
 
 
 def test_warp_leads_to_every_enemy_and_transmission_alike(times):
-    game = Game(player=Player(credits=2, energy=2), owned={"warp"})
+    game = State(player=Player(credits=2, energy=2), owned={"WARP"})
     game.enemies = [Enemy("daemon", 2, 2, 3), Enemy("virus", 3, 1, 2), Enemy("glitch", 1, 4, 2)]
     game.transmissions = [Transmission("virus", 4, 4), Transmission("virus", 5, 0)]
-    player = drawn(game, "warp", batches=8 * times).player
+    player = drawn(game, "WARP", batches=8 * times).player
     places = [each.place for each in [*game.enemies, *game.transmissions]]
     assert_likely(Counter(zip(player.row.tolist(), player.col.tolist(), strict=True)), dict.fromkeys(places, 1))
 
 
 def test_poly_makes_any_other_type_of_each_enemy_alike(times):
-    game = Game(player=Player(credits=1, energy=1), owned={"poly"})
-    game.enemies = [Enemy(kind, 2, col, 2) for col, kind in enumerate(TYPES)]
-    enemies = drawn(game, "poly", batches=16 * times).enemies
+    game = State(player=Player(credits=1, energy=1), owned={"POLY"})
+    game.enemies = [Enemy(kind, 2, col, 2) for col, kind in enumerate(ENEMIES)]
+    enemies = drawn(game, "POLY", batches=16 * times).enemies
     others = [[number for number in range(4) if number != kind] for kind in range(4)]
     expected = dict.fromkeys(itertools.product(*others), 1)
     assert_likely(Counter(map(tuple, enemies.type[:, :4].tolist())), expected)
@@ -393,9 +413,10 @@ def test_poly_makes_any_other_type_of_each_enemy_alike(times):
 def test_a_scheduled_task_appears_on_every_eligible_cell_alike_as_any_type(times):
     game = game_of({"turn": 11, "player": {"row": 2, "col": 2, "energy": 1}, "owned": ["wait"]})
     for place in [(2, 4), (4, 4), (3, 0), (1, 1)]:
-        game.cells[place].block = Block("data", "data", 1, None, 1)
-    expected = dict.fromkeys(itertools.product(eligible_places(game), range(4)), 1)
-    coming = drawn(game, "wait", batches=16 * times).transmissions
+        game.cells[place] = Cell(block=Block(points=1, spawn=1))
+    hidden = set(PLACES) - game.blocks - find_line_of_fire((2, 2), game.blocks) - {(2, 2)}
+    expected = dict.fromkeys(itertools.product(sorted(hidden), range(4)), 1)
+    coming = drawn(game, "WAIT", batches=16 * times).transmissions
     assert set(coming.count.tolist()) == {1}
     found = zip(coming.row[:, 0].tolist(), coming.col[:, 0].tolist(), coming.type[:, 0].tolist(), strict=True)
     assert_likely(Counter(((row, col), kind) for row, col, kind in found), expected)
@@ -404,11 +425,11 @@ def test_a_scheduled_task_appears_on_every_eligible_cell_alike_as_any_type(times
 @pytest.mark.parametrize("out_of_fire", [True, False])
 def test_what_a_siphon_releases_appears_on_every_eligible_cell_alike(out_of_fire, times):
     free = [(3, 3), (3, 5), (5, 3), (5, 5)] if out_of_fire else [(0, 1), (0, 2), (1, 0)]
-    game = Game(player=Player(energy=1), owned={"wait"}, pending=3, next_task=100)
+    game = State(player=Player(energy=1), owned={"WAIT"}, pending=3, next_task=100)
     for place in PLACES:
         if place not in free and place != (0, 0):
-            game.cells[place].block = Block("data", "data", 1, None, 1)
+            game.cells[place] = Cell(block=Block(points=1, spawn=1))
     expected = dict.fromkeys(itertools.permutations(free, 3), 1)
-    coming = drawn(game, "wait", batches=8 * times).transmissions
+    coming = drawn(game, "WAIT", batches=8 * times).transmissions
     found = zip(coming.row[:, :3].tolist(), coming.col[:, :3].tolist(), strict=True)
     assert_likely(Counter(tuple(zip(rows, cols, strict=True)) for rows, cols in found), expected)

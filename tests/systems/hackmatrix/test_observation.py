@@ -1,4 +1,4 @@
-"""What the player sees: the worked examples, and every number against plain loops."""
+"""What the player sees: the worked examples, and every number against the plain game."""
 
 import jax
 import jax.numpy as jnp
@@ -7,14 +7,11 @@ import pytest
 
 from plaudit.errors import ShapeMismatch, WrongType
 from plaudit.systems.hackmatrix import observation
-from plaudit.systems.hackmatrix.observation import (
-    GRID_FEATURES,
-    OBSERVATION_SIZE,
-    PLAYER_FEATURES,
-    Observation,
-    observe,
-)
-from plaudit.systems.hackmatrix.rules import ENEMIES, PROGRAMS
+from plaudit.systems.hackmatrix.features import GRID_FEATURES, OBSERVATION_SIZE, PLAYER_FEATURES, Observation
+from plaudit.systems.hackmatrix.observation import observe
+from plaudit.systems.hackmatrix.plain.convert import to_plain
+from plaudit.systems.hackmatrix.plain.observation import observe as observe_plain
+from plaudit.systems.hackmatrix.rules import PROGRAMS
 from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Grid, Player, data_block, program_block
 from support.hackmatrix_model.boards import entry, random_states
 from support.hackmatrix_model.examples import examples, state_of
@@ -31,14 +28,12 @@ def test_an_example_of_the_rules_is_seen_as_they_say(example):
     np.testing.assert_allclose(found.grid, grid, atol=1e-6)
 
 
-def test_every_number_is_what_the_rules_say_of_any_state():
+def test_every_number_is_what_the_plain_game_shows_of_any_state():
     states = random_states(300)
     found = jax.device_get(jax.vmap(observe)(states))
     for at in range(300):
-        player, programs, grid = plainly(entry(states, at))
-        np.testing.assert_allclose(found.player[at], player, rtol=3e-7, err_msg=f"state {at}")
-        assert found.programs[at].tolist() == programs, f"state {at}"
-        np.testing.assert_allclose(found.grid[at], grid, rtol=3e-7, err_msg=f"state {at}")
+        for name, expected in observe_plain(to_plain(entry(states, at)))._asdict().items():
+            np.testing.assert_array_equal(getattr(found, name)[at], expected, err_msg=f"{name} of state {at}")
 
 
 def test_on_a_gpu_the_same_is_seen_and_nothing_is_reduced(monkeypatch):
@@ -53,64 +48,6 @@ def test_on_a_gpu_the_same_is_seen_and_nothing_is_reduced(monkeypatch):
 
     assert "reduce_min" not in str(jax.make_jaxpr(traced_anew)(entry(states, 0)))
     jax.tree.map(np.testing.assert_array_equal, jax.jit(jax.vmap(traced_anew))(states), expected)
-
-
-def plainly(state):
-    """Return what is seen of a state, cell by cell."""
-    player = state.player
-    own = [
-        player.row / 5,
-        player.col / 5,
-        player.hp / 3,
-        min(player.credits / 50, 1),
-        min(player.energy / 50, 1),
-        (state.stage - 1) / 7,
-        player.data_siphons / 10,
-        (player.attack - 1) / 2,
-        float(state.show),
-        float(state.calm),
-    ]
-    grid = np.zeros((6, 6, 42))
-    for cell in np.ndindex(6, 6):
-        _plain_enemy(state, cell, grid[cell])
-        _plain_content(state.grid, cell, grid[cell])
-        countdowns = [
-            state.transmissions.turns[slot]
-            for slot in range(state.transmissions.count)
-            if (state.transmissions.row[slot], state.transmissions.col[slot]) == cell
-        ]
-        if countdowns:
-            grid[cell][36] = min(countdowns[0] / 4, 1)
-    return own, [int(owned) for owned in state.owned], grid
-
-
-def _plain_enemy(state, cell, features):
-    enemies, (row, col) = state.enemies, cell
-    for slot in range(enemies.count):
-        if (enemies.row[slot], enemies.col[slot]) == cell and enemies.hp[slot] > 0:
-            cryptog = ENEMIES[enemies.type[slot]] == "cryptog"
-            if cryptog and not (state.show or row == state.player.row or col == state.player.col):
-                return
-            features[enemies.type[slot]] = 1
-            features[4:7] = enemies.hp[slot] / 3, enemies.stunned[slot], enemies.from_siphon[slot]
-            return
-
-
-def _plain_content(grid, cell, features):
-    kind, siphoned = grid.block_kind[cell], grid.siphoned[cell]
-    if kind:
-        features[6 + kind] = 1
-        features[11] = siphoned
-        if kind != 3 or siphoned:
-            if grid.block_is_data[cell]:
-                features[10] = grid.block_points[cell] / 9
-            else:
-                features[12 + grid.block_program[cell]] = 1
-        if kind != 3 and not siphoned:
-            features[35] = grid.block_spawn[cell] / 9
-    if not kind or siphoned:
-        features[37:39] = grid.credits[cell] / 3, grid.energy[cell] / 3
-    features[39:42] = grid.data_siphon[cell], grid.exit[cell], grid.siphon_center[cell]
 
 
 def test_a_hidden_cryptog_hides_who_stands_with_it():

@@ -1,6 +1,4 @@
-"""Shortest ways: the worked distances, random boards against a queue, and the longest way there is."""
-
-from collections import deque
+"""Shortest ways: the worked distances, random boards against the plain game, and the longest way there is."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +12,8 @@ from plaudit.systems.hackmatrix.pathfinding import (
     find_step_towards,
     manhattan_distance,
 )
-from plaudit.systems.hackmatrix.rules import DIRECTIONS, Rules
+from plaudit.systems.hackmatrix.plain.cells import NEIGHBOURS, find_path
+from plaudit.systems.hackmatrix.rules import Rules
 from plaudit.systems.hackmatrix.state import EnvState, Grid, Player, data_block
 from support.hackmatrix_model.examples import examples, state_of
 
@@ -26,26 +25,9 @@ STARTS, TARGETS = RNG.integers(0, 6, (2, COUNT, 2))
 find = jax.jit(bfs_distance)
 
 
-def neighbours(cell):
-    places = [(cell[0] + d_row, cell[1] + d_col) for d_row, d_col in DIRECTIONS]
-    return [place for place in places if 0 <= place[0] < 6 and 0 <= place[1] < 6]
-
-
 def path(blocked, start, target):
-    """Return the cells of the first shortest way, found with a queue; None when there is none."""
-    came_from, queue = {start: None}, deque([start])
-    while queue:
-        cell = queue.popleft()
-        if cell == target:
-            way = [cell]
-            while came_from[way[-1]] is not None:
-                way.append(came_from[way[-1]])
-            return way[::-1]
-        for place in neighbours(cell):
-            if place not in came_from and (place == target or not blocked[place]):
-                came_from[place] = cell
-                queue.append(place)
-    return None
+    """Return the cells of the first shortest way of the plain game; None when there is none."""
+    return [] if start == target else find_path(start, target, set(map(tuple, np.argwhere(blocked))) - {target})
 
 
 def distances(state, *, rules):
@@ -66,7 +48,7 @@ def test_an_example_of_the_rules_is_as_far_as_they_say(example):
 def test_distances_are_those_of_a_search_with_a_queue():
     found = jax.jit(jax.vmap(bfs_distance))(BLOCKS, *STARTS.T, *TARGETS.T)
     ways = [path(*each) for each in zip(BLOCKS, map(tuple, STARTS), map(tuple, TARGETS), strict=True)]
-    assert found.tolist() == [-1 if way is None else len(way) - 1 for way in ways]
+    assert found.tolist() == [-1 if way is None else len(way) for way in ways]
     assert min(found) == -1
     assert max(found) > 12
 
@@ -80,7 +62,7 @@ def test_a_step_towards_a_cell_is_the_first_of_the_first_shortest_way():
     for at, (blocked, start, target) in enumerate(zip(BLOCKS, map(tuple, STARTS), map(tuple, TARGETS), strict=True)):
         if start != target:  # there is a step only to another cell
             way = path(blocked, start, target)
-            assert np.argwhere(found[at]).tolist() == ([] if way is None else [list(way[1])]), f"board {at}"
+            assert np.argwhere(found[at]).tolist() == ([] if way is None else [list(way[0])]), f"board {at}"
 
 
 def longest_way_without_shortcuts():
@@ -93,7 +75,7 @@ def longest_way_without_shortcuts():
     def go_on(way, closed):
         nonlocal best
         best = max(best, way, key=len)
-        near = neighbours(way[-1])
+        near = NEIGHBOURS[way[-1]]
         for place in near:
             if place not in closed:
                 go_on([*way, place], closed | {*near, place})

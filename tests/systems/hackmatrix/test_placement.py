@@ -11,7 +11,6 @@ from scipy.stats import binomtest, chi2_contingency
 
 from plaudit.systems.hackmatrix.arrays.bitboard import Board
 from plaudit.systems.hackmatrix.placement import (
-    ATTEMPTS,
     LayoutRequest,
     draw_attempt,
     draw_layout,
@@ -20,6 +19,7 @@ from plaudit.systems.hackmatrix.placement import (
     is_valid_layout,
     place_transmissions,
 )
+from plaudit.systems.hackmatrix.rules import LAYOUT_ATTEMPTS
 from plaudit.systems.hackmatrix.state import (
     Enemies,
     Enemy,
@@ -95,7 +95,7 @@ def tried(seed, count, exit_, taken):
 def layouts(seed, count, exit_, taken):
     """Return 1,000 layouts, and all the attempts of the first of them."""
     given = seed_pairs(seed, 1_000)
-    some = jax.vmap(lambda seed: attempts(seed, jnp.arange(ATTEMPTS), count, exit_, taken))(
+    some = jax.vmap(lambda seed: attempts(seed, jnp.arange(LAYOUT_ATTEMPTS), count, exit_, taken))(
         jax.tree.map(lambda words: words[:40], given)
     )
     return jax.vmap(draw_layout, in_axes=(0, None, None, None))(given, count, exit_, taken), some

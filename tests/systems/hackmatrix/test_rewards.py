@@ -19,7 +19,7 @@ from plaudit.systems.hackmatrix import (
     reward,
     version,
 )
-from support.hackmatrix_model.game import COMPONENTS
+from support.hackmatrix_model.examples import COMPONENTS
 
 PLAYER = {"score": 0, "hp": 3, "credits": 0, "energy": 0, "exit_distance": 10}
 NOTHING = {

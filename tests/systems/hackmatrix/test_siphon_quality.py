@@ -1,6 +1,5 @@
-"""What a siphon yields and whether a better cell was there: against sets and counters, under every choice of rules."""
+"""What a siphon yields and whether a better cell was there: against the plain game, under every choice of rules."""
 
-from collections import Counter
 from itertools import product
 
 import jax
@@ -9,6 +8,9 @@ import numpy as np
 import pytest
 
 from plaudit.errors import OutOfRange, ShapeMismatch, WrongType
+from plaudit.systems.hackmatrix.plain.convert import to_plain
+from plaudit.systems.hackmatrix.plain.siphon_quality import compute_siphon_yield as plain_yield
+from plaudit.systems.hackmatrix.plain.siphon_quality import find_missed
 from plaudit.systems.hackmatrix.rules import PROGRAMS, Rules
 from plaudit.systems.hackmatrix.siphon_quality import check_siphon_optimality, compute_siphon_yield
 from plaudit.systems.hackmatrix.state import EnvState, Grid, Player, data_block, program_block
@@ -29,60 +31,6 @@ def choice(rules):
     return f"{rules.siphon_candidates}, questions {rules.question_blocks}, cells {rules.siphoned_cells}"
 
 
-def cross(row, col):
-    cells = [(row, col), (row + 1, col), (row - 1, col), (row, col - 1), (row, col + 1)]
-    return [(r, c) for r, c in cells if 0 <= r < 6 and 0 <= c < 6]
-
-
-def plain_yield(state, cell, rules):
-    """Return credits, energy, points and programs of a cell, by looking at each cell in reach."""
-    grid = state.grid
-    credits, energy, points, programs = 0, 0, Counter(), set()
-    if grid.block_kind[cell]:
-        return credits, energy, points, programs
-    for near in cross(*cell):
-        kind, siphoned = grid.block_kind[near], grid.siphoned[near]
-        if not kind:
-            if not siphoned or rules.siphoned_cells == "counted":
-                credits += int(grid.credits[near])
-                energy += int(grid.energy[near])
-        elif not siphoned and (kind != 3 or rules.question_blocks == "counted"):
-            slot = int(grid.block_program[near])
-            if grid.block_is_data[near]:
-                points[int(grid.block_points[near])] += 1
-            elif not state.owned[slot]:
-                programs.add(slot)
-    return credits, energy, points, programs
-
-
-def plain_quality(state, rules):
-    """Return whether the player's cell is optimal, and what is missed, by comparing all cells one by one."""
-    grid, here = state.grid, (int(state.player.row), int(state.player.col))
-    credits, energy, points, programs = plain_yield(state, here, rules)
-
-    def open_blocks(cell):
-        return {near for near in cross(*cell) if grid.block_kind[near] and not grid.siphoned[near]}
-
-    best_credits, best_energy, optimal = credits, energy, True
-    for cell in CELLS:
-        if grid.block_kind[cell]:
-            continue
-        if (
-            rules.siphon_candidates == "same_blocks"
-            and (points or programs)
-            and not open_blocks(here) <= open_blocks(cell)
-        ):
-            continue
-        other_credits, other_energy, *rest = plain_yield(state, cell, rules)
-        more = (
-            other_credits >= credits and other_energy >= energy and (other_credits, other_energy) != (credits, energy)
-        )
-        if rest == [points, programs] and more:
-            optimal = False
-            best_credits, best_energy = max(best_credits, other_credits), max(best_energy, other_energy)
-    return optimal, best_credits - credits, best_energy - energy
-
-
 def is_apart_in_one(rules):
     """Return whether one option is not as in the reference: of any two options, all pairs are tried without these."""
     return sum(getattr(rules, option) != getattr(REFERENCE, option) for option in OPTIONS) == 1
@@ -97,8 +45,9 @@ def test_the_quality_is_that_of_a_comparison_cell_by_cell(rules):
     count = 100
     states = random_states(count, seed=3)
     found = jax.vmap(lambda state: check_siphon_optimality(state, rules=rules))(states)
-    expected = [plain_quality(entry(states, at), rules) for at in range(count)]
-    assert list(zip(*(part.tolist() for part in found), strict=True)) == expected
+    expected = [find_missed(to_plain(entry(states, at)), rules=rules) for at in range(count)]
+    assert list(zip(found.missed_credits.tolist(), found.missed_energy.tolist(), strict=True)) == expected
+    assert found.is_optimal.tolist() == [missed == (0, 0) for missed in expected]
     assert 0.15 < np.mean(found.is_optimal) < 0.85
     assert found.missed_credits.any()
     assert found.missed_energy.any()
@@ -113,14 +62,14 @@ def test_the_yield_is_what_lies_in_reach(rules):
     found = jax.vmap(lambda state: everywhere(state, rows, cols))(states)
     found = jax.device_get(found)
     for at in range(count):
-        state = entry(states, at)
+        state = to_plain(entry(states, at))
         for number, cell in enumerate(CELLS):
-            credits, energy, points, programs = plain_yield(state, cell, rules)
+            credits, energy, points, programs = plain_yield(state, cell, rules=rules)
             listed = sorted(points.elements(), reverse=True)
             assert found.credits[at, number] == credits
             assert found.energy[at, number] == energy
             assert found.points[at, number].tolist() == listed + [0] * (5 - len(listed))
-            assert set(np.flatnonzero(found.programs[at, number]).tolist()) == programs
+            assert {PROGRAMS[slot] for slot in np.flatnonzero(found.programs[at, number])} == programs
 
 
 def siphon_from(row, col, cells, *, owned=(), rules=None):

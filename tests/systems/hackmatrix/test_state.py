@@ -30,6 +30,15 @@ from plaudit.systems.hackmatrix.state import (
         (lambda: Player(hp=jnp.float32(2)), WrongType, "float32"),
         (lambda: Player(credits=2**40), OutOfRange, "credits"),
         (lambda: Player(row=9), OutOfRange, "from 0 to 5"),
+        (lambda: Player(hp=7), OutOfRange, "Player(hp=…) holds numbers from 0 to 3, and was given 7"),
+        (lambda: Player(hp=jnp.int32(-1)), OutOfRange, "from 0 to 3, and was given -1"),
+        (lambda: Player().replace(hp=jnp.arange(5)), OutOfRange, "from 0 to 3, and was given 0 to 4"),
+        (lambda: EnvState(stage=12), OutOfRange, "EnvState(stage=…) holds numbers from 1 to 9, and was given 12"),
+        (lambda: EnvState(stage=jnp.int32(0)), OutOfRange, "from 1 to 9, and was given 0"),
+        (lambda: EnvState(exit_row=2, exit_col=3), OutOfRange, "the exit is (2, 3); it is on a corner, (0, 0)"),
+        (lambda: EnvState().replace(exit_row=jnp.int32(4)), OutOfRange, "the exit is (4, 5); it is on a corner"),
+        (lambda: EnvState(grid=Grid(exit=np.eye(6, k=2, dtype=bool))), OutOfRange, "the exit is (0, 2)"),
+        (lambda: Grid.of({}, exit=(2, 3)), OutOfRange, "Grid.of(exit=(2, 3)): the exit is on a corner"),
         (lambda: Grid(block_kind=np.zeros((5, 5), np.int8)), ShapeMismatch, "(6, 6), and was given one of (5, 5)"),
         (lambda: Grid(block_kind=jnp.zeros((6, 6))), WrongType, "float32"),
         (lambda: Grid.of({(0, 0): {"credits": 16}}), OutOfRange, "from 0 to 15"),
@@ -63,11 +72,16 @@ def test_numbers_lists_and_arrays_of_other_whole_dtypes_are_taken():
 def test_the_exit_is_where_the_board_has_it_and_the_board_has_it_where_it_is_said_to_be():
     by_board = EnvState(grid=Grid.of({}, exit=(0, 5)))
     assert (by_board.exit_row, by_board.exit_col) == (0, 5)
-    said = EnvState(exit_row=2, exit_col=3)
-    assert said.grid.exit[2, 3]
+    said = EnvState(exit_row=5, exit_col=0)
+    assert said.grid.exit[5, 0]
     assert said.grid.exit.sum() == 1
     both = EnvState(exit_row=0, exit_col=5, grid=Grid.of({}, exit=(0, 5)))
     assert (both.exit_row, both.exit_col) == (0, 5)
+
+
+def test_numbers_that_are_not_known_yet_are_not_checked():
+    made = jax.jit(lambda number: EnvState(player=Player(hp=number), stage=number, exit_row=number, exit_col=number))
+    assert made(7).stage == 7
 
 
 def test_what_was_before_is_what_is_now_unless_it_is_given():

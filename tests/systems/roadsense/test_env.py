@@ -16,6 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 from plaudit import DefinitionError, Field, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.envs import ROADSENSE
 from plaudit.errors import NotFinite, UnknownField, WrongType
 from plaudit.systems.roadsense import (
     CarModel,
@@ -27,10 +28,10 @@ from plaudit.systems.roadsense import (
     convoy,
     version,
 )
-from plaudit.systems.roadsense.env import ID
 from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.hazard_injector import HazardInjector
 from plaudit.systems.roadsense.measurement import build_input_reader
+from plaudit.systems.roadsense.scenario import TRAINING_ROAD
 from plaudit.systems.roadsense.sumo.traci_client import TraciSimulation
 from plaudit.systems.roadsense.world import EGO
 from support.forking import run_python
@@ -101,8 +102,7 @@ def test_gymnasium_finds_nothing_wrong_with_it(made, settings):
 
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
 def test_gymnasium_finds_nothing_wrong_with_the_world_of_training(made, actions):
-    training = pytest.importorskip("plaudit.systems.roadsense.training.envs", reason="needs plaudit[sb3]")
-    check_unregistered(made(actions=actions, hazard=training.HAZARD, **training.WORLD))
+    check_unregistered(made(actions=actions, hazard="training", **TRAINING_ROAD))
 
 
 def check_unregistered(env):
@@ -120,8 +120,7 @@ def test_gymnasium_finds_nothing_wrong_with_the_registered_one_beside_which_it_m
         alone(
             "import sys, gymnasium\n"
             "from gymnasium.utils.env_checker import check_env\n"
-            "from plaudit.systems.roadsense.env import ID\n"
-            "env = gymnasium.make(ID).unwrapped\n"
+            "env = gymnasium.make('plaudit.envs:plaudit/RoadSense-v0').unwrapped\n"
             "check_env(env)\n"
             "print(env.metadata['render_modes'], 'libsumo' in sys.modules)\n"
         )
@@ -131,7 +130,7 @@ def test_gymnasium_finds_nothing_wrong_with_the_registered_one_beside_which_it_m
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_vector_environments_drive_each_its_own_convoy(mode):
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode=mode, hazard="none")
+    envs = gymnasium.make_vec(ROADSENSE, num_envs=2, vectorization_mode=mode, hazard="none")
     observations, _ = envs.reset(seed=3)
     assert observations.shape == (2, 11)
     _, rewards, _, _, infos = envs.step(np.array([0, 3]))
@@ -143,7 +142,7 @@ def test_vector_environments_drive_each_its_own_convoy(mode):
 def test_hazards_of_a_vector_begin_when_they_do():
     """Gymnasium cannot put the step of one beside the None of another that still waits."""
     options = {"hazard": Hazard(first=2, last=9), "limit": 12}
-    envs = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", **options)
+    envs = gymnasium.make_vec(ROADSENSE, num_envs=2, vectorization_mode="sync", **options)
     envs.reset(seed=1)
     told = [envs.step(np.array([1, 1]))[-1] for _ in range(12)]
     envs.close()

@@ -1,12 +1,15 @@
 """A tactical game on a 6 × 6 board, and its reward: fifteen components over what a step changed.
 
-The reward needs nothing but the core. The game itself is written in JAX, and imported when it is first asked for.
+The reward needs nothing but the core, and neither does one game at a time (`plain`, `playing`). The game as functions
+for many at once is written in JAX, and imported when it is first asked for.
 """
 
 import importlib
 import typing
 
 from plaudit.errors import MissingExtra
+from plaudit.systems.hackmatrix.features import Observation
+from plaudit.systems.hackmatrix.plain.state import Enemy, Transmission
 from plaudit.systems.hackmatrix.rewards import STAGE_COMPLETION_REWARDS, VERSIONS, episode, reward, version
 from plaudit.systems.hackmatrix.rules import (
     ACTION_NAMES,
@@ -22,17 +25,15 @@ from plaudit.systems.hackmatrix.step_picture import draw_step
 if typing.TYPE_CHECKING:
     from plaudit.systems.hackmatrix.calculate import calculate_reward, remember
     from plaudit.systems.hackmatrix.env import auto_reset_step, reset, step
-    from plaudit.systems.hackmatrix.observation import Observation, observe
+    from plaudit.systems.hackmatrix.observation import observe
     from plaudit.systems.hackmatrix.pathfinding import bfs_distance
     from plaudit.systems.hackmatrix.siphon_quality import check_siphon_optimality, compute_siphon_yield
     from plaudit.systems.hackmatrix.state import (
         Before,
         Enemies,
-        Enemy,
         EnvState,
         Grid,
         Player,
-        Transmission,
         Transmissions,
         data_block,
         program_block,
@@ -79,11 +80,9 @@ __all__ = [
 _STATE = (
     "Before",
     "Enemies",
-    "Enemy",
     "EnvState",
     "Grid",
     "Player",
-    "Transmission",
     "Transmissions",
     "data_block",
     "program_block",
@@ -95,7 +94,6 @@ _GAME = {
     "calculate_reward": "calculate",
     "check_siphon_optimality": "siphon_quality",
     "compute_siphon_yield": "siphon_quality",
-    "Observation": "observation",
     "observe": "observation",
     "remember": "calculate",
     "reset": "env",

@@ -19,17 +19,27 @@ from plaudit.systems.hackmatrix.arrays.words import (
 )
 from plaudit.systems.hackmatrix.entity_lists import find_occupied_cells
 from plaudit.systems.hackmatrix.placement import (
-    FEWEST_BLOCKS,
-    MOST_BLOCKS,
     PlacementRequest,
     append_drawn,
     draw_layout,
     draw_transmissions,
 )
+from plaudit.systems.hackmatrix.plain.draws import (
+    CONTENTS,
+    CORNERS_AND_COUNTS,
+    LAYOUT,
+    NEW_TRANSMISSIONS,
+    PROGRAM_BLOCKS,
+)
 from plaudit.systems.hackmatrix.rules import (
+    BONUS_CREDITS,
+    BONUS_ENERGY,
+    BONUS_SIPHONS,
     CELLS,
     CORNERS,
     DATA,
+    FEWEST_BLOCKS,
+    MOST_BLOCKS,
     NO_BLOCK,
     PROGRAM,
     PROGRAM_SPAWN,
@@ -41,9 +51,6 @@ from plaudit.systems.hackmatrix.rules import (
 from plaudit.systems.hackmatrix.state import EnvState, Grid, Player, Transmissions
 
 Array = jax.Array
-
-BONUS_CREDITS, BONUS_ENERGY, BONUS_SIPHONS = 10, 11, 1
-"""One of these is what a game starts with."""
 
 _IS_CORNER = np.array([[(row, col) in CORNERS for col in range(SIZE)] for row in range(SIZE)])
 
@@ -117,8 +124,6 @@ def _request_board(key: Array, state: EnvState, game_over: Array) -> _BoardReque
 # four for the new transmissions, a byte each, and one for their number, the corners and the bonus. A cell's word is
 #   block   bits 0–4 points or program, 5–8 transmissions released, 9 data, 10 question, 11 set
 #   open    bits 12–13 amount, 14 energy rather than credits
-_LAYOUT, _PROGRAMS, _TRANSMISSIONS, _CONTENTS, _FEW = range(5)
-"""The parts of a draft, each with a seed of its own."""
 _HALVES = STAGES // 2
 """How many short words the new transmissions are; none are drafted where no board is needed."""
 _SPAWN = np.array(PROGRAM_SPAWN, np.int32)
@@ -134,7 +139,7 @@ _EVERY_PROGRAM = (1 << min(len(PROGRAMS), _HALF)) - 1, (1 << max(len(PROGRAMS) -
 @masked_vmap
 def _draft_board(wanted: _BoardRequest) -> Array:
     """Return the draft of a new board."""
-    drawn_corner, rest = draw_below(_derive_seed(wanted.seed, _FEW)[0], 4)
+    drawn_corner, rest = draw_below(_derive_seed(wanted.seed, CORNERS_AND_COUNTS)[0], 4)
     bonus, rest = draw_below(rest, 3)
     further, rest = draw_below(rest, 3)
     count, _ = draw_below(rest, MOST_BLOCKS - FEWEST_BLOCKS + 1)
@@ -143,16 +148,16 @@ def _draft_board(wanted: _BoardRequest) -> Array:
 
     player, exit_cell = (Board.cell(_find_corner_cell(number)) for number in (corner, exit))
     taken = wanted.enemies | wanted.transmissions
-    blocks = draw_layout(_derive_seed(wanted.seed, _LAYOUT), FEWEST_BLOCKS + count, exit_cell, taken)
-    words = draw_word(_derive_seed(wanted.seed, _CONTENTS), jnp.arange(CELLS))
+    blocks = draw_layout(_derive_seed(wanted.seed, LAYOUT), FEWEST_BLOCKS + count, exit_cell, taken)
+    words = draw_word(_derive_seed(wanted.seed, CONTENTS), jnp.arange(CELLS))
     coin, rest = draw_below(words, 2)
     with_program = blocks & Board.of(coin == 0)
     programs, new, placed = _deal(
         _Dealing(
-            seed=_derive_seed(wanted.seed, _PROGRAMS),
+            seed=_derive_seed(wanted.seed, PROGRAM_BLOCKS),
             programs=with_program.size(),
             drawing=PlacementRequest(
-                seed=_derive_seed(wanted.seed, _TRANSMISSIONS),
+                seed=_derive_seed(wanted.seed, NEW_TRANSMISSIONS),
                 player=player,
                 blocks=blocks,
                 enemies=wanted.enemies,

@@ -11,7 +11,8 @@ from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix import rewards
 from plaudit.systems.hackmatrix.board_generation import new_game, renew
 from plaudit.systems.hackmatrix.calculate import calculate_reward, remember
-from plaudit.systems.hackmatrix.observation import Observation, observe
+from plaudit.systems.hackmatrix.features import Observation
+from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.rules import ACTIONS, MAX_HP, STAGES, Rules, interval_of
 from plaudit.systems.hackmatrix.state import EnvState
 from plaudit.systems.hackmatrix.turns.actions import NOTHING, act

@@ -2,42 +2,20 @@
 
 from functools import reduce
 from operator import or_
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from plaudit.systems.hackmatrix.entity_lists import is_in_use
-from plaudit.systems.hackmatrix.rules import (
-    CELLS,
-    CRYPTOG,
-    DATA,
-    ENEMIES,
-    MAX_HP,
-    NO_BLOCK,
-    PROGRAM,
-    PROGRAMS,
-    QUESTION,
-    SIZE,
-    SLOTS,
-    STAGES,
-)
+from plaudit.systems.hackmatrix.features import CELL, MOST_TURNS, PLAYER, Observation
+from plaudit.systems.hackmatrix.rules import CELLS, CRYPTOG, DATA, NO_BLOCK, QUESTION, SIZE, SLOTS
 from plaudit.systems.hackmatrix.state import EnvState
 from plaudit.systems.hackmatrix.validation import validate_state
 
 Array = jax.Array
 Values = TypeVar("Values")
-
-
-class _Feature(NamedTuple):
-    """One number of a cell: a part of its words, divided, or whether the part has a value."""
-
-    name: str
-    part: str
-    divisor: int = 1
-    equals: int = 0
-    """The value asked for; 0 where the number itself is the feature."""
 
 
 _PARTS = (
@@ -46,47 +24,6 @@ _PARTS = (
     {"points": 7, "spawn": 7, "credits": 7, "energy": 7},
 )
 """How many bits each thing takes in the two words of a cell, from the lowest on; 0 means there is none of it."""
-
-_FEATURES = (
-    *(_Feature(name, "enemy", equals=1 + kind) for kind, name in enumerate(ENEMIES)),
-    _Feature("enemy_hp", "hp", MAX_HP),
-    _Feature("enemy_stunned", "stunned"),
-    _Feature("enemy_from_siphon", "from_siphon"),
-    _Feature("data_block", "block", equals=DATA),
-    _Feature("program_block", "block", equals=PROGRAM),
-    _Feature("question_block", "block", equals=QUESTION),
-    _Feature("block_points", "points", 9),
-    _Feature("block_siphoned", "siphoned"),
-    *(_Feature(name, "program", equals=1 + slot) for slot, name in enumerate(PROGRAMS)),
-    _Feature("block_spawn", "spawn", 9),
-    _Feature("transmission_turns", "turns", 4),
-    _Feature("credits", "credits", 3),
-    _Feature("energy", "energy", 3),
-    _Feature("data_siphon", "data_siphon"),
-    _Feature("exit", "exit"),
-    _Feature("siphon_center", "siphon_center"),
-)
-
-PLAYER_FEATURES = ("row", "col", "hp", "credits", "energy", "stage", "data_siphons", "attack", "show", "calm")
-GRID_FEATURES = tuple(feature.name for feature in _FEATURES)
-"""What each number of a cell is."""
-OBSERVATION_SIZE = len(PLAYER_FEATURES) + len(PROGRAMS) + CELLS * len(GRID_FEATURES)
-
-
-class Observation(NamedTuple):
-    """The player's own numbers, the programs it owns, and for each cell what is seen there."""
-
-    player: Array
-    """float32 (10,), as in `PLAYER_FEATURES`."""
-    programs: Array
-    """int32 (23,): 1 where a program is owned."""
-    grid: Array
-    """float32 (6, 6, 42): by row, column and feature, as in `GRID_FEATURES`."""
-
-    def flat(self) -> Array:
-        """Return all of it as one float32 vector of `OBSERVATION_SIZE`, of each entry of a batch."""
-        grid = self.grid.reshape(*self.grid.shape[:-3], -1)
-        return jnp.concatenate([self.player, self.programs.astype(jnp.float32), grid], axis=-1)
 
 
 def observe(state: EnvState) -> Observation:
@@ -105,24 +42,16 @@ def _observe(state: EnvState) -> Observation:
     # A part is read where it lies in its word: the mask leaves it there, and `_SCALE` takes the place into account.
     part = (first[:, None] & _MASKS[0]) | (second[:, None] & _MASKS[1])
     grid = jnp.where(part == _MATCH, jnp.float32(1), part.astype(jnp.float32) * _SCALE)
-    return Observation(_collect_player(state), state.owned.astype(jnp.int32), grid.reshape(SIZE, SIZE, len(_FEATURES)))
+    return Observation(_collect_player(state), state.owned.astype(jnp.int32), grid.reshape(SIZE, SIZE, len(CELL)))
 
 
 def _collect_player(state: EnvState) -> Array:
-    player = state.player
-    numbers = (
-        player.row / (SIZE - 1),
-        player.col / (SIZE - 1),
-        player.hp / MAX_HP,
-        jnp.minimum(player.credits / 50, 1),
-        jnp.minimum(player.energy / 50, 1),
-        (state.stage - 1) / (STAGES - 1),
-        player.data_siphons / 10,
-        (player.attack - 1) / 2,
-        state.show,
-        state.calm,
-    )
-    return jnp.stack([jnp.asarray(number, jnp.float32) for number in numbers])
+    numbers = []
+    for feature in PLAYER:
+        source = state.player if hasattr(state.player, feature.name) else state
+        number = (getattr(source, feature.name) - feature.offset).astype(jnp.float32) * feature.scale
+        numbers.append(jnp.minimum(number, 1) if feature.capped else number)
+    return jnp.stack(numbers)
 
 
 def _pack_cells(state: EnvState) -> tuple[Array, Array]:
@@ -163,7 +92,9 @@ def _pack_enemies(state: EnvState) -> Array:
 def _pack_transmissions(state: EnvState) -> Array:
     """Return the first transmission of each cell."""
     entries = state.transmissions
-    return _find_first(_pack(turns=jnp.clip(entries.turns, 0, 4)), entries.row, entries.col, is_in_use(entries))
+    return _find_first(
+        _pack(turns=jnp.clip(entries.turns, 0, MOST_TURNS)), entries.row, entries.col, is_in_use(entries)
+    )
 
 
 def _find_first(word: Array, row: Array, col: Array, there: Array) -> Array:
@@ -213,8 +144,8 @@ _CELL_BIT = _LIST_BITS + SLOTS.bit_length()
 _CELL_NUMBERS = np.arange(CELLS, dtype=np.uint32)
 _NO_SLOT = np.uint32(CELLS << _CELL_BIT)
 
-_WORD, _SHIFT, _WIDTH = np.array([_PLACES[feature.part] for feature in _FEATURES], np.uint32).T
-_DIVISOR, _EQUALS = np.array([(feature.divisor, feature.equals) for feature in _FEATURES], np.uint32).T
+_WORD, _SHIFT, _WIDTH = np.array([_PLACES[feature.part] for feature in CELL], np.uint32).T
+_DIVISOR, _EQUALS = np.array([(feature.divisor, feature.equals) for feature in CELL], np.uint32).T
 _MASKS = np.where(np.arange(len(_PARTS))[:, None] == _WORD, ((1 << _WIDTH) - 1) << _SHIFT, 0).astype(np.uint32)
 """The bits of each feature's part in the first and in the second word."""
 _MATCH = np.where(_EQUALS != 0, _EQUALS << _SHIFT, 2**32 - 1).astype(np.uint32)

@@ -17,16 +17,14 @@ from plaudit.systems.hackmatrix.arrays.words import (
 )
 from plaudit.systems.hackmatrix.entity_lists import find_occupied_cells
 from plaudit.systems.hackmatrix.pathfinding import flood
-from plaudit.systems.hackmatrix.rules import CORNERS, SIZE, SLOTS
+from plaudit.systems.hackmatrix.rules import CORNERS, LAYOUT_ATTEMPTS, MOST_BLOCKS, SIZE, SLOTS
 from plaudit.systems.hackmatrix.state import EnvState, Transmissions
 
 Array = jax.Array
 
-FEWEST_BLOCKS, MOST_BLOCKS = 5, 11
-ATTEMPTS = 100
 _SHARES = 25
 """The attempts go side by side in shares: one after another, the unluckiest environment would hold up a whole batch."""
-_IN_SHARE = ATTEMPTS // _SHARES
+_IN_SHARE = LAYOUT_ATTEMPTS // _SHARES
 
 
 class LayoutRequest(NamedTuple):

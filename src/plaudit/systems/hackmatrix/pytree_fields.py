@@ -35,14 +35,16 @@ def array_field(
 ) -> Any:
     """Return a field that holds an array of numbers from `low` to `high`: what is given is converted.
 
-    A field that has `bits` can be packed: its numbers fit in as many.
+    A field that has `bits` can be packed: its numbers fit in as many. Of arrays of JAX, only numbers with a `high` of
+    their own are checked, where their values are known.
     """
     kind = np.dtype(dtype)
+    narrow = high is not None and not shape
     if low is None:
         low = 0 if bits or high is not None or kind.kind == "b" else int(np.iinfo(kind).min)
     if high is None:
         high = 1 if kind.kind == "b" else low + 2**bits - 1 if bits else int(np.iinfo(kind).max)
-    metadata = {"dtype": kind, "shape": shape, "bits": bits, "low": low, "high": high}
+    metadata = {"dtype": kind, "shape": shape, "bits": bits, "low": low, "high": high, "narrow": narrow}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -68,6 +70,8 @@ def _convert(where: str, about: Any, value: Any) -> Any:
     """Return what was given as an array of the dtype that a field has; an error where it cannot be one."""
     dtype, shape = about["dtype"], about["shape"]
     if isinstance(value, jax.Array):
+        if about["narrow"] and is_known(value) and jnp.issubdtype(value.dtype, jnp.integer):
+            _check_range(where, about, np.asarray(value))
         if value.dtype == dtype and not value.weak_type and value.shape[value.ndim - len(shape) :] == shape:
             return value  # as it is in nearly all of the copies that a step is traced through
         given: Any = value
@@ -81,14 +85,25 @@ def _convert(where: str, about: Any, value: Any) -> Any:
         raise ShapeMismatch(f"{where} has the shape {shape}, and was given one of {given.shape}.")
     if isinstance(given, jax.Array):
         return jnp.broadcast_to(given, given.shape or shape).astype(dtype)
-    low, high = about["low"], about["high"]
-    if given.size and not low <= given.min() <= given.max() <= high:
-        raise OutOfRange(f"{where} holds numbers from {low} to {high}, and was given {given.min()} to {given.max()}.")
+    _check_range(where, about, given)
     return jnp.asarray(np.broadcast_to(given, given.shape or shape).astype(dtype))
 
 
+def _check_range(where: str, about: Any, given: Any) -> None:
+    low, high = about["low"], about["high"]
+    if given.size and not low <= given.min() <= given.max() <= high:
+        least, most = given.min(), given.max()
+        told = f"{least}" if least == most else f"{least} to {most}"
+        raise OutOfRange(f"{where} holds numbers from {low} to {high}, and was given {told}.")
+
+
+def is_known(value: Any) -> bool:
+    """Return whether an array has values already, and not only once a function is compiled."""
+    return not isinstance(value, jax.core.Tracer)
+
+
 def _format_value(value: Any) -> str:
-    if isinstance(value, jax.Array) and value.shape == () and not isinstance(value, jax.core.Tracer):
+    if isinstance(value, jax.Array) and value.shape == () and is_known(value):
         return str(value)
     return f"{type(value).__name__}(…)" if isinstance(value, StatePart) else "…"
 

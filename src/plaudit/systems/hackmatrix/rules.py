@@ -17,6 +17,17 @@ SNAPSHOTS = 8
 ATTACK_UPGRADES = 2
 """How often ATK+ can be run on a stage."""
 
+FEWEST_BLOCKS, MOST_BLOCKS = 5, 11
+LAYOUT_ATTEMPTS = 100
+"""Layouts of blocks that are tried for a board; if none of them will do, it has no blocks."""
+BONUS_CREDITS, BONUS_ENERGY, BONUS_SIPHONS = 10, 11, 1
+"""One of these is what a game starts with."""
+EXCHANGED_ENERGY = 4
+DELAYED_TURNS = 3
+SHORTEST_INTERVAL = 4
+POSTPONED_TURNS = 5
+"""Turns by which a siphon puts the scheduled task off."""
+
 CORNERS = ((0, 0), (0, 5), (5, 0), (5, 5))
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1))
 """Row and column steps of up, down, left and right, the order of everything that has one."""

@@ -9,22 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from plaudit.errors import OutOfRange, WrongType
+from plaudit.systems.hackmatrix.plain.state import Enemy, Transmission
 from plaudit.systems.hackmatrix.pytree_fields import (
     ArrayField,
     StatePart,
     array_field,
+    is_known,
     pack_fields,
     register_pytree,
     unpack_fields,
 )
-from plaudit.systems.hackmatrix.rules import CELLS, PROGRAMS, SIZE, SLOTS, SNAPSHOTS, interval_of
+from plaudit.systems.hackmatrix.rules import CELLS, CORNERS, PROGRAMS, SIZE, SLOTS, SNAPSHOTS, STAGES, interval_of
 from plaudit.systems.hackmatrix.state_parts import (
     Before,
     Enemies,
-    Enemy,
     Grid,
     Player,
-    Transmission,
     Transmissions,
     data_block,
     program_block,
@@ -114,7 +114,7 @@ class EnvState(StatePart):
     """By default an empty board with its exit at `exit_row`, `exit_col`."""
     enemies: Enemies = dataclasses.field(default_factory=Enemies)
     transmissions: Transmissions = dataclasses.field(default_factory=Transmissions)
-    stage: ArrayField = array_field(1, np.int32)
+    stage: ArrayField = array_field(1, np.int32, low=1, high=STAGES + 1)
     """From 1 to 8. A state in which the game is won may also say 9."""
     turn: ArrayField = array_field(0, np.int32)
     owned: ArrayField = array_field(False, np.bool_, (len(PROGRAMS),))
@@ -144,6 +144,7 @@ class EnvState(StatePart):
         object.__setattr__(self, "exit_row", row)
         object.__setattr__(self, "exit_col", col)
         super().__post_init__()
+        _check_exit(self.exit_row, self.exit_col)
         if given["grid"] is None:
             exits = jnp.zeros((SIZE, SIZE), bool).at[self.exit_row, self.exit_col].set(True)
             object.__setattr__(self, "grid", Grid(exit=exits))
@@ -178,6 +179,15 @@ def _find_exit(grid: Grid | None, row: Any, col: Any) -> tuple[Any, Any]:
     if plain and 0 <= row < SIZE and 0 <= col < SIZE and not bool(grid.exit[..., row, col].all()):
         raise OutOfRange(f"exit_row={row}, exit_col={col}: the board that was given has its exit elsewhere.")
     return row, col
+
+
+def _check_exit(row: Array, col: Array) -> None:
+    """Refuse an exit that is not on a corner, where it is known where it is."""
+    if not is_known(row) or not is_known(col):
+        return
+    for place in zip(np.ravel(row).tolist(), np.ravel(col).tolist(), strict=True):
+        if place not in CORNERS:
+            raise OutOfRange(f"EnvState: the exit is {place}; it is on a corner, {', '.join(map(str, CORNERS))}.")
 
 
 def _pack_snapshot(snapshot: Snapshot) -> Array:

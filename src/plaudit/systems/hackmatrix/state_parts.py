@@ -2,16 +2,17 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from plaudit.errors import OutOfRange, UnknownCategory, UnknownField, did_you_mean
+from plaudit.systems.hackmatrix.plain.state import Enemy, Transmission
 from plaudit.systems.hackmatrix.pytree_fields import ArrayField, StatePart, array_field, register_pytree
 from plaudit.systems.hackmatrix.rules import (
+    CORNERS,
     DATA,
     ENEMIES,
-    ENEMY_HP,
     MAX_HP,
     PROGRAM,
     PROGRAM_SPAWN,
@@ -33,7 +34,7 @@ class Player(StatePart):
 
     row: ArrayField = array_field(0, np.int32, high=_LAST)
     col: ArrayField = array_field(0, np.int32, high=_LAST)
-    hp: ArrayField = array_field(MAX_HP, np.int32)
+    hp: ArrayField = array_field(MAX_HP, np.int32, high=MAX_HP)
     credits: ArrayField = array_field(0, np.int32)
     energy: ArrayField = array_field(0, np.int32)
     data_siphons: ArrayField = array_field(0, np.int32)
@@ -65,6 +66,8 @@ class Grid(StatePart):
         >>> Grid.of({(2, 2): data_block(5), (0, 5): {"data_siphon": True, "energy": 2}}).block_points[2, 2].item()
         5
         """
+        if tuple(exit) not in CORNERS:
+            raise OutOfRange(f"Grid.of(exit={exit!r}): the exit is on a corner, {', '.join(map(str, CORNERS))}.")
         layers = {each.name: np.full(_GRID, each.default, np.int64) for each in dataclasses.fields(cls)}
         for cell, things in {**cells, exit: {**cells.get(exit, {}), "exit": True}}.items():
             if not all(0 <= number < SIZE for number in cell):
@@ -74,20 +77,6 @@ class Grid(StatePart):
                     raise UnknownField(f"a cell holds no {name!r}.{did_you_mean(name, layers)}")
                 layers[name][cell] = value
         return cls(**layers)
-
-
-class Enemy(NamedTuple):
-    """One enemy, as `Enemies.of` takes it."""
-
-    type: str
-    row: int
-    col: int
-    hp: int | None = None
-    """Hit points; all it can have, when not given."""
-    disabled: int = 0
-    stunned: bool = False
-    from_siphon: bool = False
-    from_task: bool = False
 
 
 @register_pytree
@@ -112,23 +101,7 @@ class Enemies(StatePart):
         >>> Enemies.of(Enemy("virus", 0, 3), Enemy("daemon", 2, 2, hp=1)).hp[:2].tolist()
         [2, 1]
         """
-        kinds = [_find_kind(each.type) for each in enemies]
-        full = [
-            each._replace(hp=ENEMY_HP[kind] if each.hp is None else each.hp)
-            for each, kind in zip(enemies, kinds, strict=True)
-        ]
-        return cls(count=_count_entries(enemies), type=_fill_slots(kinds), **_collect_columns(full, Enemy._fields[1:]))
-
-
-class Transmission(NamedTuple):
-    """One transmission, as `Transmissions.of` takes it."""
-
-    type: str
-    row: int
-    col: int
-    turns: int = 1
-    from_siphon: bool = False
-    from_task: bool = False
+        return cls(count=_count_entries(enemies), **_collect_columns(enemies, Enemy))
 
 
 @register_pytree
@@ -151,12 +124,7 @@ class Transmissions(StatePart):
         >>> Transmissions.of(Transmission("glitch", 4, 4, turns=3)).turns[:2].tolist()
         [3, 0]
         """
-        kinds = [_find_kind(each.type) for each in transmissions]
-        return cls(
-            count=_count_entries(transmissions),
-            type=_fill_slots(kinds),
-            **_collect_columns(transmissions, Transmission._fields[1:]),
-        )
+        return cls(count=_count_entries(transmissions), **_collect_columns(transmissions, Transmission))
 
 
 @register_pytree
@@ -168,7 +136,7 @@ class Before(StatePart):
     """
 
     score: ArrayField = array_field(0, np.int32)
-    hp: ArrayField = array_field(MAX_HP, np.int32)
+    hp: ArrayField = array_field(MAX_HP, np.int32, high=MAX_HP)
     credits: ArrayField = array_field(0, np.int32)
     energy: ArrayField = array_field(0, np.int32)
     exit_distance: ArrayField = array_field(-1, np.int32)
@@ -205,21 +173,13 @@ def program_block(name: str, *, question: bool = False, siphoned: bool = False) 
     }
 
 
-def _find_kind(name: str) -> int:
-    if name not in ENEMIES:
-        raise UnknownCategory(f"no enemy is called {name!r}; there are {', '.join(ENEMIES)}.")
-    return ENEMIES.index(name)
-
-
 def _count_entries(entries: Any) -> int:
     if len(entries) > SLOTS:
         raise OutOfRange(f"the state has room for {SLOTS}, and {len(entries)} were given.")
     return len(entries)
 
 
-def _fill_slots(values: list[Any]) -> list[Any]:
-    return [*values, *([0] * (SLOTS - len(values)))]
-
-
-def _collect_columns(entries: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
-    return {name: _fill_slots([getattr(each, name) for each in entries]) for name in names}
+def _collect_columns(entries: Any, kind: type) -> dict[str, list[Any]]:
+    columns = {each.name: [getattr(entry, each.name) for entry in entries] for each in dataclasses.fields(kind)}
+    columns["type"] = [ENEMIES.index(name) for name in columns["type"]]
+    return {name: [*column, *([0] * (SLOTS - len(entries)))] for name, column in columns.items()}

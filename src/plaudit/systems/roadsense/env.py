@@ -1,4 +1,4 @@
-"""The convoy as a Gymnasium environment on SUMO. Importing this registers `plaudit/RoadSense-v0`."""
+"""The convoy as a Gymnasium environment on SUMO; `plaudit.envs` registers it as `plaudit/RoadSense-v0`."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,6 @@ from plaudit.systems.roadsense.world import COLLISION, CarState
 if TYPE_CHECKING:
     from plaudit.systems.roadsense.pictures.frame import Frame
 
-ID = "plaudit/RoadSense-v0"
 RESET_OPTIONS = ("scenario", "hazard")
 """What `reset` takes as options, for one episode."""
 
@@ -297,7 +296,3 @@ def _validate_render_mode(given: str | None, known: Sequence[str]) -> str | None
     if given is not None and given not in known:
         raise DefinitionError(f"render_mode={given!r}: it is {' or '.join(map(repr, known))}, or None.")
     return given
-
-
-if ID not in gymnasium.registry:
-    gymnasium.register(id=ID, entry_point=f"{__name__}:{RoadSenseEnv.__name__}")

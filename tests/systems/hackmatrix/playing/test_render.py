@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from plaudit.errors import ShapeMismatch
-from plaudit.systems.hackmatrix.observation import GRID_FEATURES, observe
+from plaudit.systems.hackmatrix.features import GRID_FEATURES
+from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.playing import render
 from plaudit.systems.hackmatrix.rules import ENEMIES, PROGRAMS
 from plaudit.systems.hackmatrix.state import (
@@ -183,5 +184,5 @@ def test_everything_on_one_cell_is_cut_and_does_not_move_the_others():
 
 
 def test_a_picture_of_many_games_is_refused_with_what_to_do(states):
-    with pytest.raises(ShapeMismatch, match=f"one game, and the state holds .{SOME},. of them.*leaf.0."):
+    with pytest.raises(ShapeMismatch, match=f"one game is needed, and the state holds .{SOME},. of them.*leaf.0."):
         render.to_text(states)

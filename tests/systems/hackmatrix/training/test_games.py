@@ -7,7 +7,8 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.systems import hackmatrix
-from plaudit.systems.hackmatrix.observation import GRID_FEATURES, PLAYER_FEATURES, observe
+from plaudit.systems.hackmatrix.features import GRID_FEATURES, PLAYER_FEATURES
+from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES, DIRECTIONS, PROGRAMS, SIZE
 from plaudit.systems.hackmatrix.state import (
     Enemies,

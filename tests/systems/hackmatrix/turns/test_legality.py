@@ -4,9 +4,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from plaudit.systems.hackmatrix.plain.convert import to_plain
+from plaudit.systems.hackmatrix.plain.legality import explain_refusal
 from plaudit.systems.hackmatrix.rules import ACTIONS, PROGRAMS, action_of
 from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Grid, Player, data_block
-from plaudit.systems.hackmatrix.turns.legality import action_mask, explain_refusal
+from plaudit.systems.hackmatrix.turns.legality import action_mask
 from support.hackmatrix_model.boards import entry, random_states
 
 
@@ -19,7 +21,7 @@ def test_an_action_has_a_reason_where_it_is_not_allowed_and_only_there():
     states = random_states(400)
     allowed = jax.device_get(jax.jit(jax.vmap(action_mask))(states))
     for at in range(400):
-        state = jax.device_get(entry(states, at))
+        state = to_plain(jax.device_get(entry(states, at)))
         for action in range(ACTIONS):
             assert (explain_refusal(state, action) is None) == allowed[at, action], (at, action)
 
@@ -52,11 +54,11 @@ def test_an_action_has_a_reason_where_it_is_not_allowed_and_only_there():
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_reason_says_what_is_lacking(make, action, why):
-    assert explain_refusal(make(), action_of(action)) == why
+    assert explain_refusal(to_plain(make()), action_of(action)) == why
 
 
 def test_every_program_that_can_be_refused_for_more_than_its_cost_says_why():
-    reasons = {name: explain_refusal(make_rich(), action_of(name)) for name in PROGRAMS}
+    reasons = {name: explain_refusal(to_plain(make_rich()), action_of(name)) for name in PROGRAMS}
     assert [name for name, why in reasons.items() if why is None] == [
         "WAIT",
         "STEP",

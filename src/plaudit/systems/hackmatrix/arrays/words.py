@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from plaudit.systems.hackmatrix.plain.draws import MIX_FACTORS, MIX_STRIDE
 from plaudit.systems.hackmatrix.rules import SLOTS
 
 Array = jax.Array
@@ -84,12 +85,12 @@ def draw_word(seed: Array | tuple[Array, Array], number: Any) -> Array:
     A mixer rather than a generator (Appleby's finalizer of MurmurHash3, once for each word of the seed), so that it is
     arithmetic inside of other arithmetic. The seeds are JAX's.
     """
-    return _mix(_mix(seed[0] + jnp.asarray(number).astype(jnp.uint32) * np.uint32(0x9E3779B9)) ^ seed[1])
+    return _mix(_mix(seed[0] + jnp.asarray(number).astype(jnp.uint32) * np.uint32(MIX_STRIDE)) ^ seed[1])
 
 
 def _mix(word: Array) -> Array:
-    word = (word ^ word >> 16) * np.uint32(0x85EBCA6B)
-    word = (word ^ word >> 13) * np.uint32(0xC2B2AE35)
+    word = (word ^ word >> 16) * np.uint32(MIX_FACTORS[0])
+    word = (word ^ word >> 13) * np.uint32(MIX_FACTORS[1])
     return word ^ word >> 16
 
 

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.table import Table
@@ -13,11 +13,9 @@ from rich.text import Text
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.playing import render
+from plaudit.systems.hackmatrix.playing.game import Game, Move
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES, ACTION_PROGRAM_START, ACTION_SIPHON
 from plaudit.terminal import Screen, build_table, draw_bar
-
-if TYPE_CHECKING:
-    from plaudit.systems.hackmatrix.playing.game import Game, Move
 
 PLAYER = {
     "hp": "hp",
@@ -46,7 +44,7 @@ class Pictures:
         self._drawn = -1
         """After how many moves a board was drawn last."""
 
-    def start(self, game: "Game", *, asking: bool) -> None:
+    def start(self, game: Game, *, asking: bool) -> None:
         """Say which game it is; where no moves will be asked for, its board is shown now."""
         text = Text.assemble((self._version, "bold"), f", seed {game.seed}")
         if asking:
@@ -56,7 +54,7 @@ class Pictures:
         if not asking:
             self._draw(game)
 
-    def ask(self, game: "Game") -> None:
+    def ask(self, game: Game) -> None:
         """Draw the board if it is new, with what is allowed, and print a prompt."""
         if self._draw(game):
             self._screen.print()
@@ -65,7 +63,7 @@ class Pictures:
             self._screen.print(f"move {game.moves + 1}> ", style="bold", end="")
 
     def refuse(self, why: str) -> None:
-        """Print why a move was not table."""
+        """Print why a move was not made."""
         self._screen.print(Text(why, style="yellow"))
 
     def explain(self) -> None:
@@ -73,7 +71,7 @@ class Pictures:
         legend = render.to_ascii(render.LEGEND) if self._ascii else render.LEGEND
         self._screen.print(f"\n{legend}\n\n{WORDS}\n")
 
-    def move(self, game: "Game", move: "Move") -> None:
+    def move(self, game: Game, move: Move) -> None:
         """Print what changed and what each term paid."""
         self._earned += move.reward
         what = Text.assemble((f"{game.moves}. {ACTION_NAMES[move.action]}", "bold"))
@@ -91,7 +89,7 @@ class Pictures:
         self._screen.print(what)
         self._screen.print(paid)
 
-    def end(self, game: "Game", moves: "Sequence[Move]", *, unplayed: int) -> None:
+    def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
         """Draw the last board if it is new, and print what each term paid in all."""
         self._draw(game)
         self._screen.print()
@@ -100,7 +98,7 @@ class Pictures:
             self._screen.print()
             self._screen.print(self._build_summary(moves))
 
-    def _draw(self, game: "Game") -> bool:
+    def _draw(self, game: Game) -> bool:
         if self._drawn == game.moves:
             return False
         self._drawn = game.moves
@@ -108,7 +106,7 @@ class Pictures:
         self._screen.print(render.to_rich(game.state, ascii=self._ascii), no_wrap=True, overflow="crop")
         return True
 
-    def _list_changes(self, game: "Game", move: "Move") -> list[str]:
+    def _list_changes(self, game: Game, move: Move) -> list[str]:
         before, self._before = self._before, _describe_player(game)
         now = self._before
         changes = [f"{PLAYER[name]} {before[name]} → {now[name]}" for name in PLAYER if now[name] != before[name]]
@@ -117,7 +115,7 @@ class Pictures:
         stayed = (before["row"], before["col"]) == (now["row"], now["col"])
         return ["a shot", *changes] if move.action < ACTION_SIPHON and stayed else changes
 
-    def _build_summary(self, moves: "Sequence[Move]") -> Table:
+    def _build_summary(self, moves: Sequence[Move]) -> Table:
         sums = {name: sum(move.components[name] for move in moves) for name in self._what}
         longest = max(map(abs, sums.values())) or 1.0
         table = build_table("term", "moves", "sum", "", right=("moves", "sum"))
@@ -137,31 +135,32 @@ class Lines:
         self._reward = f"{reward.name}@{reward.version}"
         self._earned = 0.0
 
-    def start(self, game: "Game", *, asking: bool) -> None:
+    def start(self, game: Game, *, asking: bool) -> None:
         """Print where the game begins."""
         _print_line({"move": 0, "paid_by": self._reward, "seed": game.seed, **_describe_game(game)})
 
-    def ask(self, game: "Game") -> None:
+    def ask(self, game: Game) -> None:
         """Print nothing: the last line says what is allowed."""
 
     def refuse(self, why: str) -> None:
-        """Tell on stderr why a move was not table."""
+        """Tell on stderr why a move was not made."""
         click.echo(why, err=True)
 
     def explain(self) -> None:
         """Tell on stderr how moves are written."""
         click.echo(WORDS, err=True)
 
-    def move(self, game: "Game", move: "Move") -> None:
+    def move(self, game: Game, move: Move) -> None:
         """Print what a move earned, and where it led."""
         self._earned += move.reward
-        earned = {"reward": move.reward, "return": round(self._earned, 6), "components": move.components}
+        parts = {name: round(value, 6) for name, value in move.components.items()}
+        earned = {"reward": round(move.reward, 6), "return": round(self._earned, 6), "components": parts}
         happened = {name: getattr(move, name) for name in ("stage_completed", "won", "died")}
         action = ACTION_NAMES[move.action]
         _print_line({"move": game.moves, "action": action, **earned, **happened, **_describe_game(game)})
 
-    def end(self, game: "Game", moves: "Sequence[Move]", *, unplayed: int) -> None:
-        """Tell on stderr if moves were given and not table."""
+    def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
+        """Tell on stderr if moves were given and not made."""
         if unplayed:
             click.echo(_describe_outcome(game, moves, unplayed), err=True)
 
@@ -170,17 +169,17 @@ def _print_line(row: dict[str, Any]) -> None:
     click.echo(json.dumps(row))  # which flushes: whoever answers is waiting for it
 
 
-def _describe_game(game: "Game") -> dict[str, Any]:
+def _describe_game(game: Game) -> dict[str, Any]:
     names = [ACTION_NAMES[action] for action in _list_allowed(game)]
-    stage, turn = int(game.state.stage), int(game.state.turn)
+    stage, turn = game.state.stage, game.state.turn
     return {"stage": stage, "turn": turn, "player": _describe_player(game), "ended": game.ended, "allowed": names}
 
 
-def _describe_player(game: "Game") -> dict[str, int]:
-    return {name: int(getattr(game.state.player, name)) for name in ("row", "col", *PLAYER)}
+def _describe_player(game: Game) -> dict[str, int]:
+    return {name: getattr(game.state.player, name) for name in ("row", "col", *PLAYER)}
 
 
-def _list_allowed(game: "Game") -> list[int]:
+def _list_allowed(game: Game) -> list[int]:
     return [] if game.ended else [action for action, allowed in enumerate(game.allowed.tolist()) if allowed]
 
 
@@ -195,14 +194,14 @@ def _format_amount(value: float, style: str = "") -> Text:
     return Text(f"{value:+.3f}", style=style or ("green" if value > 0 else "red"))
 
 
-def _describe_outcome(game: "Game", moves: "Sequence[Move]", unplayed: int) -> str:
+def _describe_outcome(game: Game, moves: Sequence[Move], unplayed: int) -> str:
     count = "1 move" if len(moves) == 1 else f"{len(moves)} moves"
     if moves and moves[-1].won:
-        text = f"You won after {count}, with a score of {int(game.state.player.score)}."
+        text = f"You won after {count}, with a score of {game.state.player.score}."
     elif moves and moves[-1].died:
         text = f"You died on stage {moves[-1].stage} after {count}."
     else:
-        text = f"The game stands on stage {int(game.state.stage)} after {count}."
+        text = f"The game stands on stage {game.state.stage} after {count}."
     if not unplayed:
         return text
     return f"{text} {unplayed} {'move was' if unplayed == 1 else 'moves were'} given and not played."

@@ -3,20 +3,18 @@
 import sys
 from collections.abc import Iterator, Sequence
 from random import randrange
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import click
 
-from plaudit.caching import make_private_folder
 from plaudit.errors import DefinitionError
 from plaudit.systems.commands import SEED
 from plaudit.systems.hackmatrix.commands.display import Lines, Pictures, parse_moves
+from plaudit.systems.hackmatrix.plain.legality import explain_refusal
+from plaudit.systems.hackmatrix.playing.game import Game, Move
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES
 from plaudit.systems.registry import load
 from plaudit.terminal import INTERRUPTED, Screen
-
-if TYPE_CHECKING:
-    from plaudit.systems.hackmatrix.playing.game import Game, Move
 
 LEAVE = ("q", "quit", "exit")
 EXPLAIN = ("?", "h", "help")
@@ -39,31 +37,17 @@ def play(seed: int | None, stage: int, reward: str | None, moves: str | None, as
     paid = load("hackmatrix", reward)
     given = None if moves is None else parse_moves(moves)
     screen = Screen(stderr=as_json)
-    with screen.status("Setting up the board …"):
-        from plaudit.systems.hackmatrix.playing.game import Game  # which needs JAX
-
-        keep_compiled()
-        begun = Game(randrange(2**32) if seed is None else seed, stage=stage, reward=paid)
-        begun.prepare()
+    begun = Game(randrange(2**32) if seed is None else seed, stage=stage, reward=paid)
     play_game(begun, Lines(paid) if as_json else Pictures(paid, screen), given)
-
-
-def keep_compiled() -> None:
-    """Let JAX keep what it compiles for the next start, unless its user has chosen where."""
-    import jax
-
-    chosen = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
-    if chosen is None and (folder := make_private_folder("jax")):
-        jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
 
 
 class Display(Protocol):
     """Where a game is shown."""
 
-    def start(self, game: "Game", *, asking: bool) -> None:
+    def start(self, game: Game, *, asking: bool) -> None:
         """Show a game before its first move; `asking` says that moves will be asked for."""
 
-    def ask(self, game: "Game") -> None:
+    def ask(self, game: Game) -> None:
         """Show where the game stands, and ask for a move."""
 
     def refuse(self, why: str) -> None:
@@ -72,14 +56,14 @@ class Display(Protocol):
     def explain(self) -> None:
         """Say what the signs mean."""
 
-    def move(self, game: "Game", move: "Move") -> None:
+    def move(self, game: Game, move: Move) -> None:
         """Show what a move earned."""
 
-    def end(self, game: "Game", moves: "Sequence[Move]", *, unplayed: int) -> None:
+    def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
         """Show how the game ended and what it earned; `unplayed` moves were given and not made."""
 
 
-def play_game(game: "Game", display: Display, given: Sequence[int] | None) -> None:
+def play_game(game: Game, display: Display, given: Sequence[int] | None) -> None:
     """Play the moves that are given; where none are, ask for moves until the game ends or the person leaves."""
     made: list[Move] = []
     display.start(game, asking=given is None)
@@ -94,7 +78,7 @@ def play_game(game: "Game", display: Display, given: Sequence[int] | None) -> No
     display.end(game, made, unplayed=0 if given is None else len(given) - len(made))
 
 
-def _check_moves(game: "Game", given: Sequence[int]) -> Iterator[int]:
+def _check_moves(game: Game, given: Sequence[int]) -> Iterator[int]:
     """Yield the moves that are given until the game ends; one that is not allowed is an error."""
     for number, action in enumerate(given, start=1):
         if game.ended:
@@ -104,7 +88,7 @@ def _check_moves(game: "Game", given: Sequence[int]) -> Iterator[int]:
         yield action
 
 
-def _ask_for_moves(game: "Game", display: Display) -> Iterator[int]:
+def _ask_for_moves(game: Game, display: Display) -> Iterator[int]:
     """Yield the moves that a person types, those that are allowed."""
     while not game.ended:
         display.ask(game)
@@ -118,7 +102,7 @@ def _ask_for_moves(game: "Game", display: Display) -> Iterator[int]:
             yield from _parse_line(game, display, words)
 
 
-def _parse_line(game: "Game", display: Display, words: str) -> Iterator[int]:
+def _parse_line(game: Game, display: Display, words: str) -> Iterator[int]:
     """Yield the moves of one line, up to the first that is not allowed."""
     try:
         wanted = parse_moves(words)
@@ -134,10 +118,8 @@ def _parse_line(game: "Game", display: Display, words: str) -> Iterator[int]:
         yield action
 
 
-def _explain_refusal(game: "Game", action: int) -> str | None:
+def _explain_refusal(game: Game, action: int) -> str | None:
     """Return why a move is not allowed; None where it is."""
     if game.allowed[action]:
         return None
-    from plaudit.systems.hackmatrix.turns.legality import explain_refusal  # which needs JAX
-
     return f"{ACTION_NAMES[action]} is not allowed: {explain_refusal(game.state, action)}."

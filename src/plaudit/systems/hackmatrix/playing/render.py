@@ -2,29 +2,19 @@
 
 from collections.abc import Iterator
 from io import StringIO
-from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from plaudit.errors import ShapeMismatch
-from plaudit.systems.hackmatrix.rules import (
-    CRYPTOG,
-    DATA,
-    ENEMIES,
-    MAX_HP,
-    PROGRAM_CREDITS,
-    PROGRAM_ENERGY,
-    PROGRAMS,
-    QUESTION,
-    SIZE,
-    STAGES,
-)
+from plaudit.systems.hackmatrix.plain.cells import PLACES, Place
+from plaudit.systems.hackmatrix.plain.convert import to_plain
+from plaudit.systems.hackmatrix.plain.observation import is_visible
+from plaudit.systems.hackmatrix.plain.state import Block, Cell, State
+from plaudit.systems.hackmatrix.rules import MAX_HP, PROGRAM_CREDITS, PROGRAM_ENERGY, PROGRAMS, SIZE, STAGES
 
 if TYPE_CHECKING:
-    from plaudit.systems.hackmatrix.state import EnvState
+    from plaudit.systems.hackmatrix.state import EnvState, Snapshot
 
 WIDTH = 7
 """Columns of a cell; it is two lines high: who is there, and what is there."""
@@ -63,7 +53,7 @@ _ASCII = str.maketrans(dict(zip(CHARACTERS, "-|+++++++++#:xo.", strict=True)))
 
 
 def to_text(
-    state: "EnvState", *, color: bool = False, reveal: bool = False, legend: bool = False, ascii: bool = False
+    state: "State | EnvState", *, color: bool = False, reveal: bool = False, legend: bool = False, ascii: bool = False
 ) -> str:
     """Return a picture of one game, 80 columns wide.
 
@@ -78,14 +68,10 @@ def to_text(
     return buffer.getvalue().rstrip("\n")
 
 
-def to_rich(state: "EnvState", *, reveal: bool = False, legend: bool = False, ascii: bool = False) -> Text:
+def to_rich(state: "State | EnvState", *, reveal: bool = False, legend: bool = False, ascii: bool = False) -> Text:
     """Return a picture of one game for a Rich console."""
-    if np.ndim(state.stage):
-        raise ShapeMismatch(
-            f"a picture shows one game, and the state holds {np.shape(state.stage)} of them. "
-            "Take one out: jax.tree.map(lambda leaf: leaf[0], state)."
-        )
-    board, beside = list(_draw_board(state, reveal)), list(_draw_panel(state))
+    game = to_plain(state)
+    board, beside = list(_draw_board(game, reveal)), list(_draw_panel(game))
     lines = []
     for at in range(max(len(board), len(beside))):
         line = board[at] if at < len(board) else Text(" " * len(board[0]))
@@ -126,13 +112,13 @@ class _Cell(NamedTuple):
     what: list[str]
 
 
-def describe_board(state: "EnvState") -> str:
+def describe_board(state: "State | EnvState | Snapshot") -> str:
     """Return the board in one line, for the context of a record: what the player sees, in the signs of a picture.
 
     Rows stand from top to bottom with `/` between, cells with spaces between, and the things in a cell with commas; `.`
     is an empty cell, `#` a block and `:` a siphoned one. A snapshot of a state will do.
     """
-    cells = _find_cells(state, reveal=False)
+    cells = _find_cells(to_plain(state), reveal=False)
     return "/".join(" ".join(_describe_cell(cells[row, col]) for col in range(SIZE)) for row in reversed(range(SIZE)))
 
 
@@ -141,7 +127,7 @@ def _describe_cell(cell: _Cell) -> str:
     return to_ascii(",".join(filter(None, things))) or "."
 
 
-def _draw_board(state: "EnvState", reveal: bool) -> Iterator[Text]:
+def _draw_board(state: State, reveal: bool) -> Iterator[Text]:
     drawn = _find_cells(state, reveal)
     yield Text("    " + " ".join(f"{col:^{WIDTH}}" for col in range(SIZE)).rstrip(), style="dim").append("   ")
     yield _draw_rule("┌┬┐")
@@ -156,81 +142,52 @@ def _draw_board(state: "EnvState", reveal: bool) -> Iterator[Text]:
         yield _draw_rule("├┼┤" if row else "└┴┘")
 
 
-def _find_cells(state: "EnvState", reveal: bool) -> dict[tuple[int, int], _Cell]:
+def _find_cells(state: State, reveal: bool) -> dict[Place, _Cell]:
     """Return every cell of the board by row and column."""
-    grid = {name: np.asarray(getattr(state.grid, name)) for name in _LAYERS}
-    player = int(state.player.row), int(state.player.col)
-    enemies, transmissions = _find_enemies(state, player, reveal), _find_transmissions(state, reveal)
-    if reveal:
-        grid["known"] = np.full((SIZE, SIZE), True)
-    else:
-        grid["known"] = (grid["block_kind"] != QUESTION) | grid["siphoned"]
-    return {
-        cell: _find_cell(grid, cell, player == cell, enemies.get(cell), transmissions.get(cell))
-        for cell in product(range(SIZE), range(SIZE))
-    }
-
-
-_LAYERS = (
-    "block_kind",
-    "block_is_data",
-    "block_points",
-    "block_program",
-    "block_spawn",
-    "credits",
-    "energy",
-    "data_siphon",
-    "exit",
-    "siphoned",
-    "siphon_center",
-)
+    enemies, transmissions = _find_enemies(state, reveal), _find_transmissions(state, reveal)
+    found = {}
+    for place in PLACES:
+        who = ["@"] if state.player.place == place else []
+        who += [each.token for each in (enemies.get(place), transmissions.get(place)) if each is not None and each.seen]
+        found[place] = _find_cell(state.cells[place], who, is_exit=place == state.exit, reveal=reveal)
+    return found
 
 
 def _draw_rule(ends: str) -> Text:
     return Text(f"   {ends[0]}{ends[1].join(['─' * WIDTH] * SIZE)}{ends[2]}", style="dim")
 
 
-def _find_cell(
-    grid: dict[str, Any], cell: tuple[int, int], player: bool, enemy: _Occupant | None, transmission: _Occupant | None
-) -> _Cell:
-    there = {name: layer[cell] for name, layer in grid.items()}
-    who = ["@"] if player else []
-    who += [each.token for each in (enemy, transmission) if each is not None and each.seen]
-    if not there["block_kind"]:
-        return _Cell(" ", who, list(_list_ground(there)))
-    fill = SIPHONED_BLOCK if there["siphoned"] else BLOCK
-    if not who and there["block_spawn"] and there["known"]:
-        who = [f"+{there['block_spawn']}*"]
-    resources = list(_list_resources(there)) if there["siphoned"] else []
-    return _Cell(fill, who, [_describe_content(there), *resources])
+def _find_cell(cell: Cell, who: list[str], *, is_exit: bool, reveal: bool) -> _Cell:
+    block = cell.block
+    if block is None:
+        return _Cell(" ", who, list(_list_ground(cell, is_exit)))
+    known = reveal or cell.siphoned or not block.question
+    if not who and block.spawn and known:
+        who = [f"+{block.spawn}*"]
+    fill = SIPHONED_BLOCK if cell.siphoned else BLOCK
+    resources = list(_list_resources(cell)) if cell.siphoned else []
+    return _Cell(fill, who, [_describe_content(block, cell.siphoned) if known else "?", *resources])
 
 
-def _describe_content(there: dict[str, Any]) -> str:
-    if not there["known"]:
-        return "?"
-    question = there["block_kind"] == QUESTION
-    data = there["block_is_data"] if question else there["block_kind"] == DATA
-    mark = "?" if question and not there["siphoned"] else ""
-    if data:
-        return f"{there['block_points']}pt{mark}"
-    slot = there["block_program"]
-    return f"{PROGRAMS[slot]}{mark}" if slot >= 0 else "-"  # a block of a state made by hand may hold nothing
+def _describe_content(block: Block, siphoned: bool) -> str:
+    mark = "?" if block.question and not siphoned else ""
+    return f"{block.points}pt{mark}" if block.program is None else f"{block.program}{mark}"
 
 
-def _list_ground(there: dict[str, Any]) -> Iterator[str]:
-    yield from _list_resources(there)
-    if there["data_siphon"]:
+def _list_ground(cell: Cell, is_exit: bool) -> Iterator[str]:
+    yield from _list_resources(cell)
+    if cell.data_siphon:
         yield "(S)"
-    if there["exit"]:
+    if is_exit:
         yield "EXIT"
-    if there["siphon_center"]:
+    if cell.siphon_center:
         yield CENTER
 
 
-def _list_resources(there: dict[str, Any]) -> Iterator[str]:
-    for name in ("credits", "energy"):
-        if there[name]:
-            yield f"{there[name]}{name[0]}"
+def _list_resources(cell: Cell) -> Iterator[str]:
+    for amount, sign in ((cell.credits, "c"), (cell.energy, "e")):
+        if amount:
+            yield f"{amount}{sign}"
 
 
 def _centre(tokens: list[str], fill: str) -> Text:
@@ -255,50 +212,38 @@ def _find_style(token: str) -> str:
     return STYLES.get(token[0], "default bold")
 
 
-def _find_enemies(state: "EnvState", player: tuple[int, int], reveal: bool) -> dict[tuple[int, int], _Occupant]:
+def _find_enemies(state: State, reveal: bool) -> dict[Place, _Occupant]:
     """Return the first enemy of each cell; others behind it make a mark."""
-    listed = state.enemies
-    columns = [np.asarray(getattr(listed, name))[: int(listed.count)].tolist() for name in _ENEMY]
-    everything = reveal or bool(state.show)
-    found: dict[tuple[int, int], _Occupant] = {}
-    for kind, row, col, hp, disabled, stunned, from_siphon in zip(*columns, strict=True):
-        if hp <= 0:
+    found: dict[Place, _Occupant] = {}
+    for enemy in state.enemies:
+        if enemy.hp <= 0:
             continue
-        seen = everything or kind != CRYPTOG or row == player[0] or col == player[1]
-        if first := found.get((row, col)):
+        seen = reveal or is_visible(state, enemy)
+        if first := found.get(enemy.place):
             if seen:
-                found[row, col] = first._replace(token=f"{first.token.rstrip('+')}+")
+                found[enemy.place] = first._replace(token=f"{first.token.rstrip('+')}+")
             continue
-        marks = "z" * stunned + "x" * bool(disabled) + "s" * from_siphon
-        found[row, col] = _Occupant(f"{ENEMIES[kind][0].upper()}{hp}{marks}", seen)
+        marks = "z" * enemy.stunned + "x" * bool(enemy.disabled) + "s" * enemy.from_siphon
+        found[enemy.place] = _Occupant(f"{enemy.type[0].upper()}{enemy.hp}{marks}", seen)
     return found
 
 
-_ENEMY = ("type", "row", "col", "hp", "disabled", "stunned", "from_siphon")
-
-
-def _find_transmissions(state: "EnvState", reveal: bool) -> dict[tuple[int, int], _Occupant]:
-    listed = state.transmissions
-    columns = [np.asarray(getattr(listed, name))[: int(listed.count)].tolist() for name in _TRANSMISSION]
-    found: dict[tuple[int, int], _Occupant] = {}
-    for kind, row, col, turns in zip(*columns, strict=True):
-        found.setdefault((row, col), _Occupant(f"*{turns}{ENEMIES[kind][0].upper() * reveal}", True))
+def _find_transmissions(state: State, reveal: bool) -> dict[Place, _Occupant]:
+    found: dict[Place, _Occupant] = {}
+    for each in state.transmissions:
+        found.setdefault(each.place, _Occupant(f"*{each.turns}{each.type[0].upper() * reveal}", True))
     return found
-
-
-_TRANSMISSION = ("type", "row", "col", "turns")
 
 
 # -- beside it --------------------------------------------------------------------------------------------------------
 
 
-def _draw_panel(state: "EnvState") -> Iterator[Text]:
+def _draw_panel(state: State) -> Iterator[Text]:
     player = state.player
     yield Text()
     yield Text.assemble((f"Stage {state.stage} of {STAGES}", "bold"), f"{f'turn {state.turn}':>{PANEL - 12}}")
     yield Text()
-    hp = int(player.hp)
-    yield _draw_line("hp", Text.assemble(("♥" * hp, "bold red"), ("·" * (MAX_HP - hp), "dim")))
+    yield _draw_line("hp", Text.assemble(("♥" * player.hp, "bold red"), ("·" * (MAX_HP - player.hp), "dim")))
     yield _draw_line("attack", f"{player.attack}")
     yield _draw_line("credits", f"{player.credits}", "yellow")
     yield _draw_line("energy", f"{player.energy}", "cyan")
@@ -318,20 +263,22 @@ def _draw_line(name: str, value: str | Text, style: str = "") -> Text:
     return Text.assemble((f"{name:10}", "dim"), value if isinstance(value, Text) else (value, style))
 
 
-def _describe_task(state: "EnvState") -> str:
+def _describe_task(state: State) -> str:
     if state.calm:
         return "never (CALM)"
-    turns = max(1, int(state.next_task) - int(state.turn))
+    turns = max(1, state.next_task - state.turn)
     return f"in {turns} {'turns' if turns > 1 else 'turn'}"
 
 
-def _list_programs(state: "EnvState") -> Iterator[Text]:
+def _list_programs(state: State) -> Iterator[Text]:
     """Return the programs that are owned with their costs, two a line; those that cost too much are dim."""
     entries = []
-    for slot in np.flatnonzero(np.asarray(state.owned)).tolist():
+    for slot, name in enumerate(PROGRAMS):
+        if name not in state.owned:
+            continue
         credits, energy = PROGRAM_CREDITS[slot], PROGRAM_ENERGY[slot]
-        affordable = credits <= int(state.player.credits) and energy <= int(state.player.energy)
-        made = Text.assemble(f"{PROGRAMS[slot]:7}", format_cost(slot), style="" if affordable else "dim")
+        affordable = credits <= state.player.credits and energy <= state.player.energy
+        made = Text.assemble(f"{name:7}", format_cost(slot), style="" if affordable else "dim")
         made.pad_right(max(0, PANEL // 2 - len(made)))
         entries.append(made)
     for at in range(0, len(entries), 2):

@@ -14,7 +14,7 @@ from plaudit.systems.hackmatrix.board_generation import new_game, renew
 from plaudit.systems.hackmatrix.calculate import measure_inputs
 from plaudit.systems.hackmatrix.entity_lists import find_occupied_cells
 from plaudit.systems.hackmatrix.env import Info, action_mask, auto_reset_step, observe, step
-from plaudit.systems.hackmatrix.observation import GRID_FEATURES, OBSERVATION_SIZE, PLAYER_FEATURES
+from plaudit.systems.hackmatrix.features import GRID_FEATURES, OBSERVATION_SIZE, PLAYER_FEATURES
 from plaudit.systems.hackmatrix.pathfinding import find_step_towards
 from plaudit.systems.hackmatrix.rules import ACTIONS, DIRECTIONS, NO_BLOCK, PROGRAMS, SIZE, Rules
 from plaudit.systems.hackmatrix.state import EnvState

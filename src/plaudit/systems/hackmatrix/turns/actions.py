@@ -13,13 +13,17 @@ from plaudit.systems.hackmatrix.rules import (
     ACTION_PROGRAM_START,
     ACTION_SIPHON,
     DATA,
+    DELAYED_TURNS,
     DIRECTIONS,
+    EXCHANGED_ENERGY,
     MAX_HP,
     NO_BLOCK,
+    POSTPONED_TURNS,
     PROGRAM,
     PROGRAM_CREDITS,
     PROGRAM_ENERGY,
     PROGRAMS,
+    SHORTEST_INTERVAL,
     SIZE,
     STAGES,
 )
@@ -37,11 +41,6 @@ Array = jax.Array
 
 NOTHING = -1
 """An action that changes nothing and does not end the turn: what an illegal one is replaced by."""
-EXCHANGED_ENERGY = 4
-DELAYED_TURNS = 3
-SHORTEST_INTERVAL = 4
-POSTPONED_TURNS = 5
-"""Turns by which a siphon puts the scheduled task off."""
 
 
 class ActionResult(NamedTuple):
