@@ -13,6 +13,7 @@ from plaudit.systems.roadsense.training.evaluation import (
     evaluate_by_bucket,
     evaluate_drives,
     evaluate_run,
+    load_driver,
     rescore_drives,
 )
 from plaudit.systems.roadsense.training.network import ConvoyFeatures, build_network
@@ -42,6 +43,7 @@ __all__ = [
     "evaluate_by_bucket",
     "evaluate_drives",
     "evaluate_run",
+    "load_driver",
     "load_policy",
     "read_info",
     "record_drives",
