@@ -88,7 +88,7 @@ def test_what_was_driven_is_scored_again_from_a_ledger_of_ones_own_and_json_is_t
         (("--seeds", 0), "1<=x<=10000"),
         (("--workers", 0), "x>=1"),
         (("--study", "both"), "there is no study 'both', but discrete, continuous, discrete-training"),
-        (("--reward", "apex"), "reads 'prev.phase', which the convoy does not measure"),
+        (("--reward", "deepthinker"), "reads 'score_delta', which the convoy does not measure"),
         (("--reward", "mine"), "there is no reward 'mine'"),
         (("--policy", "no/run"), "no/run is not a run of `plaudit train roadsense`: no/run does not exist"),
         (("--policy", "./file"), "./file is not a run of `plaudit train roadsense`"),
