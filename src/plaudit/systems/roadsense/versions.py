@@ -187,7 +187,7 @@ RECIPES = {
         RAMP,
     ),
     "graded": Recipe(
-        "A first repair of R0: each action is the best one at some distance, and falling far behind pays nothing.",
+        "R0 repaired: each action is the best one at some distance, and falling far behind pays nothing.",
         [terms.safety_zones, terms.comfort_steps, terms.appropriateness_by_degrees],
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
