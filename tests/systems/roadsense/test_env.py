@@ -31,6 +31,7 @@ from plaudit.systems.roadsense.env import ID
 from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.hazard_injector import HazardInjector
 from plaudit.systems.roadsense.measurement import build_input_reader
+from plaudit.systems.roadsense.scenario import TRAINING_ROAD
 from plaudit.systems.roadsense.sumo.traci_client import TraciSimulation
 from plaudit.systems.roadsense.world import EGO
 from support.forking import run_python
@@ -101,8 +102,7 @@ def test_gymnasium_finds_nothing_wrong_with_it(made, settings):
 
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
 def test_gymnasium_finds_nothing_wrong_with_the_world_of_training(made, actions):
-    training = pytest.importorskip("plaudit.systems.roadsense.training.envs", reason="needs plaudit[sb3]")
-    check_unregistered(made(actions=actions, hazard=training.HAZARD, **training.WORLD))
+    check_unregistered(made(actions=actions, hazard="training", **TRAINING_ROAD))
 
 
 def check_unregistered(env):
