@@ -80,11 +80,12 @@ class Artifacts:
     def _append(self, name: str, kind: type[AnyRow], row: AnyRow | Mapping[str, Any]) -> None:
         parsed = row if isinstance(row, kind) else kind.from_dict(row)  # type: ignore[arg-type]
         with self._mutex:
-            self._open(name).append(parsed.to_dict())
-            self._lines[name] += 1
-            extras = build_extras(name, self._lines[name], parsed)
-            if extras is not None:
+            log = self._open(name)
+            extras = build_extras(name, self._lines[name] + 1, parsed)
+            if extras is not None:  # first: where a crash comes between the two, no row lacks the episode that it is of
                 self._open(EXTRAS).append(extras)
+            log.append(parsed.to_dict())
+            self._lines[name] += 1
 
     def _open(self, name: str) -> JsonLines:
         """Return a log to append to; the first one that is opened keeps other writers out of the folder."""
