@@ -157,6 +157,8 @@ class Rows(Iterator[AnyRow], Generic[AnyRow]):
         if extras is not None:
             if row.get(self._kind.NUMBER) != extras.get(self._kind.NUMBER):
                 raise InputError(f"{where}: {EXTRAS} beside it is about another row. Was one of the two edited?")
+            if twice := row.keys() & extras["extras"].keys() - {"switch"}:
+                raise InputError(f"{where}, key {min(twice)!r}: it stands in {EXTRAS} too. Was one of the two edited?")
             row |= extras["extras"]
         if self._offset and isinstance(row.get("step"), int):
             row["step"] += self._offset
@@ -235,9 +237,12 @@ def build_reward_rows(
 def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays.
 
-    The folder is made where it is not there.
+    The folder is made where it is not there. A log that `Artifacts` wrote, with extras beside it, is not replaced: the
+    extras would be taken for those of the new rows.
     """
     create_folder(Path(path).parent)
+    if _read_extras(Path(path)):
+        raise FileError(f"{os.fspath(path)} is the log of a run, with extras beside it. Name another file or folder.")
     with AtomicFile(path) as draft:
         for row in rows:
             write_row(draft, row)

@@ -135,7 +135,7 @@ class Router:
                 topology = await router.topology_changed(since=seen)
                 seen = router.epoch
         """
-        return self._wait_for_change(self.epoch if since is None else since)
+        return self._wait_for_change(self.epoch if since is None else parse_nonnegative_integer("since", since))
 
     async def _wait_for_change(self, since: int) -> str:
         while self._changed_in <= since:
@@ -241,7 +241,7 @@ class Router:
             return
         self._topology, self._changed_in = topology, self.epoch
         for waiter in self._waiters:
-            if not waiter.done():
+            if not waiter.done() and not waiter.get_loop().is_closed():  # else nothing waits any more
                 waiter.set_result(None)
 
     def abort(self) -> int:
