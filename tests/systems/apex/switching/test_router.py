@@ -404,6 +404,25 @@ def test_every_task_that_waits_is_told_of_the_change():
     assert not left
 
 
+def test_tasks_are_told_in_the_order_in_which_they_began_to_wait():
+    told = []
+
+    async def agent(router, number):
+        await router.topology_changed()
+        told.append(number)
+
+    async def main():
+        router = Router()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(50):
+                tasks.create_task(agent(router, number))
+            await asyncio.sleep(0)
+            change(router, "chain")
+
+    asyncio.run(main())
+    assert told == list(range(50))
+
+
 def test_a_task_whose_event_loop_was_closed_is_in_the_way_of_no_change():
     router, loop = Router(), asyncio.new_event_loop()
     waiting = loop.create_future()

@@ -76,7 +76,7 @@ class Router:
         # What agents hold and may put back, for as long as they hold it. By identity: payloads have no hash.
         self._received: WeakValueDictionary[int, Message] = WeakValueDictionary()
         self._changed_in = 0  # the epoch that began with another topology than the one before
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in the order in which they began to wait
 
     @property
     def topology(self) -> str:
@@ -140,11 +140,11 @@ class Router:
     async def _wait_for_change(self, since: int) -> str:
         while self._changed_in <= since:
             waiter = asyncio.get_running_loop().create_future()
-            self._waiters.add(waiter)
+            self._waiters[waiter] = None
             try:
                 await waiter
             finally:
-                self._waiters.discard(waiter)
+                del self._waiters[waiter]
         return self._topology
 
     @overload
