@@ -42,10 +42,7 @@ def find_trained(text: str) -> TrainedPolicy:
 
 @lru_cache(maxsize=4)
 def load_trained(path: str) -> Policy:
-    """Return what drives as the network in a file finds best."""
-    import torch
+    """Return what drives as the network in a file finds best; a worker loads it once."""
+    from plaudit.systems.roadsense.training.evaluation import load_trained_driver
 
-    from plaudit.systems.roadsense.training import build_trained_driver, load_policy
-
-    torch.set_num_threads(1)  # the network is small, and more threads are slower
-    return build_trained_driver(load_policy(Path(path)))
+    return load_trained_driver(Path(path))

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.measurement import select_columns
 from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy
 from plaudit.systems.roadsense.sumo.installation import find_version
+from plaudit.systems.roadsense.training.checkpoint import load_policy
 from plaudit.systems.roadsense.training.drives import BUCKETS, SEED, Drive, drive_buckets, stack_measures
 from plaudit.systems.roadsense.training.envs import LIMIT, build_env
 from plaudit.systems.roadsense.training.run import Run
@@ -154,6 +156,12 @@ def build_report(run: Run, reward: Reward, found: PolicyEvaluations) -> dict[str
 def build_trained_driver(policy: BasePolicy, *, exploring: bool = False) -> Policy:
     """Return what drives as a network finds best, or as it explores."""
     return lambda seen: policy.predict(seen.observation, deterministic=not exploring)[0]
+
+
+def load_trained_driver(path: Path) -> Policy:
+    """Return what drives as the network in a file finds best, in a process that does nothing else with torch."""
+    torch.set_num_threads(1)  # the network is small, and more threads are slower
+    return build_trained_driver(load_policy(path))
 
 
 def evaluate_drives(drives: Sequence[Drive], *, versions: Sequence[str] = ()) -> Evaluation:
