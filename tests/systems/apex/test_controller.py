@@ -473,6 +473,37 @@ def test_what_took_effect_is_a_switch_whatever_the_runtime_says():
     assert row.switch == apex.Switch(attempted=True, committed=True, epoch=1)
 
 
+def test_a_switch_that_led_elsewhere_says_where():
+    class Stray(Wire):
+        async def switch(self, topology):
+            self.topology = "flat"
+
+    row = tick(control(Stray(), "chain"))
+    assert row.switch.error == "refused: the topology is now 'flat', and not 'chain'"
+
+
+def test_a_change_that_the_controller_did_not_ask_for_begins_the_steps_since_the_switch_again():
+    wire = Wire()
+    controller = control(wire, "stay", "stay", "stay", "stay")
+    before = [tick(controller).x[3] for _ in range(2)]
+    wire.topology = "flat"
+    assert [*before, *(tick(controller).x[3] for _ in range(2))] == [0.5, 1.0, 0.5, 1.0]
+
+
+def test_a_topology_that_is_no_string_any_more_is_one_clear_error():
+    wire = Wire()
+    controller = control(wire, "stay")
+    wire.topology = 3
+    with pytest.raises(errors.UnknownCategory, match="topology 3 is none of star, chain, flat"):
+        tick(controller)
+
+
+def test_features_of_a_topology_that_the_router_lacks_are_refused():
+    features = apex.FeatureSource(topologies=[*apex.Router().topologies, "ring"])
+    with pytest.raises(errors.DefinitionError, match="know a topology 'ring', and the router has star, chain, flat"):
+        apex.Controller(apex.Coordinator(apex.SwitchEngine(apex.Router())), features)
+
+
 def test_a_switch_that_hangs_is_refused_when_its_time_is_over():
     class Hanging(Wire):
         cancelled = 0

@@ -117,6 +117,15 @@ def near(distance: float) -> float:
     return 1.0 if distance < 30 else 0.0
 
 reward = Reward("mine", version="3", terms=[near], fields=[Field("distance", low=0, infinite=True)])
+same = reward.with_weights(near=1.0)
+other = reward.with_weights(near=2.0)
+
+@term
+def stay() -> float:
+    \"\"\"Be there.\"\"\"
+    return 1.0
+
+always = Reward("always", version="1", terms=[stay], fields=[])
 """
 
 
@@ -127,6 +136,24 @@ def test_a_reward_of_ones_own_is_scored_beside_the_versions(driven, tmp_path):
     report = json.loads(done.stdout)
     assert list(report["studies"]["discrete"]["versions"]) == list(report["check"]) == ["R0", "R8", "mine@3"]
     assert report["studies"]["discrete"]["versions"]["mine@3"]["hazard"]["mean"]["sensible"] > 850
+
+
+def test_a_reward_that_reads_nothing_pays_for_every_step(driven, tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    done = driven("--reward", "mine.py:always", "--json", "--quiet", "--workers", 1)
+    assert done.exit_code == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["studies"]["discrete"]["versions"]["always@1"]["calm"]["mean"]["sensible"] == 1000
+    assert report["check"]["always@1"]["staying"] == ["any state: 1 a step"]
+
+
+def test_two_different_rewards_of_one_name_are_an_error(driven, tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    asked = ("--reward", "mine.py:reward", "--json", "--quiet", "--workers", 1, "--no-check")
+    assert driven(*asked, "--reward", "mine.py:same").exit_code == 0
+    done = driven(*asked, "--reward", "mine.py:other")
+    assert done.exit_code == 2
+    assert "two different rewards are called mine@3" in done.stderr
 
 
 @pytest.fixture
@@ -151,6 +178,8 @@ def test_the_policy_of_a_run_drives_the_studies_of_its_actions_on_both_roads(pla
         "keep_gap",
         "--policy",
         run("continuous"),
+        "--policy",
+        "continuous/policy.npz",  # the same run, and not driven twice
         "--seeds",
         1,
         "--workers",
@@ -158,6 +187,7 @@ def test_the_policy_of_a_run_drives_the_studies_of_its_actions_on_both_roads(pla
     )
     first = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", "continuous,continuous-training")
     assert first.exit_code == 0, first.stderr
+    assert json.loads(first.stdout)["simulated"] == 2 * 2 * 2
     studies = json.loads(first.stdout)["studies"]
     trained = {name: [each["policy"] for each in found["drives"]] for name, found in studies.items()}
     assert list(trained) == ["continuous", "continuous-training"]

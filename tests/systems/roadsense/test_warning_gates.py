@@ -55,6 +55,10 @@ def test_each_version_opens_its_gates_at_its_thresholds(label, changes, expected
     assert read(label, **changes) == pytest.approx(expected)
 
 
+def test_no_signal_has_a_strength_of_plain_0():
+    assert str(read("R9")[2]) == "0.0"
+
+
 @pytest.mark.parametrize("label", VERSIONS)
 def test_a_version_has_the_gates_of_its_terms_and_no_others(label):
     names = {each.name for each in version(label).terms}

@@ -7,6 +7,7 @@ from plaudit.errors import DefinitionError, DuplicateName, UnknownCategory, Wron
 from plaudit.systems.apex.budget import TokenBudget
 from plaudit.systems.apex.phases import SENDER_ALIASES, SENDERS
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
+from plaudit.systems.apex.values import find_repeated, parse_names
 
 _SHARES: Mapping[str, tuple[str, ...]] = {
     "planner": ("planner",),
@@ -62,17 +63,19 @@ class FeatureSource:
         """
         if window < 0:
             raise DefinitionError(f"window={window!r} must be a number of steps from 0 up.")
+        roles, self.topologies = parse_names("roles", roles), parse_names("topologies", topologies)
         known = {*roles} == {*SENDERS}
         if aliases is None:
             aliases = SENDER_ALIASES if known else {}
-        self.topologies = tuple(topologies)
         self.budget = TokenBudget() if budget is None else budget
         self._shares = _SHARES if known else {role: (role,) for role in roles}
         self.names = list_features(self.topologies, self._shares)
         """What the numbers are, in order."""
         self._names = {role.lower(): role for role in roles} | {other.lower(): name for other, name in aliases.items()}
         if len({role.lower() for role in roles}) < len(roles):
-            raise DuplicateName(f"two of the roles {', '.join(roles)} differ in case alone.")
+            raise DuplicateName(f"two of the roles {', '.join(roles)} are the same, or differ in case alone.")
+        if repeated := find_repeated(self.names):
+            raise DuplicateName(f"two features would be called {repeated!r}: {', '.join(self.names)}.")
         if unknown := set(self._names.values()) - set(roles):
             raise DefinitionError(f"aliases: {min(unknown)!r} is none of the roles {', '.join(roles)}.")
         self._past: deque[dict[str, int]] = deque(maxlen=window)
@@ -114,7 +117,7 @@ class FeatureSource:
         `steps_since_switch` counts as 1 from `dwell` on, the steps that a topology is kept at least.
         """
         if topology not in self.topologies:
-            near = did_you_mean(topology, self.topologies)
+            near = did_you_mean(str(topology), self.topologies)
             raise UnknownCategory(f"topology {topology!r:.60} is none of {', '.join(self.topologies)}.{near}")
         return (
             *(1.0 if topology == each else 0.0 for each in self.topologies),

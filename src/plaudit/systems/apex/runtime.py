@@ -39,7 +39,8 @@ class Uncoordinated:
         """Begin at step 0."""
         self._runtime = runtime
         self._committed = 0
-        self.steps_since_switch = 0
+        self._seen = runtime.topology
+        self._steps = 0
 
     @property
     def topology(self) -> str:
@@ -52,9 +53,16 @@ class Uncoordinated:
         epoch = getattr(self._runtime, "epoch", None)
         return epoch if isinstance(epoch, int) else self._committed
 
+    @property
+    def steps_since_switch(self) -> int:
+        """How many steps were taken since the topology last changed, whoever changed it, or since the start."""
+        if self.topology != self._seen:
+            self._seen, self._steps = self.topology, 0
+        return self._steps
+
     def step(self) -> None:
         """Count a step."""
-        self.steps_since_switch += 1
+        self._steps = self.steps_since_switch + 1
 
     def find_blocker(self) -> str | None:
         """Return None: nothing is known that would keep a switch from beginning."""
@@ -69,7 +77,6 @@ class Uncoordinated:
         finally:
             if self.topology == topology != before:
                 self._committed += 1
-                self.steps_since_switch = 0
 
 
 def coordinate(runtime: object, features: FeatureSource) -> Coordinator | Uncoordinated:
@@ -85,7 +92,15 @@ def coordinate(runtime: object, features: FeatureSource) -> Coordinator | Uncoor
             f"the active topology is {runtime.topology!r}, and the features know {', '.join(features.topologies)}. Say "
             "which there are: FeatureSource(roles=router.roles, topologies=router.topologies)."
         )
-    return runtime if isinstance(runtime, Coordinator) else Uncoordinated(runtime)
+    if not isinstance(runtime, Coordinator):
+        return Uncoordinated(runtime)
+    there = runtime.engine.router.topologies
+    if unknown := [topology for topology in features.topologies if topology not in there]:
+        raise DefinitionError(
+            f"the features know a topology {unknown[0]!r}, and the router has {', '.join(there)}: every switch to it "
+            "would be refused. Use FeatureSource(roles=router.roles, topologies=router.topologies)."
+        )
+    return runtime
 
 
 class Outcome(NamedTuple):
@@ -127,8 +142,11 @@ async def carry_out(coordinator: Coordinator | Uncoordinated, action: str, timeo
 
 def find_outcome(coordinator: Coordinator | Uncoordinated, action: str, before: str, kind: Kind, error: str) -> Outcome:
     """Return what became of a switch by the topology that is active now; else `kind` and `error` say it."""
-    if coordinator.topology == action != before:
+    now = coordinator.topology
+    if now == action != before:
         return Outcome(coordinator.epoch, "committed", True)
+    if now != before:
+        error = f"{error}: the topology is now {now!r}, and not {action!r}"
     return Outcome(coordinator.epoch, kind, False, error)
 
 

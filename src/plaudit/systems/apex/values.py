@@ -1,6 +1,7 @@
 """Values from outside: each function returns the value of a key as its type, or says what is wrong with it."""
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from plaudit.errors import NotFinite, OutOfRange, WrongType
@@ -73,3 +74,17 @@ def parse_shares(key: str, value: Any) -> tuple[float, ...]:
     if not isinstance(value, list | tuple):
         raise WrongType(f"key {key!r}: {value!r} is not a list of numbers.")
     return tuple(parse_share(key, each) for each in value)
+
+
+def parse_names(key: str, names: object) -> tuple[str, ...]:
+    """Return the strings of a list; WrongType where it is none."""
+    if isinstance(names, Iterable) and not isinstance(names, str):
+        found = tuple(names)
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise WrongType(f"{key}={names!r:.80} must be a list of strings.")
+
+
+def find_repeated(names: Sequence[str]) -> str | None:
+    """Return the first name that stands there a second time."""
+    return next((name for at, name in enumerate(names) if name in names[:at]), None)

@@ -116,7 +116,7 @@ def _find_measure(reward: Reward, name: str) -> str:
         return _find_signal(reward.fields[SIGNAL])
     if name in Measurement._fields:
         return name
-    if name.startswith(("prev.", "curr.")) or name == "terminal":
+    if name.removeprefix("prev.").removeprefix("curr.") in (*Measurement._fields, SIGNAL, "terminal"):
         raise UnknownField(
             f"reward {reward.name!r} reads {name!r}, and the convoy scores one step at a time.\n"
             "Put plaudit.adapters.gymnasium.RewardWrapper around the environment, which remembers the step before."

@@ -84,7 +84,7 @@ def _build_ignored(pay: Callable[[Measurement], float], reads: set[str]) -> Gate
 
     @lru_cache(maxsize=1024)
     def find_strength(heard: tuple[Any, ...]) -> float:
-        return pay_idle(0.0, CLOSING, heard) / most if most else 0.0
+        return abs(pay_idle(0.0, CLOSING, heard) / most) if most else 0.0  # no -0.0
 
     def read(step: Measurement) -> dict[str, Any]:
         strength = find_strength(step[HEARD])

@@ -233,6 +233,9 @@ def test_extras_of_another_row_are_refused(tmp_path):
     write(path, REWARD | {"step": 8})
     with pytest.raises(errors.InputError, match=r"rewards.jsonl, line 1: extras.jsonl beside it is about another row"):
         list(apex.read_rewards(path))
+    write(log.folder / "extras.jsonl", {"log": "rewards.jsonl", "line": 1, "step": 8, "extras": {"r_step": 99.0}})
+    with pytest.raises(errors.InputError, match=r"rewards.jsonl, line 1, key 'r_step': it stands in extras.jsonl too"):
+        list(apex.read_rewards(path))
     write(log.folder / "extras.jsonl", {"log": "rewards.jsonl", "episode": 1})
     with pytest.raises(errors.InputError, match=r"extras.jsonl, line 1: it needs a `log`"):
         list(apex.read_rewards(path))
@@ -377,3 +380,16 @@ def test_the_writer_and_the_plain_writer_write_the_same_file(tmp_path):
         plain.extend(rows)
     files = (log.folder / "rewards.jsonl", tmp_path / "whole.jsonl", tmp_path / "lines.jsonl")
     assert len({path.read_bytes() for path in files}) == 1
+
+
+def test_the_log_of_a_run_with_extras_is_not_replaced_by_other_rows(tmp_path):
+    with Artifacts(tmp_path) as log:
+        log.append_reward(REWARD | {"episode": 7})
+        log.append_latency({"i": 0, "ms": 0.1})
+    path = log.folder / "rewards.jsonl"
+    before = path.read_bytes()
+    with pytest.raises(errors.FileError, match="is the log of a run, with extras beside it"):
+        apex.write_rewards(path, [REWARD])
+    assert path.read_bytes() == before
+    apex.write_rewards(log.folder / "others.jsonl", [REWARD])
+    assert [row.episode for row in apex.read_rewards(log.folder / "others.jsonl")] == [None]

@@ -364,6 +364,34 @@ def test_an_episode_without_a_reward_takes_none_from_another(ledger, tmp_path):
     assert export_rows(ledger, tmp_path / "out") == encode_rows(*logs)
 
 
+@pytest.mark.parametrize("lines", range(6))
+def test_a_run_that_was_killed_between_two_lines_and_went_on_is_imported(ledger, tmp_path, monkeypatch, lines):
+    rows = [[each[0] for each in episode(number, 1)] for number in (1, 2)]
+    append, written = JsonLines.append, []
+
+    def die(log, row):
+        if len(written) == lines:
+            raise SystemExit
+        written.append(row)
+        append(log, row)
+
+    with monkeypatch.context() as patched, apex.Artifacts(tmp_path) as log, pytest.raises(SystemExit):
+        patched.setattr(JsonLines, "append", die)
+        append_all(log, *rows[0])
+        raise SystemExit
+    with apex.Artifacts(tmp_path) as log:
+        append_all(log, *rows[1])
+    found = apex.import_artifacts(ledger, log.folder, run="r")
+    assert (found.rewards, found.decisions) == (1 + (lines >= 6), 1 + (lines >= 2))
+    assert joined(ledger)[-1] == ("2", 2, 2, 2)
+
+
+def append_all(log, reward, decision, latency):
+    log.append_decision(decision)
+    log.append_latency(latency)
+    log.append_reward(reward)
+
+
 def test_episodes_that_are_mixed_are_told_apart(ledger, tmp_path):
     one, other = episode(1, 3), episode(2, 3)
     logs = [

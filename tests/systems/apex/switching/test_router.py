@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.errors import DefinitionError, NotFinite, OutOfRange, WrongType
+from plaudit.errors import DefinitionError, InputError, NotFinite, OutOfRange, WrongType
 from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight, SwitchNotPrepared
 from plaudit.systems.apex.switching import BROADCAST, LARGEST_PAYLOAD, Message, Router, SwitchEngine
 
@@ -402,6 +402,48 @@ def test_every_task_that_waits_is_told_of_the_change():
     assert isinstance(told[0], asyncio.CancelledError)
     assert told[1:] == ["chain", "chain"]
     assert not left
+
+
+def test_tasks_are_told_in_the_order_in_which_they_began_to_wait():
+    told = []
+
+    async def agent(router, number):
+        await router.topology_changed()
+        told.append(number)
+
+    async def main():
+        router = Router()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(50):
+                tasks.create_task(agent(router, number))
+            await asyncio.sleep(0)
+            change(router, "chain")
+
+    asyncio.run(main())
+    assert told == list(range(50))
+
+
+def test_a_task_whose_event_loop_was_closed_is_in_the_way_of_no_change():
+    router, loop = Router(), asyncio.new_event_loop()
+    waiting = loop.create_future()
+
+    async def wait():
+        waiting.set_result(None)
+        await router.topology_changed()
+
+    task = loop.create_task(wait())
+    loop.run_until_complete(waiting)
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    change(router, "chain")
+    assert (router.topology, router.epoch) == ("chain", 1)
+    task._log_destroy_pending = False  # that it never ends is what this is about
+
+
+@pytest.mark.parametrize("since", ["0", 1.5, -1, True])
+def test_an_epoch_is_an_integer_from_0_up(since):
+    with pytest.raises(InputError, match="'since'"):
+        Router().topology_changed(since=since)
 
 
 def test_a_change_between_the_call_and_the_wait_is_not_missed():

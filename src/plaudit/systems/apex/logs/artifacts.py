@@ -80,11 +80,12 @@ class Artifacts:
     def _append(self, name: str, kind: type[AnyRow], row: AnyRow | Mapping[str, Any]) -> None:
         parsed = row if isinstance(row, kind) else kind.from_dict(row)  # type: ignore[arg-type]
         with self._mutex:
-            self._open(name).append(parsed.to_dict())
-            self._lines[name] += 1
-            extras = build_extras(name, self._lines[name], parsed)
-            if extras is not None:
+            log = self._open(name)
+            extras = build_extras(name, self._lines[name] + 1, parsed)
+            if extras is not None:  # first: where a crash comes between the two, no row lacks the episode that it is of
                 self._open(EXTRAS).append(extras)
+            log.append(parsed.to_dict())
+            self._lines[name] += 1
 
     def _open(self, name: str) -> JsonLines:
         """Return a log to append to; the first one that is opened keeps other writers out of the folder."""
@@ -156,6 +157,8 @@ class Rows(Iterator[AnyRow], Generic[AnyRow]):
         if extras is not None:
             if row.get(self._kind.NUMBER) != extras.get(self._kind.NUMBER):
                 raise InputError(f"{where}: {EXTRAS} beside it is about another row. Was one of the two edited?")
+            if twice := row.keys() & extras["extras"].keys() - {"switch"}:
+                raise InputError(f"{where}, key {min(twice)!r}: it stands in {EXTRAS} too. Was one of the two edited?")
             row |= extras["extras"]
         if self._offset and isinstance(row.get("step"), int):
             row["step"] += self._offset
@@ -234,9 +237,12 @@ def build_reward_rows(
 def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays.
 
-    The folder is made where it is not there.
+    The folder is made where it is not there. A log that `Artifacts` wrote, with extras beside it, is not replaced: the
+    extras would be taken for those of the new rows.
     """
     create_folder(Path(path).parent)
+    if _read_extras(Path(path)):
+        raise FileError(f"{os.fspath(path)} is the log of a run, with extras beside it. Name another file or folder.")
     with AtomicFile(path) as draft:
         for row in rows:
             write_row(draft, row)

@@ -76,7 +76,7 @@ class Router:
         # What agents hold and may put back, for as long as they hold it. By identity: payloads have no hash.
         self._received: WeakValueDictionary[int, Message] = WeakValueDictionary()
         self._changed_in = 0  # the epoch that began with another topology than the one before
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in the order in which they began to wait
 
     @property
     def topology(self) -> str:
@@ -135,16 +135,16 @@ class Router:
                 topology = await router.topology_changed(since=seen)
                 seen = router.epoch
         """
-        return self._wait_for_change(self.epoch if since is None else since)
+        return self._wait_for_change(self.epoch if since is None else parse_nonnegative_integer("since", since))
 
     async def _wait_for_change(self, since: int) -> str:
         while self._changed_in <= since:
             waiter = asyncio.get_running_loop().create_future()
-            self._waiters.add(waiter)
+            self._waiters[waiter] = None
             try:
                 await waiter
             finally:
-                self._waiters.discard(waiter)
+                del self._waiters[waiter]
         return self._topology
 
     @overload
@@ -241,7 +241,7 @@ class Router:
             return
         self._topology, self._changed_in = topology, self.epoch
         for waiter in self._waiters:
-            if not waiter.done():
+            if not waiter.done() and not waiter.get_loop().is_closed():  # else nothing waits any more
                 waiter.set_result(None)
 
     def abort(self) -> int:

@@ -8,6 +8,7 @@ from plaudit.errors import DefinitionError, DuplicateName, UnknownCategory, Wron
 from plaudit.systems.apex.errors import MessageRefused
 from plaudit.systems.apex.phases import SENDERS
 from plaudit.systems.apex.switching.messages import BROADCAST, SYSTEM
+from plaudit.systems.apex.values import find_repeated, parse_names
 
 TOPOLOGIES = ("star", "chain", "flat")
 """The topologies that every router has."""
@@ -177,10 +178,10 @@ def _validate_table(name: str, table: dict[str, tuple[str, ...]]) -> dict[str, t
 
 
 def _validate_roles(names: Iterable[str]) -> tuple[str, ...]:
-    roles = _parse_names("roles", names)
+    roles = parse_names("roles", names)
     if not roles or {BROADCAST, SYSTEM, ""} & {*roles}:
         raise DefinitionError(f"a router needs roles, and none called {BROADCAST!r}, {SYSTEM!r} or '': {roles}.")
-    if repeated := _find_repeated(roles):
+    if repeated := find_repeated(roles):
         raise DuplicateName(f"the role {repeated!r} is given twice: {', '.join(roles)}.")
     return roles
 
@@ -196,11 +197,11 @@ def _validate_hub(hub: str | None, roles: Sequence[str]) -> str:
 def _validate_chain(chain: Sequence[str] | None, roles: Sequence[str]) -> tuple[str, ...]:
     if chain is None:
         return tuple(role for role in CHAIN if role in roles) if {*roles} <= {*CHAIN} else tuple(roles)
-    chain = _parse_names("chain", chain)
+    chain = parse_names("chain", chain)
     if unknown := [role for role in chain if role not in roles]:
         near = did_you_mean(unknown[0], roles)
         raise UnknownCategory(f"chain: {unknown[0]!r} is none of the roles {', '.join(roles)}.{near}")
-    if repeated := _find_repeated(chain):
+    if repeated := find_repeated(chain):
         raise DuplicateName(f"chain: {repeated!r} is given twice; the chain closes by itself.")
     if missing := [role for role in roles if role not in chain]:
         raise DefinitionError(f"chain: {missing[0]!r} is missing; every role needs a place in it.")
@@ -216,15 +217,3 @@ def _validate_names(own: Mapping[str, Topology]) -> Mapping[str, Topology]:
         if not callable(function):
             raise WrongType(f"topology {name!r} is {function!r:.60}; it must be a function of sender and recipient.")
     return own
-
-
-def _parse_names(key: str, names: object) -> tuple[str, ...]:
-    if isinstance(names, Iterable) and not isinstance(names, str):
-        found = tuple(names)
-        if all(isinstance(name, str) for name in found):
-            return found
-    raise WrongType(f"{key}={names!r:.80} must be a list of strings.")
-
-
-def _find_repeated(names: Sequence[str]) -> str | None:
-    return next((name for at, name in enumerate(names) if name in names[:at]), None)

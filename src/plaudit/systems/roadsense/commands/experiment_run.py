@@ -145,7 +145,7 @@ def _explain_marks(experiment: Experiment) -> dict[str, str]:
     return {
         MARKS["parking"]: f"a hack: it looks at nothing and earns more than {', '.join(named)}.",
         MARKS["crash"]: "a crash hack: it collides more often than those, and earns more.",
-        UNSURE: f"one or the other, but 0 is within the {CONFIDENCE:.0%} interval of its lead: more --seeds decide.",
+        UNSURE: f"one or the other, but with {CONFIDENCE:.0%} confidence its lead may be chance: more --seeds decide.",
     }
 
 

@@ -205,7 +205,8 @@ def compute_returns(rewards: Mapping[str, Reward], drives: Sequence[Drive]) -> d
     found = {}
     for name, reward in rewards.items():
         totals = reward.compile("numpy")(select_columns(reward, measured)).total
-        found[name] = np.add.reduceat(np.asarray(totals, np.float64), starts)
+        steps = np.broadcast_to(np.asarray(totals, np.float64), len(rows))  # one number where it reads nothing
+        found[name] = np.add.reduceat(steps, starts)
     return found
 
 
@@ -261,4 +262,4 @@ def summarise_check(label: str, reward: Reward) -> CheckSummary:
 
 
 def _read_distance(stay: Incentive) -> float:
-    return float(stay.witness[0].inputs["distance"])
+    return float(stay.witness[0].inputs.get("distance", 0.0))  # a reward of the user's own may not read it

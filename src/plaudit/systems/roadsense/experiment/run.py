@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.experiment.driving import Drive, Workers, drive_in_workers
 from plaudit.systems.roadsense.experiment.results import (
@@ -69,7 +69,8 @@ def run_experiment(
     """
     chosen = [STUDIES[_validate_name("study", name, STUDIES)] for name in studies or STUDIES]
     paying = {label: version(label) for label in versions or VERSIONS} | _label_rewards(rewards)
-    trained = [_find_trained(name, chosen) for name in policies if _is_trained(name, chosen)]
+    runs = [_find_trained(name, chosen) for name in policies if _is_trained(name, chosen)]
+    trained = list({policy.name: policy for policy in runs}.values())  # two paths may lead to one run
     named = [name for name in policies if not _is_trained(name, chosen)]
     wanted = {study.name: _list_cases(study, named, trained, seeds) for study in chosen}
     ledger.register(drive_reward)  # a label that means another formula is an error before anything is driven
@@ -88,9 +89,13 @@ def run_experiment(
 
 def _label_rewards(rewards: Sequence[Reward]) -> dict[str, Reward]:
     """Return rewards by their names in the tables; an error where one reads what the convoy does not measure."""
+    found: dict[str, Reward] = {}
     for reward in rewards:
         build_input_reader(reward)
-    return {f"{reward.name}@{reward.version}": reward for reward in rewards}
+        label = f"{reward.name}@{reward.version}"
+        if found.setdefault(label, reward).fingerprint != reward.fingerprint:
+            raise DuplicateName(f"two different rewards are called {label}: give one of them another name or version.")
+    return found
 
 
 def _is_trained(name: str, studies: Sequence[Study]) -> bool:
