@@ -105,6 +105,23 @@ def test_gymnasium_finds_nothing_wrong_with_the_world_of_training(made, actions)
     check_unregistered(made(actions=actions, hazard="training", **TRAINING_ROAD))
 
 
+def test_under_keep_gap_every_crash_costs_a_whole_episode_whatever_the_radio_lets_through(made):
+    env = made(reward="keep_gap", hazard="training", radio="default", limit=400, **TRAINING_ROAD)
+    crashes = {}
+    for seed in range(6):
+        env.reset(seed=seed)
+        paid, over = [], False
+        while not over:
+            _, earned, terminated, truncated, info = env.step(0)
+            paid.append(earned)
+            over = terminated or truncated
+        assert min(paid[:-1]) >= 0  # a distance below 5 m that was heard and is not true costs nothing
+        if terminated:
+            crashes[seed] = info["distance"]
+            assert earned <= -1000
+    assert max(crashes.values()) > 5  # the radio said otherwise
+
+
 def check_unregistered(env):
     """Let Gymnasium check an environment that has no entry in its registry, of which it warns."""
     with warnings.catch_warnings():

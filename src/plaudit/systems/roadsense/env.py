@@ -28,7 +28,7 @@ from plaudit.systems.roadsense.sumo.installation import has_display
 from plaudit.systems.roadsense.validate import validate_count, validate_switch
 from plaudit.systems.roadsense.versions import version
 from plaudit.systems.roadsense.warning_gates import build_gate_reader
-from plaudit.systems.roadsense.world import COLLISION, CarState
+from plaudit.systems.roadsense.world import CarState
 
 if TYPE_CHECKING:
     from plaudit.systems.roadsense.pictures.frame import Frame
@@ -146,7 +146,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         receiver.listen()
         self.measured = receiver.measure(given if self._discrete else find_nearest_action(deceleration), deceleration)
         self._total, self._terms = total, terms = self._score(self.measured)
-        terminated = receiver.true_distance < COLLISION
+        terminated = self.measured.collision
         truncated = not terminated and convoy.step >= self._limit
         info = self._build_info()
         self._add_rewards(terms, info)

@@ -27,6 +27,9 @@ PEER_BRAKING = Field(
 FRESH_BRAKING = Field(
     "fresh_braking", flag=True, role="event", doc="A peer that is heard in this very step brakes at 2.5 m/s² or more."
 )
+COLLISION = Field(
+    "collision", flag=True, role="event", doc="The car ahead was hit, in truth: the episode ends with this step."
+)
 
 # What an environment remembers of a warning (a car ahead brakes at 2.5 m/s² or more): one field, filled in
 # four ways.

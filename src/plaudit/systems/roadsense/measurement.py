@@ -35,6 +35,8 @@ class Measurement(NamedTuple):
     """1 from the first warning of any peer on: R10."""
     warned_fading: float
     """1 when a peer in front warns, then × 0.95 in every step: from R11 on."""
+    collision: bool = False
+    """Whether the car ahead was hit in truth, whatever the radio says: keep_gap."""
 
 
 _SIGNALS = {

@@ -7,9 +7,9 @@ from plaudit.systems.roadsense.fields import BRAKE
 
 Step = Mapping[str, float | bool]
 
-_CLOSE = {"distance": 8.0, "closing_rate": 5.0, "ego_speed": 15.0}
+_CLOSE = {"distance": 8.0, "closing_rate": 5.0, "ego_speed": 15.0, "collision": False}
 _ROOM = {"distance": 30.0, "closing_rate": 5.0, "ego_speed": 15.0, "braking_received": 1, "peer_braking": True}
-_PARKED = {"distance": 100.0, "closing_rate": 0.0, "ego_speed": 0.0}
+_PARKED = {"distance": 100.0, "closing_rate": 0.0, "ego_speed": 0.0, "collision": False}
 
 PREFERENCES: tuple[tuple[Step, Step, str], ...] = (
     (
@@ -18,7 +18,7 @@ PREFERENCES: tuple[tuple[Step, Step, str], ...] = (
         "at 8 m, and closing, braking is better than doing nothing",
     ),
     (
-        {"distance": 30.0, "closing_rate": 5.0, "ego_speed": 15.0, "deceleration": BRAKE[2], "action": 2},
+        {**_CLOSE, "distance": 30.0, "deceleration": BRAKE[2], "action": 2},
         {**_PARKED, "deceleration": BRAKE[0], "action": 0},
         "who brakes while there is room is better off than who stands parked far behind",
     ),

@@ -9,7 +9,7 @@ from plaudit.systems.roadsense.convoy import Convoy
 from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.observation_builder import BRAKES, NOBODY, Sighting, build_sighting
 from plaudit.systems.roadsense.radio import IdealRadio, Radio
-from plaudit.systems.roadsense.world import EGO, CarState, is_fresh
+from plaudit.systems.roadsense.world import COLLISION, EGO, CarState, is_fresh
 
 FADES = 0.95
 """What is left of the fading signal after a step: half of it after 1.35 s."""
@@ -50,7 +50,7 @@ class Receiver:
         distance, closing_rate, _, peer_braking, _, fresh_braking, _ = sighting
         signals = (float(warnings.now), float(warnings.ever), float(warnings.peer_ever), warnings.fading)
         step = (distance, deceleration, action, closing_rate, ego.speed, peer_braking, fresh_braking, *signals)
-        return _new(Measurement, step)
+        return _new(Measurement, (*step, self.true_distance < COLLISION))
 
     def describe(self) -> dict[str, Any]:
         """Return what was heard and what is remembered, under the names that `info` has for it."""

@@ -438,6 +438,7 @@ def compute_gap_share(
 @term(name="safety", kind="goal")
 def safety_gap(
     distance: float,
+    collision: bool,
     *,
     collision_dist: float,
     safe_dist_min: float,
@@ -447,7 +448,7 @@ def safety_gap(
     reward_collision: float = -1000.0,
 ) -> float:
     """Keep a safe gap. A collision costs all that an episode of 1000 steps can earn, so none is worth it."""
-    if distance < collision_dist:
+    if collision:
         return reward_collision
     return reward_safe * compute_gap_share(distance, collision_dist, safe_dist_min, safe_dist_max, lost_dist)
 

@@ -13,6 +13,7 @@ from plaudit.systems.roadsense import terms
 from plaudit.systems.roadsense.fields import (
     ACTION,
     CLOSING_RATE,
+    COLLISION,
     DECELERATION,
     DISTANCE,
     EGO_SPEED,
@@ -207,7 +208,7 @@ RECIPES = {
     "keep_gap": Recipe(
         "R0 repaired: a step earns from 0 to 1 for its gap, and a collision costs all that an episode can earn.",
         [terms.safety_gap, terms.comfort_of_gap, terms.appropriateness_of_gap],
-        GAP,
+        [*GAP, COLLISION],
         {**WIDE, **BRAKING, "collision_dist": 5.0, "safe_dist_min": 20.0, "lost_dist": 100.0},
     ),
 }

@@ -17,12 +17,12 @@ EARLY, IGNORED = "early_reaction", "ignored_warning"
 """The terms that pay for the reaction to a warning."""
 FIELDS = {
     *(fields.DISTANCE, fields.DECELERATION, fields.ACTION, fields.CLOSING_RATE, fields.EGO_SPEED),
-    *(fields.PEER_BRAKING, fields.FRESH_BRAKING),
+    *(fields.PEER_BRAKING, fields.FRESH_BRAKING, fields.COLLISION),
     *(fields.WARNED_NOW, fields.WARNED_EVER, fields.PEER_WARNED_EVER, fields.WARNED_FADING),
 }
 """What the versions declare: a reward over other fields may not take the steps that are asked about here."""
-HEARD = slice(Measurement._fields.index("peer_braking"), None)
-"""What a step says of warnings, the last six of what is measured."""
+HEARD = slice(Measurement._fields.index("peer_braking"), Measurement._fields.index("collision"))
+"""What a step says of warnings, six of what is measured."""
 WARNED = (True, True, 1.0, 1.0, 1.0, 1.0)
 """All of it, when every warning there is has just arrived."""
 FAST, CLOSING, HARD = (float(each.high or 0) for each in (fields.EGO_SPEED, fields.CLOSING_RATE, fields.DECELERATION))

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownCategory, WrongType
@@ -136,6 +137,12 @@ def test_without_roles_there_are_the_four_of_the_specification():
 def test_roles_of_your_own_have_a_hub_and_a_chain(roles, options, hub, chain):
     router = Router(roles, **options)
     assert (router.hub, router.chain, router.topologies) == (hub, chain, TOPOLOGIES)
+
+
+def test_a_topology_of_your_own_may_be_a_matrix():
+    allowed = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], bool)
+    router = Router(TEAM, topologies={"ring": lambda one, other: allowed[TEAM.index(one), TEAM.index(other)]})
+    assert router.topologies[-1] == "ring"
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

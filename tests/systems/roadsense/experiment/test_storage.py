@@ -28,6 +28,7 @@ STEP = st.tuples(
     FLAG,
     FLAG,
     st.floats(0, 1),
+    FLAG,
 )
 DRIVES = st.lists(STEP, min_size=1, max_size=12).map(lambda steps: np.array(steps, np.float64))
 
@@ -48,7 +49,7 @@ def test_every_version_pays_for_a_drive_what_it_pays_for_its_steps(rows):
 
 def _measured(row):
     numbers = dict(zip(Measurement._fields, row.tolist(), strict=True))
-    flags = {name: bool(numbers[name]) for name in ("peer_braking", "fresh_braking")}
+    flags = {name: bool(numbers[name]) for name in ("peer_braking", "fresh_braking", "collision")}
     return Measurement(**numbers | flags | {"action": int(numbers["action"])})
 
 
@@ -62,7 +63,7 @@ def test_what_is_recorded_is_paid_by_r0_and_read_by_all(rows):
 def test_a_drive_comes_back_to_the_bit(tmp_path):
     rng = np.random.default_rng(5)
     rows = rng.uniform(0, 1, (700, len(Measurement._fields)))
-    rows[:, [2, 5, 6, 7, 8, 9]] = rng.integers(0, 2, (700, 6))
+    rows[:, [2, 5, 6, 7, 8, 9, 11]] = rng.integers(0, 2, (700, 7))
     rows[3, 0] = np.inf
     drives = [drive(rows), drive(rows[::-1], hazard=False), drive(rows[:1], policy="late", seed=12)]
     with Ledger(tmp_path / "rewards.db") as ledger:
@@ -76,7 +77,7 @@ def test_a_drive_comes_back_to_the_bit(tmp_path):
 
 
 def test_a_step_in_the_ledger_explains_itself(tmp_path):
-    row = np.array([[10.0, 0.8, 1.0, 2.0, 15.0, 1, 0, 1, 1, 1, 0.5]])
+    row = np.array([[10.0, 0.8, 1.0, 2.0, 15.0, 1, 0, 1, 1, 1, 0.5, 0]])
     with Ledger(tmp_path / "rewards.db") as ledger:
         record_drive(ledger, drive(row))
         why = str(ledger.why(1))

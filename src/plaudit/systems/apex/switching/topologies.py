@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
 from plaudit.errors import DefinitionError, DuplicateName, UnknownCategory, WrongType, did_you_mean
 from plaudit.systems.apex.errors import MessageRefused
 from plaudit.systems.apex.phases import SENDERS
@@ -156,12 +158,12 @@ def _build_own_table(name: str, function: Topology, roles: Sequence[str]) -> dic
                 f"topology {name!r} failed for sender {sender!r} and recipient {recipient!r}: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        if not isinstance(answer, bool):
+        if not isinstance(answer, bool | np.bool_):  # an adjacency matrix answers with NumPy's
             raise WrongType(
                 f"topology {name!r} returned {answer!r:.60} for sender {sender!r} and recipient {recipient!r}; it must "
                 "return True or False."
             )
-        return answer
+        return bool(answer)
 
     return _build_table(ask, roles)
 

@@ -14,7 +14,7 @@ from plaudit.atomic import AtomicFile
 from plaudit.systems.arguments import find_reward, open_ledger_to_write
 from plaudit.systems.commands import explain_interrupt
 from plaudit.systems.folder_lock import lock_folder
-from plaudit.systems.roadsense.experiment import Experiment, StudyResult, run_experiment
+from plaudit.systems.roadsense.experiment import Experiment, StudyResult
 from plaudit.systems.roadsense.experiment.picture import save_picture, validate_picture_path
 from plaudit.systems.roadsense.experiment.results import (
     CONFIDENCE,
@@ -25,7 +25,7 @@ from plaudit.systems.roadsense.experiment.results import (
     HackKind,
     Situation,
 )
-from plaudit.systems.roadsense.experiment.run import OnProgress
+from plaudit.systems.roadsense.experiment.run import OnProgress, Plan, plan_experiment, run_plan
 from plaudit.systems.roadsense.hazard import Hazard
 from plaudit.terminal import Screen, build_table, format_count
 
@@ -67,8 +67,15 @@ def run_experiment_job(job: ExperimentJob) -> None:
     """Drive what lacks, score everything, keep it and print it."""
     for plot in job.plots:
         validate_picture_path(plot)
+    plan = plan_experiment(
+        studies=job.studies,
+        versions=job.versions,
+        rewards=[find_reward(text) for text in job.rewards],
+        policies=job.policies,
+        seeds=job.seeds,
+    )
     with lock_folder(job.output) as folder:
-        found = _drive_and_score(job, job.ledger or str(folder / LEDGER))
+        found = _drive_and_score(job, plan, job.ledger or str(folder / LEDGER))
         _keep(job, folder, found)
     if job.as_json:
         click.echo(json.dumps(found.to_dict()))
@@ -78,24 +85,14 @@ def run_experiment_job(job: ExperimentJob) -> None:
         click.echo(f"\nWritten to {job.output}: {kept}.")
 
 
-def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:
+def _drive_and_score(job: ExperimentJob, plan: Plan, where: str) -> Experiment:
     kept = f"{where} keeps every drive that was complete, and the next run goes on"
     with (
         explain_interrupt(kept),
         watch_experiment(quiet=job.quiet) as show,
         open_ledger_to_write(where, new=True) as ledger,
     ):
-        return run_experiment(
-            ledger,
-            studies=job.studies,
-            versions=job.versions,
-            rewards=[find_reward(text) for text in job.rewards],
-            policies=job.policies,
-            seeds=job.seeds,
-            checks=job.checks,
-            workers=job.workers,
-            on_progress=show,
-        )
+        return run_plan(ledger, plan, checks=job.checks, workers=job.workers, on_progress=show)
 
 
 def _keep(job: ExperimentJob, folder: Path, found: Experiment) -> None:

@@ -20,8 +20,8 @@ from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.experiment.roads import Rows, open_road
 from plaudit.systems.roadsense.experiment.study import STUDIES, Case
 from plaudit.systems.roadsense.experiment.trained import load_trained
+from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.sumo.installation import find_version
-from plaudit.systems.roadsense.world import COLLISION
 
 CASES_AT_ONCE = 5
 """Episodes that a worker drives at a time: about a second, which is how long Ctrl-C waits at most."""
@@ -45,8 +45,8 @@ class Drive(NamedTuple):
 
     @property
     def collided(self) -> bool:
-        """Whether the cars touched; an episode ends there."""
-        return self.nearest < COLLISION
+        """Whether the car ahead was hit; an episode ends there."""
+        return bool(self.rows[-1, Measurement._fields.index("collision")])
 
 
 def drive_cases(cases: Iterable[Case], trained: Mapping[str, str] = _NONE) -> Iterator[Drive]:

@@ -16,7 +16,6 @@ from plaudit.systems.roadsense.policies import Policy, PolicyInput
 from plaudit.systems.roadsense.receiver import Receiver
 from plaudit.systems.roadsense.scenario import TRAINING_ROAD
 from plaudit.systems.roadsense.sumo import build_simulation, speed_mode
-from plaudit.systems.roadsense.world import COLLISION
 
 Rows = NDArray[np.float64]
 """A row a step, with the columns of `Measurement`."""
@@ -69,7 +68,7 @@ class AssistedRoad:
             discrete = study.actions == "discrete"
             seen = receiver.measure(int(action) if discrete else find_nearest_action(deceleration), deceleration)
             rows.append(seen)
-            if seen.distance < COLLISION:
+            if seen.collision:
                 break
         return np.array(rows, np.float64)
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
 from plaudit.reward.reward import Reward
@@ -49,6 +49,16 @@ class Experiment:
         }
 
 
+class Plan(NamedTuple):
+    """What an experiment is to drive and to score."""
+
+    cases: Mapping[Study, Sequence[Case]]
+    rewards: Mapping[str, Reward]
+    """By their names in the tables."""
+    trained: Mapping[str, str]
+    """The files of trained policies, by the names that cases have for them."""
+
+
 def run_experiment(
     ledger: "Ledger",
     *,
@@ -67,23 +77,42 @@ def run_experiment(
     beside the versions, and among `policies` may be folders of trained runs, which drive the studies of their actions.
     Each episode is recorded when it is complete, so that a run that was stopped goes on where it was.
     """
+    plan = plan_experiment(studies=studies, versions=versions, rewards=rewards, policies=policies, seeds=seeds)
+    return run_plan(ledger, plan, checks=checks, workers=workers, on_progress=on_progress)
+
+
+def plan_experiment(
+    *,
+    studies: Sequence[str] = (),
+    versions: Sequence[str] = (),
+    rewards: Sequence[Reward] = (),
+    policies: Sequence[str] = (),
+    seeds: int = SEEDS,
+) -> Plan:
+    """Return what `run_experiment` would do; DefinitionError or InputError where that cannot be done."""
     chosen = [STUDIES[_validate_name("study", name, STUDIES)] for name in studies or STUDIES]
     paying = {label: version(label) for label in versions or VERSIONS} | _label_rewards(rewards)
     runs = [_find_trained(name, chosen) for name in policies if _is_trained(name, chosen)]
     trained = list({policy.name: policy for policy in runs}.values())  # two paths may lead to one run
     named = [name for name in policies if not _is_trained(name, chosen)]
-    wanted = {study.name: _list_cases(study, named, trained, seeds) for study in chosen}
+    cases = {study: _list_cases(study, named, trained, seeds) for study in chosen}
+    return Plan(cases, paying, {policy.name: policy.path for policy in trained})
+
+
+def run_plan(ledger: "Ledger", plan: Plan, *, checks: bool, workers: int | None, on_progress: OnProgress) -> Experiment:
+    """Drive, record and score what was planned."""
     ledger.register(drive_reward)  # a label that means another formula is an error before anything is driven
-    drives = {study.name: _load_wanted(ledger, study, wanted[study.name]) for study in chosen}
-    missing = [case for study in chosen for case in wanted[study.name] if case not in drives[study.name]]
+    drives = {study.name: _load_wanted(ledger, study, cases) for study, cases in plan.cases.items()}
+    missing = [case for study, cases in plan.cases.items() for case in cases if case not in drives[study.name]]
     with Workers(workers or os.cpu_count() or 1) as processes:
-        files = {policy.name: policy.path for policy in trained}
-        for done, drive in enumerate(_drive_missing(missing, files, processes, on_progress), 1):
+        for done, drive in enumerate(_drive_missing(missing, plan.trained, processes, on_progress), 1):
             record_drive(ledger, drive)
             drives[drive.case.study][drive.case] = drive
             on_progress(DRIVING, done, len(missing))
-        results = {study.name: score_study(study, paying, list(drives[study.name].values())) for study in chosen}
-        summaries = _summarise_checks(paying, processes, on_progress) if checks else {}
+        results = {
+            study.name: score_study(study, plan.rewards, list(drives[study.name].values())) for study in plan.cases
+        }
+        summaries = _summarise_checks(plan.rewards, processes, on_progress) if checks else {}
     return Experiment(results, summaries, len(missing))
 
 

@@ -26,13 +26,14 @@ def _measured(
     ego_speed: float,
     peer_braking: bool,
     fresh_braking: bool,
+    collision: bool,
     warned_now: float,
     warned_ever: float,
     peer_warned_ever: float,
     warned_fading: float,
 ) -> float:
     """What later versions read besides; it pays nothing here."""
-    flags = (1.0 if peer_braking else 0.0) + (1.0 if fresh_braking else 0.0)
+    flags = (1.0 if peer_braking else 0.0) + (1.0 if fresh_braking else 0.0) + (1.0 if collision else 0.0)
     warnings = warned_now + warned_ever + peer_warned_ever + warned_fading
     return closing_rate + ego_speed + flags + warnings
 
@@ -49,6 +50,7 @@ drive_reward = Reward(
         fields.EGO_SPEED,
         fields.PEER_BRAKING,
         fields.FRESH_BRAKING,
+        fields.COLLISION,
         Field("warned_now", values=(0, 1), doc="What R9 reads as braking_received."),
         Field("warned_ever", values=(0, 1), doc="What R9L reads so."),
         Field("peer_warned_ever", values=(0, 1), doc="What R10 reads so."),
@@ -84,7 +86,7 @@ def record_drive(ledger: "Ledger", drive: Drive) -> None:
 def split_columns(rows: Rows) -> dict[str, np.ndarray]:
     """Return the columns of measured steps by name, bools as bools."""
     found: dict[str, np.ndarray] = dict(zip(Measurement._fields, rows.T, strict=True))
-    return found | {name: found[name] != 0 for name in ("peer_braking", "fresh_braking")}
+    return found | {name: found[name] != 0 for name in ("peer_braking", "fresh_braking", "collision")}
 
 
 def load_drives(ledger: "Ledger", study: Study) -> Iterable[Drive]:

@@ -13,7 +13,7 @@ from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy
 from plaudit.systems.roadsense.scenario import TRAINING_ROAD
 from plaudit.systems.roadsense.world import EGO, CarModel, Departure, World
 
-EDITION = 1
+EDITION = 2
 """Counted up when policies or the drive change, so that drives in a ledger are never taken for new ones."""
 PEERS, SPACING, SPEED = 2, 30.0, 15.0
 SEEDS = 20
