@@ -15,7 +15,7 @@ from plaudit.systems.apex.logs.artifacts import Artifacts, all_tests_pass
 from plaudit.systems.apex.logs.logbook import Logbook
 from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
 from plaudit.systems.apex.reward import RewardAccumulator
-from plaudit.systems.apex.runtime import Outcome, Switchable, carry_out, coordinate, find_outcome
+from plaudit.systems.apex.runtime import Outcome, Switchable, adapt_runtime, carry_out, find_outcome
 from plaudit.systems.apex.switching.topologies import STAY
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Controller:
             raise UnknownCategory(f"credit={credit!r} is neither 'executed' nor 'requested'.")
         if switch_timeout is not None and not switch_timeout > 0:
             raise OutOfRange(f"switch_timeout={switch_timeout!r} must be a number of seconds above 0, or None.")
-        self.coordinator = coordinate(runtime, features)
+        self.coordinator = adapt_runtime(runtime, features)
         self.features = features
         if learner is None:
             learner = build_learner(features.topologies, features.names)

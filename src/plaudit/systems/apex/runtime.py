@@ -29,7 +29,7 @@ class Switchable(Protocol):
         """Change to another topology."""
 
 
-class Uncoordinated:
+class RuntimeAdapter:
     """A runtime without dwell and cooldown, seen as a controller sees a `Coordinator`."""
 
     dwell = 2
@@ -79,7 +79,7 @@ class Uncoordinated:
                 self._committed += 1
 
 
-def coordinate(runtime: object, features: FeatureSource) -> Coordinator | Uncoordinated:
+def adapt_runtime(runtime: object, features: FeatureSource) -> Coordinator | RuntimeAdapter:
     """Return a runtime as a controller sees it; WrongType where it is none, or one of other topologies."""
     named = isinstance(getattr(runtime, "topology", None), str) and callable(getattr(runtime, "switch", None))
     if not named or not isinstance(runtime, Switchable):
@@ -93,7 +93,7 @@ def coordinate(runtime: object, features: FeatureSource) -> Coordinator | Uncoor
             "which there are: FeatureSource(roles=router.roles, topologies=router.topologies)."
         )
     if not isinstance(runtime, Coordinator):
-        return Uncoordinated(runtime)
+        return RuntimeAdapter(runtime)
     there = runtime.engine.router.topologies
     if unknown := [topology for topology in features.topologies if topology not in there]:
         raise DefinitionError(
@@ -116,7 +116,7 @@ class Outcome(NamedTuple):
         return Switch(attempted=self.kind is not None, committed=self.committed, epoch=self.epoch, error=self.error)
 
 
-async def carry_out(coordinator: Coordinator | Uncoordinated, action: str, timeout: float | None) -> Outcome:
+async def carry_out(coordinator: Coordinator | RuntimeAdapter, action: str, timeout: float | None) -> Outcome:
     """Ask for the topology that `action` names, unless it is the active one, and return what became of that.
 
     What is refused, called off, raised or takes longer than `timeout` seconds is in the outcome; a cancellation goes on
@@ -140,7 +140,9 @@ async def carry_out(coordinator: Coordinator | Uncoordinated, action: str, timeo
     return find_outcome(coordinator, action, before, kind, error)
 
 
-def find_outcome(coordinator: Coordinator | Uncoordinated, action: str, before: str, kind: Kind, error: str) -> Outcome:
+def find_outcome(
+    coordinator: Coordinator | RuntimeAdapter, action: str, before: str, kind: Kind, error: str
+) -> Outcome:
     """Return what became of a switch by the topology that is active now; else `kind` and `error` say it."""
     now = coordinator.topology
     if now == action != before:

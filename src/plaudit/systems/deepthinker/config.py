@@ -19,8 +19,27 @@ from plaudit.language.field import to_float
 from plaudit.reward import overrides
 
 
+@dataclass(frozen=True)
+class SettingsBase:
+    """Settings that are written to plain data and read back exactly."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the settings that `to_dict` gave.
+
+        Raises:
+            InputError: A key is missing or unknown.
+            DefinitionError: A value cannot be used.
+        """
+        return cls(**match_keys(data, [each.name for each in fields(cls)], f"a {cls.__name__}"))
+
+
 @dataclass(frozen=True, kw_only=True)
-class RewardConfig:
+class RewardConfig(SettingsBase):
     """The settings of the penalties, given in code or by a TOML file and nowhere else.
 
     >>> RewardConfig(max_tokens=50_000).MAX_COST_PENALTY
@@ -60,20 +79,6 @@ class RewardConfig:
                     f"{path} sets {name!r}, which is none of {', '.join(known)}.{did_you_mean(name, known)}"
                 )
         return cls(**settings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain data for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the settings that `to_dict` gave.
-
-        Raises:
-            InputError: A key is missing or unknown.
-            DefinitionError: A value cannot be used.
-        """
-        return cls(**match_keys(data, [each.name for each in fields(cls)], "a RewardConfig"))
 
 
 def parse_settings(settings: Any, *names: str, low: float = 0.0, high: float = math.inf) -> None:
