@@ -16,7 +16,7 @@ from timing import compare, size, table
 
 from plaudit import Ledger
 from plaudit.analysis import audit
-from plaudit.ledger.returns import read_steps
+from plaudit.ledger.summary.returns import read_steps
 from plaudit.systems import roadsense
 
 

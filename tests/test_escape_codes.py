@@ -13,32 +13,32 @@ import pytest
 import plaudit
 from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, term
 from plaudit.analysis import DefinitionChanges, Diff, Effect
-from plaudit.analysis.attribution import Attribution, EpisodeBin, TermShare
-from plaudit.analysis.comparison import Comparison, Measure
-from plaudit.analysis.comparison import Estimate as Distance
+from plaudit.analysis.compare.comparison import Comparison, Measure
+from plaudit.analysis.compare.comparison import Estimate as Distance
 from plaudit.analysis.coverage import Coverage
-from plaudit.analysis.definitions import FunctionChange, ValueChange
-from plaudit.analysis.effect import StepChange, TermEffect
-from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap
+from plaudit.analysis.diff.definitions import FunctionChange, ValueChange
+from plaudit.analysis.diff.effect import StepChange, TermEffect
+from plaudit.analysis.explain.attribution import Attribution, EpisodeBin, TermShare
+from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap
+from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.explain.sweep import Sweep, Swept, SweptWitness
 from plaudit.analysis.probe.result import PlayedEpisode, PolicyOutcome, Probe
-from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
-from plaudit.analysis.sweep import Sweep, Swept, SweptWitness
 from plaudit.checks.bounds import Bound, Bounds
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
 from plaudit.checks.report import Report
 from plaudit.checks.rules.units import Unit
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.learn.off_policy.evaluate import Evaluation
 from plaudit.learn.off_policy.intervals import Estimate, Interval
-from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset.files import FileRescoring
-from plaudit.ledger.episodes import Episode
-from plaudit.ledger.rescore import Lacking, Rescoring
-from plaudit.ledger.returns import Classes
-from plaudit.ledger.rounding import Rounding
-from plaudit.ledger.stats import Head, Stats, Totals
+from plaudit.ledger.rescore.changes import Changes
+from plaudit.ledger.rescore.rescore import Lacking, Rescoring
+from plaudit.ledger.rescore.rounding import Rounding
+from plaudit.ledger.summary.episodes import Episode
+from plaudit.ledger.summary.returns import Classes
+from plaudit.ledger.summary.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
 from plaudit.targets.python import ABSENT
 from plaudit.testing import LawResult, TargetReport
@@ -103,8 +103,8 @@ def samples(tmp_path):
     played = PlayedEpisode(STEER, 0, 1.0, {"native": 1.0}, {STEER: 1.0}, 1, "terminated", signal, signal)
     shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
-        "analysis/attribution.py:Attribution": [Attribution(STEER, paid, (paid, paid))],
-        "analysis/comparison.py:Comparison": [
+        "analysis/explain/attribution.py:Attribution": [Attribution(STEER, paid, (paid, paid))],
+        "analysis/compare/comparison.py:Comparison": [
             Comparison(
                 rewards=(STEER, STEER),
                 discount=0.9,
@@ -114,9 +114,9 @@ def samples(tmp_path):
                 remarks=(STEER,),
             )
         ],
-        "analysis/comparison.py:Estimate": [Distance(0.0, 0.0, 1.0)],
-        "analysis/definitions.py:ValueChange": [value],
-        "analysis/diff.py:Diff": [
+        "analysis/compare/comparison.py:Estimate": [Distance(0.0, 0.0, 1.0)],
+        "analysis/diff/definitions.py:ValueChange": [value],
+        "analysis/diff/diff.py:Diff": [
             Diff(
                 before=STEER,
                 after=STEER,
@@ -127,7 +127,7 @@ def samples(tmp_path):
                 effect=effect,
             )
         ],
-        "analysis/episode_gap.py:EpisodeGap": [
+        "analysis/explain/episode_gap.py:EpisodeGap": [
             EpisodeGap(
                 episode,
                 episode,
@@ -136,9 +136,9 @@ def samples(tmp_path):
                 (STEER,),
             )
         ],
-        "analysis/step_branches.py:Condition": [Condition(STEER, STEER, True)],
-        "analysis/step_branches.py:NearestBranch": [branch],
-        "analysis/step_branches.py:StepBranches": [
+        "analysis/explain/step_branches.py:Condition": [Condition(STEER, STEER, True)],
+        "analysis/explain/step_branches.py:NearestBranch": [branch],
+        "analysis/explain/step_branches.py:StepBranches": [
             StepBranches(
                 STEER,
                 1.0,
@@ -149,8 +149,8 @@ def samples(tmp_path):
                 ),
             )
         ],
-        "analysis/definitions.py:DefinitionChanges": [definition],
-        "analysis/sweep.py:Sweep": [
+        "analysis/diff/definitions.py:DefinitionChanges": [definition],
+        "analysis/explain/sweep.py:Sweep": [
             Sweep(
                 reward=STEER,
                 term=STEER,
@@ -161,7 +161,7 @@ def samples(tmp_path):
                 witnesses=(SweptWitness(STEER, STEER, (0.0,), 0.0, False),),
             )
         ],
-        "analysis/effect.py:Effect": [effect],
+        "analysis/diff/effect.py:Effect": [effect],
         "analysis/probe/result.py:Probe": [
             Probe(
                 env=STEER,
@@ -215,20 +215,22 @@ def samples(tmp_path):
         "language/schedule.py:Piecewise": [piecewise([1, 2], at=[3], counter="steps")],
         "language/schedule.py:Ramp": [linear(0, 1, over=9, counter="steps")],
         "language/schedule.py:Schedule": [linear(0, 1, over=9)],
-        "language/source.py:SourceLine": [SourceLine(STEER, 3, STEER)],
-        "ledger/changes.py:Changes": [changes],
+        "language/reading/source.py:SourceLine": [SourceLine(STEER, 3, STEER)],
+        "ledger/rescore/changes.py:Changes": [changes],
         "ledger/dataset/files.py:FileRescoring": [
             FileRescoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
         ],
-        "ledger/episodes.py:Episodes": [ledger.episodes()],
+        "ledger/summary/episodes.py:Episodes": [ledger.episodes()],
         "ledger/history.py:History": [ledger.history(), ledger.history(run=STEER)],
-        "language/mathml.py:FormulaText": [reward.formula()],
+        "language/writing/mathml.py:FormulaText": [reward.formula()],
         "ledger/ledger.py:Ledger": [ledger],
         "ledger/record.py:Why": [ledger.why(number), ledger[number], signal.explain()],
-        "ledger/rescore.py:Lacking": [Lacking(STEER, STEER, 1, (STEER,))],
-        "ledger/rescore.py:Rescoring": [Rescoring(1, STEER, STEER, 1, (Lacking(STEER, STEER, 1, (STEER,)),), changes)],
-        "ledger/rounding.py:Rounding": [Rounding(2, 1, [STEER])],
-        "ledger/stats.py:Stats": [
+        "ledger/rescore/rescore.py:Lacking": [Lacking(STEER, STEER, 1, (STEER,))],
+        "ledger/rescore/rescore.py:Rescoring": [
+            Rescoring(1, STEER, STEER, 1, (Lacking(STEER, STEER, 1, (STEER,)),), changes)
+        ],
+        "ledger/rescore/rounding.py:Rounding": [Rounding(2, 1, [STEER])],
+        "ledger/summary/stats.py:Stats": [
             ledger.stats(),
             Stats(
                 STEER,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import Ledger, LedgerError, MissingExtra, NotInLedger
-from plaudit.ledger.changes import Changes
+from plaudit.ledger.rescore.changes import Changes
 from support.ledgers import REWARD, columns, signal
 
 WAYS = ("arrow", "pandas", "polars")

@@ -14,7 +14,7 @@ from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.cli.reports import FOUND
 from plaudit.errors import DefinitionError
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import FAILED, INTERNAL
 from support.command_line import BUILT_IN, built_in
 from support.forking import run_python

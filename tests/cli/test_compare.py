@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.analysis.comparison import TITLES
+from plaudit.analysis.compare.comparison import TITLES
 from plaudit.cli.compare import MEASURES
 from plaudit.systems import roadsense
 

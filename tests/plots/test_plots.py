@@ -17,8 +17,8 @@ from plaudit.analysis import attribute, compare, compare_episodes, diff, sweep
 from plaudit.checks.finding import Finding, Step
 from plaudit.checks.report import Report
 from plaudit.errors import DefinitionError, InputError, MissingExtra
-from plaudit.ledger.changes import Changes
-from plaudit.ledger.episodes import Episodes
+from plaudit.ledger.rescore.changes import Changes
+from plaudit.ledger.summary.episodes import Episodes
 from plaudit.plots.axes import choose_style, open_axes
 from plaudit.plots.distances import plot_intervals, plot_matrix
 from plaudit.plots.stacked import plot_shares, plot_stacked

@@ -8,7 +8,7 @@ from sqlalchemy import Column, Double, LargeBinary, MetaData, Table, Text, Uniqu
 
 from plaudit import Ledger
 from plaudit.errors import PlauditError
-from plaudit.ledger.quarantine import Refused, add_quarantined
+from plaudit.ledger.exchange.quarantine import Refused, add_quarantined
 from plaudit.ledger.storage.schema import metadata
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze

@@ -6,7 +6,7 @@ from pathlib import Path
 from plaudit import Field, Reward, term
 from plaudit.checks.finding import Finding, Step, Suppressed, Undecided
 from plaudit.checks.report import Report
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 
 HERE = str(Path(__file__))
 

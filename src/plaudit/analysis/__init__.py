@@ -1,17 +1,17 @@
 """Analysis: what happened under a reward, what earned it, what earns most, and how versions differ."""
 
-from plaudit.analysis.attribution import Attribution, EpisodeBin, TermShare, attribute
 from plaudit.analysis.audit import Thresholds, audit
-from plaudit.analysis.branches import nearest_branches
-from plaudit.analysis.compare import compare
-from plaudit.analysis.comparison import Comparison, Estimate, Measure
-from plaudit.analysis.definitions import DefinitionChanges
-from plaudit.analysis.diff import Diff, diff
-from plaudit.analysis.effect import Effect
-from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
+from plaudit.analysis.compare.compare import compare
+from plaudit.analysis.compare.comparison import Comparison, Estimate, Measure
+from plaudit.analysis.diff.definitions import DefinitionChanges
+from plaudit.analysis.diff.diff import Diff, diff
+from plaudit.analysis.diff.effect import Effect
+from plaudit.analysis.explain.attribution import Attribution, EpisodeBin, TermShare, attribute
+from plaudit.analysis.explain.branches import nearest_branches
+from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
+from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.explain.sweep import Sweep, sweep
 from plaudit.analysis.probe import PolicyOutcome, Probe, probe
-from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
-from plaudit.analysis.sweep import Sweep, sweep
 from plaudit.analysis.transitions import Transitions
 
 __all__ = [

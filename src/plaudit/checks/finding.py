@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 
 Severity = Literal["warning", "advice"]
 SEVERITIES: tuple[Severity, ...] = ("advice", "warning")

@@ -23,7 +23,7 @@ from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, Role
 from plaudit.language.program import Program
-from plaudit.language.source import Source, SourceLine
+from plaudit.language.reading.source import Source, SourceLine
 from plaudit.language.static import analyse_program
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward

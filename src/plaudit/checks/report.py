@@ -15,7 +15,7 @@ from plaudit.checks.formats.text import (
     wrap_paragraph,
 )
 from plaudit.html import MOST_ROWS, build_element, build_heading, build_list, build_note, join
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, escape_line, format_count
 

@@ -36,7 +36,7 @@ def _read_recorded(text: str) -> Episodes:
 
 def _read_episode(where: str, wanted: str) -> list[Row]:
     """Return the rows of an episode that is called `run/episode`, or `run/actor/episode`, in a ledger."""
-    from plaudit.ledger.returns import name_episode
+    from plaudit.ledger.summary.returns import name_episode
 
     with open_ledger(where) as ledger:
         known = {name_episode((each.run, each.actor, each.episode)): each for each in reversed(ledger.episodes())}

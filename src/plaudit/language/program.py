@@ -15,8 +15,8 @@ from plaudit.errors import DefinitionError, ShapeMismatch, UnknownParameter, did
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, is_exact, to_number
 from plaudit.language.parameters import find_vector_shapes, is_array
+from plaudit.language.reading.source import SourceLine
 from plaudit.language.shapes import Shape, flatten_entries, list_entries
-from plaudit.language.source import SourceLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,15 @@ from typing import TYPE_CHECKING, Any, Self
 from plaudit.errors import CommitUnknown, LedgerBusy, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.claims import Claim, Claims
-from plaudit.ledger.episodes import Episodes, list_episodes
-from plaudit.ledger.exchange import backup, export
+from plaudit.ledger.exchange.export import backup, export
+from plaudit.ledger.exchange.imports import import_file
+from plaudit.ledger.exchange.quarantine import Quarantined, list_quarantined
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
-from plaudit.ledger.imports import import_file
-from plaudit.ledger.publish import Destination, Publisher, build_head_reward, build_sender
-from plaudit.ledger.quarantine import Quarantined, list_quarantined
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
-from plaudit.ledger.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
-from plaudit.ledger.runs import Run, group_totals, list_runs
-from plaudit.ledger.scored import ScoredBatch, score_history
-from plaudit.ledger.stats import Stats, compute_stats
+from plaudit.ledger.rescore.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
+from plaudit.ledger.rescore.scored import ScoredBatch, score_history
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
 from plaudit.ledger.storage.codec import Block, PackedRecord
@@ -38,7 +34,11 @@ from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.steps import MaybeWritten, StepBuffer
 from plaudit.ledger.storage.store import Store, open_store
+from plaudit.ledger.summary.episodes import Episodes, list_episodes
+from plaudit.ledger.summary.runs import Run, group_totals, list_runs
+from plaudit.ledger.summary.stats import Stats, compute_stats
 from plaudit.ledger.totals import Totals
+from plaudit.ledger.verify.publish import Destination, Publisher, build_head_reward, build_sender
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.verify import verify
 from plaudit.reward.reward import Reward

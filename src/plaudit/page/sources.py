@@ -9,9 +9,9 @@ from pathlib import Path, PurePath
 from time import monotonic
 
 from plaudit.errors import LedgerBroken
-from plaudit.ledger.episodes import Episode, Episodes
-from plaudit.ledger.returns import name_episode, read_steps
 from plaudit.ledger.storage.codec import RecordLayout
+from plaudit.ledger.summary.episodes import Episode, Episodes
+from plaudit.ledger.summary.returns import name_episode, read_steps
 from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
 from plaudit.page.documents.columns import Steps, read_episode

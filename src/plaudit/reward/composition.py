@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 from plaudit.errors import DefinitionError, DuplicateName, UnknownParameter, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED
-from plaudit.language.functions import Reading, read_condition, read_term
-from plaudit.language.inputs import Scope
 from plaudit.language.parameters import Number, Parameter, validate_schedulable
 from plaudit.language.program import Builder, Guard
+from plaudit.language.reading.functions import Reading, read_condition, read_term
+from plaudit.language.reading.inputs import Scope
+from plaudit.language.reading.source import ReadFunction, Source, read_source
 from plaudit.language.schedule import Schedule
-from plaudit.language.source import ReadFunction, Source, read_source
 from plaudit.reward.schedules import LoweredNumbers
 from plaudit.reward.term import Term, split_parameters
 

@@ -9,10 +9,10 @@ from typing import Any
 from plaudit.errors import DefinitionError, DuplicateName, shorten
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
-from plaudit.language.functions import read_fact
-from plaudit.language.inputs import Scope
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
-from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
+from plaudit.language.reading.functions import read_fact
+from plaudit.language.reading.inputs import Scope
+from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 

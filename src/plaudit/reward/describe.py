@@ -14,9 +14,9 @@ from plaudit.html import (
     join,
 )
 from plaudit.language.field import Field
-from plaudit.language.mathml import FormulaText
 from plaudit.language.parameters import Number, Parameter
 from plaudit.language.schedule import Schedule
+from plaudit.language.writing.mathml import FormulaText
 from plaudit.reward.term import Term
 from plaudit.terminal import format_value
 

@@ -9,8 +9,8 @@ from plaudit.errors import DefinitionError, ShapeMismatch, UnknownField, did_you
 from plaudit.language.field import RECORDS, Field, is_exact, to_number, validate_number
 from plaudit.language.intervals import bound_nodes
 from plaudit.language.program import Program
+from plaudit.language.reading.source import ReadFunction
 from plaudit.language.shapes import flatten_entries
-from plaudit.language.source import ReadFunction
 from plaudit.reward.declared import Fact, make_fact, read_facts
 
 Row = Mapping[str, Any]

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
-from plaudit.language.functions import Reading, read_term
-from plaudit.language.inputs import Computed, Scope, hold_within_range
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
+from plaudit.language.reading.functions import Reading, read_term
+from plaudit.language.reading.inputs import Computed, Scope, hold_within_range
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, TotalFunction, build_total, read_total_function
 from plaudit.reward.schedules import find_counters, lower_numbers

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, overload
 
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.language.field import Field
-from plaudit.language.functions import Reading
-from plaudit.language.mathml import FormulaText, build_formula_text
 from plaudit.language.parameters import Number, Parameter
 from plaudit.language.program import Builder, Program
-from plaudit.language.render import render_python
+from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
+from plaudit.language.writing.mathml import FormulaText, build_formula_text
+from plaudit.language.writing.render import render_python
 from plaudit.reward import variants
 from plaudit.reward.arguments import define
 from plaudit.reward.composition import Override

@@ -7,9 +7,9 @@ from typing import Any
 from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
 from plaudit.language.field import RECORDS, Field
-from plaudit.language.inputs import hold_within_range
 from plaudit.language.parameters import Number, Parameter
 from plaudit.language.program import Builder, Guard, renumber
+from plaudit.language.reading.inputs import hold_within_range
 from plaudit.language.schedule import Schedule, declare_counter
 
 

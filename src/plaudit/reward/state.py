@@ -8,14 +8,14 @@ from typing import Any
 
 from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, UnusedField
 from plaudit.language.field import NAME, Field, to_number
-from plaudit.language.functions import read_update
-from plaudit.language.inputs import Computed, Scope
 from plaudit.language.parameters import Parameter, is_array
 from plaudit.language.program import Builder, Carried, Guard
+from plaudit.language.reading.functions import read_update
+from plaudit.language.reading.inputs import Computed, Scope
+from plaudit.language.reading.source import ReadFunction, Source, read_source
+from plaudit.language.reading.values import Ref, Value, build_vector
 from plaudit.language.schedule import Schedule
 from plaudit.language.shapes import Shape, flatten_entries
-from plaudit.language.source import ReadFunction, Source, read_source
-from plaudit.language.values import Ref, Value, build_vector
 from plaudit.reward.term import Term, split_parameters
 
 

@@ -7,8 +7,6 @@ from typing import Any, Literal, NamedTuple, get_args, overload
 
 from plaudit.errors import DefinitionError
 from plaudit.language.field import NAME, to_number
-from plaudit.language.functions import read_term
-from plaudit.language.inputs import Scope
 from plaudit.language.parameters import (
     Number,
     Parameter,
@@ -18,8 +16,10 @@ from plaudit.language.parameters import (
     validate_vector_parameter,
 )
 from plaudit.language.program import Builder
+from plaudit.language.reading.functions import read_term
+from plaudit.language.reading.inputs import Scope
+from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
 from plaudit.language.schedule import Schedule
-from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 from plaudit.reward.declared import validate_allow, validate_name
 
 Intent = Literal["goal", "penalty", "shaping", "bonus"]

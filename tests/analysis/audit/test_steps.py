@@ -10,7 +10,7 @@ import pytest
 from plaudit import Field, Ledger, Reward, term
 from plaudit.analysis import audit
 from plaudit.checks.solver.breakpoints import sample_columns
-from plaudit.ledger.returns import read_original_rewards
+from plaudit.ledger.summary.returns import read_original_rewards
 from plaudit.testing.random_rewards import draw_case
 from support.histories import record_episodes
 

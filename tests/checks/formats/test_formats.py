@@ -27,7 +27,7 @@ from plaudit.checks.formats.text import format_witness, join_pieces
 from plaudit.checks.history_rules import ALL_RULES
 from plaudit.checks.report import LocatedReport, Report, format_reports, summarise_counts
 from plaudit.checks.rules import RULES
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_line
 from support.examples import examples

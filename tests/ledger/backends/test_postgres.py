@@ -9,8 +9,8 @@ import pytest
 
 from plaudit import Entry, Ledger
 from plaudit.errors import InputError, LedgerBusy, LedgerError
-from plaudit.ledger import imports
 from plaudit.ledger.backends import postgres_wait
+from plaudit.ledger.exchange import imports
 from support.ledgers import REWARD, Writing, check_kept, columns, signal, steps_by_run, verified
 from support.postgres import Server
 

@@ -12,8 +12,8 @@ import pytest
 
 from plaudit import DefinitionError, Field, FileError, OutOfRange, Reward, term
 from plaudit.errors import MissingField, WrongType
-from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset import rescore_file, scoring
+from plaudit.ledger.rescore.changes import Changes
 from support.samples import following, handover
 from support.tables import expected, made, read, table
 

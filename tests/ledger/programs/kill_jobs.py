@@ -15,7 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from plaudit import Ledger
-from plaudit.ledger import imports, rescore
+from plaudit.ledger.exchange import imports
+from plaudit.ledger.rescore import rescore
 from support.ledgers import REWARD, columns, verified
 
 BLOCK = 5

@@ -103,7 +103,7 @@ def test_what_was_rescored_is_not_merged_and_rescoring_goes_on(where):
 
 
 def test_blocks_merged_while_they_are_rescored_are_read_again(tmp_path, monkeypatch):
-    from plaudit.ledger import rescore
+    from plaudit.ledger.rescore import rescore
 
     monkeypatch.setattr(rescore, "_BATCH", 8)
     with Ledger(tmp_path / "ledger.db") as ledger, Ledger(tmp_path / "ledger.db") as other:

@@ -9,7 +9,7 @@ from plaudit.analysis.audit.steps import FlagProgram, StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.rules.branches import MarkedTerm, group_marks, mark_branches
 from plaudit.checks.solver.question import list_inputs
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 
 MOST_LISTED = 3
 """So many places of a term are told one by one; of more, how many there are."""

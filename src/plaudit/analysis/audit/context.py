@@ -16,9 +16,9 @@ from plaudit.checks.history_rules import HISTORY_RULES
 from plaudit.checks.model import RewardModel
 from plaudit.language.field import Field
 from plaudit.language.intervals import bound_nodes
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.ledger.ledger import Ledger
-from plaudit.ledger.returns import name_episode
+from plaudit.ledger.summary.returns import name_episode
 from plaudit.reward.reward import Reward
 
 

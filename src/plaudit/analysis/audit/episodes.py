@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.ledger.episodes import Episode
-from plaudit.ledger.returns import EpisodeKey, format_episodes, name_episode
+from plaudit.ledger.summary.episodes import Episode
+from plaudit.ledger.summary.returns import EpisodeKey, format_episodes, name_episode
 from plaudit.terminal import format_count
 
 Key = tuple[str | None, str | None, str | None, str, str]

@@ -13,7 +13,7 @@ from plaudit.analysis.audit.parting import Parting, find_parting
 from plaudit.analysis.audit.steps import Numbers, Positions, StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_apart, format_number
-from plaudit.ledger.ranks import compute_ranks
+from plaudit.ledger.summary.ranks import compute_ranks
 from plaudit.terminal import format_count
 
 

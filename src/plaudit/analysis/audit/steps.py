@@ -13,8 +13,8 @@ from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
-from plaudit.ledger.returns import read_episodes, read_original_rewards
 from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.summary.returns import read_episodes, read_original_rewards
 from plaudit.targets.numpy import NumpyReward
 
 BATCH = 32_768

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from plaudit.analysis.probe.result import GOAL, NATIVE, PolicyOutcome, estimate_mean, format_estimate, list_dull
 from plaudit.checks.finding import Finding, Severity, Step, Undecided
 from plaudit.checks.formats.plain import format_number
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]

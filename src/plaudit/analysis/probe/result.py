@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.comparison import Estimate
-from plaudit.analysis.measures import CONFIDENCE
+from plaudit.analysis.compare.comparison import Estimate
+from plaudit.analysis.compare.measures import CONFIDENCE
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport, Report, format_reports

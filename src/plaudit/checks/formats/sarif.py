@@ -13,7 +13,7 @@ from plaudit.checks.formats.plain import format_finding, format_uri
 from plaudit.checks.history_rules import ALL_RULES, HistoryRule
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules.registry import Rule
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import escape_line
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -19,7 +19,7 @@ from plaudit.checks.solver.ranges import decode_value
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
-from plaudit.language.render import render_expression
+from plaudit.language.writing.render import render_expression
 from plaudit.reward.rows import FlatRow
 
 MOST_OPERANDS = 64

@@ -13,7 +13,7 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown
 from plaudit.checks.solver.ranges import list_choices, list_plain_values, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.parameters import collect_parameters, expand_parameters
-from plaudit.language.source import Source, read_current
+from plaudit.language.reading.source import Source, read_current
 
 MOST_VALUES = 4
 """So many values of an input are tried with everything else at rest."""

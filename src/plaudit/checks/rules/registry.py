@@ -10,7 +10,7 @@ from plaudit.checks.finding import Finding, Severity, Step, Suppressed, Undecide
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel, find_contradiction
 from plaudit.checks.solver.question import Unknown
 from plaudit.checks.solver.solver import Solver
-from plaudit.language.source import SourceLine
+from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 
 ROUGH = 40

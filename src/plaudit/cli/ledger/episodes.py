@@ -12,8 +12,8 @@ from plaudit.systems.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_count, format_value
 
 if TYPE_CHECKING:
-    from plaudit.ledger.episodes import Episode, Episodes
     from plaudit.ledger.ledger import Ledger
+    from plaudit.ledger.summary.episodes import Episode, Episodes
 
 episode_options = query_options_without("step", "key", "after")
 """Adds the options that say which episodes are meant."""

@@ -12,7 +12,7 @@ from plaudit.systems.arguments import open_ledger
 from plaudit.systems.commands import Command, add_options
 
 if TYPE_CHECKING:
-    from plaudit.ledger.episodes import Episodes
+    from plaudit.ledger.summary.episodes import Episodes
 
 
 def _ranking_options(command: Command) -> Command:

@@ -5,7 +5,7 @@ import json
 import click
 
 from plaudit.errors import did_you_mean
-from plaudit.ledger.runs import GROUPS
+from plaudit.ledger.summary.runs import GROUPS
 from plaudit.ledger.totals import Totals
 from plaudit.systems.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, escape_line, show_status

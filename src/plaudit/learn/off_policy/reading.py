@@ -19,10 +19,10 @@ from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.records import Credit, DecisionNames, Records, add_credits, read_records
 from plaudit.learn.ridge import Numbers
 from plaudit.ledger.record import Page
+from plaudit.ledger.rescore.translation import Translation, find_translation
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.schema import scopes
 from plaudit.ledger.storage.specs import SpecCache
-from plaudit.ledger.translation import Translation, find_translation
 from plaudit.reward.on_bad import apply_on_bad, validate_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.terminal import format_count

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from plaudit.ledger.dataset.arrow import to_numpy
-from plaudit.ledger.returns import Classes, Numbers
+from plaudit.ledger.summary.returns import Classes, Numbers
 
 _EPISODE = ("run", "actor", "episode")
 

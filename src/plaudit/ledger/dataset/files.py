@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from plaudit.errors import DefinitionError, FileError
-from plaudit.ledger.changes import Changes
+from plaudit.ledger.rescore.changes import Changes
 from plaudit.reward.row_files import SUFFIXES, Format, find_format
 from plaudit.terminal import escape_controls, format_count
 

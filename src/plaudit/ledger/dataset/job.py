@@ -14,8 +14,6 @@ import pyarrow as pa
 
 from plaudit.atomic import AtomicPath, build_write_error
 from plaudit.errors import DefinitionError, FileError, InputError, WrongType
-from plaudit.ledger.changes import Changes
-from plaudit.ledger.csv_sink import CsvSink
 from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
 from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.csv_files import CsvSource
@@ -24,6 +22,8 @@ from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
 from plaudit.ledger.dataset.precision import NarrowScorer, find_old_dtype
 from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
+from plaudit.ledger.exchange.csv_sink import CsvSink
+from plaudit.ledger.rescore.changes import Changes
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import Format, read_status, refuse_overlap
 from plaudit.targets.columns import OK, name_columns

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError
-from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset.arrow import translate_read_errors
 from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.ledger.dataset.job import NOTE, Job, Run, build_outcome
+from plaudit.ledger.rescore.changes import Changes
 
 SUMMARY = "_plaudit.json"
 """Written when every part is there. Readers of Parquet folders pass over names that begin with an underscore."""

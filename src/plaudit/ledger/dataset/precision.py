@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from plaudit.ledger.dataset.arrow import find_entry_type, find_narrow_dtype
 from plaudit.ledger.dataset.scoring import Scored, Scoring
-from plaudit.ledger.rounding import Rounding
+from plaudit.ledger.rescore.rounding import Rounding
 from plaudit.targets.dtypes import estimate_rounding
 
 Numbers = NDArray[np.float64]

@@ -10,10 +10,10 @@ from plaudit.ledger.dataset.context import find_context, read_classes, read_epis
 from plaudit.ledger.dataset.files import find_parts
 from plaudit.ledger.dataset.job import Job, Source, mask_totals, read_ahead
 from plaudit.ledger.dataset.scoring import Scored, Scoring
-from plaudit.ledger.returns import Classes
-from plaudit.ledger.scored import RewardScores, ScoredBatch
+from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.codec import RecordLayout
+from plaudit.ledger.summary.returns import Classes
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.targets.compiled import Scores

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.ledger.episodes import Episode
 from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
-from plaudit.ledger.returns import Classes, EpisodeKey
-from plaudit.ledger.scored import RewardScores, ScoredBatch
+from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.codec import RecordLayout, decode_column
 from plaudit.ledger.storage.episode_parts import find_original_reward
+from plaudit.ledger.summary.episodes import Episode
+from plaudit.ledger.summary.returns import Classes, EpisodeKey
 from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.analysis.compare import compare
-from plaudit.analysis.comparison import TITLES, Comparison
-from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
-from plaudit.analysis.effect import Effect, StepChange
+from plaudit.analysis.compare.compare import compare
+from plaudit.analysis.compare.comparison import TITLES, Comparison
+from plaudit.analysis.diff.definitions import DefinitionChanges, compare_definitions
+from plaudit.analysis.diff.effect import Effect, StepChange
 from plaudit.errors import PlauditError
-from plaudit.ledger.episodes import find_unfinished
-from plaudit.ledger.ranks import Reservoir
-from plaudit.ledger.scored import ScoredBatch
+from plaudit.ledger.rescore.scored import ScoredBatch
+from plaudit.ledger.summary.episodes import find_unfinished
+from plaudit.ledger.summary.ranks import Reservoir
 from plaudit.page.addresses import format_address
 from plaudit.page.documents.columns import drop_masked, score_episode, score_run
 from plaudit.page.documents.steps import choose_evenly

@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from plaudit.ledger.episodes import Episode
+from plaudit.ledger.summary.episodes import Episode
 from plaudit.page.documents.values import Document, format_time, to_plain
 from plaudit.page.sources import LedgerSource, Listing
 

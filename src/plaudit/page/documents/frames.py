@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from plaudit.errors import DefinitionError
-from plaudit.ledger.episodes import Episode
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
+from plaudit.ledger.summary.episodes import Episode
 from plaudit.page.documents.columns import query_episode
 from plaudit.page.documents.values import Document
 from plaudit.page.sources import LedgerSource

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.language import nodes as n
-from plaudit.language.render import list_cases, render_functions
+from plaudit.language.writing.render import list_cases, render_functions
 from plaudit.reward.reward import Reward
 from plaudit.targets.numpy import NumpyReward
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from plaudit.analysis.branches import nearest_branches
-from plaudit.analysis.step_branches import NearestBranch
+from plaudit.analysis.explain.branches import nearest_branches
+from plaudit.analysis.explain.step_branches import NearestBranch
 from plaudit.errors import InputError
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.page.addresses import UnknownDocument

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.ledger.episodes import Episode, find_unfinished
-from plaudit.ledger.returns import EpisodeReturns
+from plaudit.ledger.summary.episodes import Episode, find_unfinished
+from plaudit.ledger.summary.returns import EpisodeReturns
 from plaudit.page.addresses import UnknownDocument, format_address
 from plaudit.page.documents.columns import drop_masked, score_run
 from plaudit.page.documents.episodes import rank_episodes

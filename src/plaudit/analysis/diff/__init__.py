@@ -1,0 +1,1 @@
+"""Comparing two versions of a reward: their definitions, and recorded steps under both."""

@@ -1,0 +1,264 @@
+"""`diff`: what is different between two versions of a reward, and what that does to recorded steps."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from plaudit.analysis.compare.shared_terms import keep_shared_terms
+from plaudit.analysis.diff.definitions import DefinitionChanges, compare_definitions
+from plaudit.analysis.diff.effect import Effect
+from plaudit.checks.prove import Difference, Proof, prove
+from plaudit.errors import DefinitionError, MissingExtra, MissingField, UnusableFile
+from plaudit.html import Markup, build_heading, build_note, join
+from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.rescore.translation import NO_TERMINAL_TERM
+from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished
+from plaudit.reward.reward import Reward
+from plaudit.terminal import escape_controls, format_count
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """What is different between two rewards; `print` it."""
+
+    before: str
+    """The first reward: `following@1`."""
+    after: str
+    definition: DefinitionChanges
+    proof: Proof | None
+    """Whether they are provably the same, or where they differ; None where they cannot be compared so."""
+    unproved: str = ""
+    """Why they cannot."""
+    left_out: tuple[str, ...] = ()
+    """Terms that were not compared, because they read what the other reward does not."""
+    effect: Effect | None = None
+    """What the change does to recorded steps, where some were given."""
+
+    @property
+    def verdict(self) -> str:
+        """Over everything that the fields are declared to be: "equal", "different" or "undecided"."""
+        return "undecided" if self.proof is None else self.proof.verdict
+
+    @property
+    def largest(self) -> Difference | None:
+        """The row at which the totals differ most, as far as was found; it was scored by both."""
+        return next(iter(self.proof.differences), None) if self.proof is not None else None
+
+    def plot(self, *, terms: bool = False, ax: "Axes | None" = None) -> "Axes":
+        """Draw one version against the other, on recorded steps where some were given, else where they differ most.
+
+        Args:
+            terms: Whether to draw what each term paid, and not returns or totals.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: There is nothing to draw: they are the same, or no difference was found.
+            MissingExtra: matplotlib is not installed.
+        """
+        names = (self.before, self.after)
+        if self.effect is not None:
+            return self.effect.plot(names=names, terms=terms, ax=ax)
+        from plaudit.plots.versions import plot_sides
+
+        found = () if self.proof is None else self.proof.differences
+        return plot_sides(
+            [each.term for each in found],
+            [each.left for each in found],
+            [each.right for each in found],
+            names=names,
+            measured="value, each in the row where it differs most",
+            title="Where the versions differ",
+            ax=ax,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for JSON."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "verdict": self.verdict,
+            "definition": self.definition.to_dict(),
+            "proof": None if self.proof is None else self.proof.to_dict(),
+            "unproved": self.unproved,
+            "left_out": list(self.left_out),
+            "effect": None if self.effect is None else self.effect.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        return self.format()
+
+    def _repr_html_(self) -> str:
+        said = f"Whether they are the same cannot be told: {self.unproved}"
+        left_out = f"Compared on what both read; left out: {', '.join(self.left_out)}."
+        return join(
+            build_heading(f"{self.before} → {self.after}"),
+            build_note(left_out) if self.left_out else None,
+            Markup(self.definition._repr_html_()) if self.definition else build_note("The definitions say the same."),
+            build_note(said) if self.proof is None else Markup(self.proof._repr_html_()),
+            None if self.effect is None else Markup(self.effect._repr_html_()),
+        )
+
+    def format(self, width: int = 120) -> str:
+        """Return a text for people in lines of at most `width` characters, formulas side by side."""
+        return escape_controls("\n".join(self._list_lines(width)))
+
+    def _list_lines(self, width: int) -> Iterator[str]:
+        yield f"{self.before} → {self.after}"
+        if self.left_out:
+            yield f"Compared on what both read; left out: {', '.join(self.left_out)}."
+        yield from self.definition.describe(width)
+        if not self.definition:
+            yield "\nThe definitions say the same."
+        yield ""
+        yield f"Whether they are the same cannot be told: {self.unproved}" if self.proof is None else str(self.proof)
+        if self.effect is not None:
+            yield from self.effect.describe(width)
+
+
+def diff(
+    before: Reward,
+    after: Reward,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    shared: bool = False,
+    timeout: float = 10.0,
+    examples: int = 2000,
+    progress: Progress | None = None,
+    **query: Any,
+) -> Diff:
+    """Return what is different between two versions of a reward, and what that does to recorded steps.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def near(distance, *, reach=2.0):
+    ...     return 1 if distance < reach else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> found = diff(reaching, reaching.with_params(near={"reach": 3.0}).with_version("2"))
+    >>> found.verdict, str(found.definition.numbers[0])
+    ('different', 'near.reach: 2 → 3')
+
+    Args:
+        before: The version that was.
+        after: The version that is.
+        ledger: A ledger, or where it is: its records are scored by both, and nothing is written.
+        data: A Parquet, CSV or JSON Lines file, or a folder of Parquet parts, whose rows are scored by both.
+        shared: Whether to leave out terms that read what the other reward does not read.
+        timeout: The most seconds for proving the two equal or different; recorded steps are not part of it.
+        examples: How many rows are compared where nothing can be proved.
+        progress: Called with how much is done, and how much there is, while a data set is read.
+        **query: Which records of the ledger, as for `Ledger.history`.
+
+    Raises:
+        DefinitionError: What was asked for makes no sense, such as both a ledger and data.
+        MissingField: The recorded steps lack what one of the two reads; `shared=True` may help.
+        NotInLedger: The ledger has no such records.
+        BrokenEpisode: A reward carries a state, and steps of an episode are missing.
+    """
+    if ledger is not None and data is not None:
+        raise DefinitionError("give a ledger or data to compare on, not both.")
+    if query and ledger is None:
+        raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
+    left_out: tuple[str, ...] = ()
+    if shared:
+        (before, after), lost = keep_shared_terms((before, after), lambda reward: set(reward.inputs))
+        left_out = tuple(dict.fromkeys(chain.from_iterable(lost)))
+    definition = compare_definitions(before, after)
+    proof, unproved = _prove(before, after, definition.renamed, timeout, examples)
+    effect = None
+    if ledger is not None:
+        effect = _measure_ledger(before, after, definition, ledger, query)
+    elif data is not None:
+        effect = _measure_data(before, after, definition, os.fspath(data), progress)
+    names = [f"{reward.name}@{reward.version}" for reward in (before, after)]
+    return Diff(
+        before=names[0],
+        after=names[1],
+        definition=definition,
+        proof=proof,
+        unproved=unproved,
+        left_out=left_out,
+        effect=effect,
+    )
+
+
+def _prove(
+    before: Reward, after: Reward, renamed: Mapping[str, str], timeout: float, examples: int
+) -> tuple[Proof | None, str]:
+    try:
+        proof = prove(before, after, timeout=timeout, examples=examples, enlarge=True)
+    except DefinitionError as error:  # they read a field as different things, or carry different states
+        return None, f"{str(error).rstrip('.')}."
+    known = {*renamed, *renamed.values()}  # both have them, under two names
+    return replace(proof, missing=tuple(name for name in proof.missing if name not in known)), ""
+
+
+def _measure_ledger(
+    before: Reward, after: Reward, definition: DefinitionChanges, where: Any, query: dict[str, Any]
+) -> Effect:
+    if not isinstance(where, Ledger):
+        with Ledger(where, read_only=True) as opened:
+            return _measure_ledger(before, after, definition, opened, query)
+    where.history(**query).first()  # where there is none, this says so
+    plans = [where.plan_rescore(reward, **query) for reward in (before, after)]
+    lacking = dict.fromkeys(
+        str(each) for plan in plans for each in plan.lacking if each.needed != NO_TERMINAL_TERM or not plan.records
+    )
+    hint = " Terms that read what only one of the two reads can be left out: shared=True (--shared)."
+    effect = Effect(definition.renamed, where.name, remarks=tuple(f"Left out: {each}." for each in lacking))
+    whole = {name: value for name, value in query.items() if name in CHOSEN_BY}
+    effect.changes.episodes.unfinished = find_unfinished(where.episodes(**whole))
+    found = False
+    if all(plan.records for plan in plans):
+        for batch in where.score_history(before, after, **query):
+            found = True
+            effect.add(batch)
+    if not found:
+        text = f"{where.name}: no record can be scored by both: {'; '.join(lacking)}."
+        raise MissingField(text + (hint if definition.only_before or definition.only_after else ""))
+    return effect
+
+
+def _measure_data(
+    before: Reward, after: Reward, definition: DefinitionChanges, source: str, progress: Progress | None
+) -> Effect:
+    try:
+        from plaudit.ledger.dataset.scored import FileScorer
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyarrow":
+            raise
+        raise MissingExtra("reading a data set needs pyarrow. Install it: pip install 'plaudit[data]'") from None
+    try:
+        scorer = FileScorer((before, after), source)
+    except MissingField as error:
+        if not (definition.only_before or definition.only_after):
+            raise
+        raise MissingField(
+            f"{error}\nTerms that read what only one reads can be left out: shared=True (--shared)."
+        ) from None
+    effect = Effect(definition.renamed, source, "row")
+    rows = 0
+    for batch in scorer.score(progress):
+        rows += len(batch.numbers)
+        effect.add(batch)
+    if not rows:
+        raise UnusableFile(f"{source} has no rows to compare on.")
+    remarks = [
+        f"{reward.name}@{reward.version} cannot score {format_count(sum(reasons.values()), 'row')}: "
+        + ", ".join(f"{count:,} × {reason}" for reason, count in sorted(reasons.items()))
+        for reward, reasons in zip((before, after), scorer.reasons, strict=True)
+        if reasons
+    ]
+    if scorer.unreadable:
+        remarks.append(f"{format_count(scorer.unreadable, 'line')} left out: no row can be read there.")
+    if not len(effect.changes.episodes):
+        remarks.append("No column 'episode' says what belongs together: nothing is said of episodes.")
+    effect.remarks = tuple(remarks)
+    return effect

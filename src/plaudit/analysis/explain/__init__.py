@@ -1,0 +1,1 @@
+"""Explaining rewards: which term, branch, input or step made the difference."""

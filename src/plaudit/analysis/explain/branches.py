@@ -1,0 +1,409 @@
+"""`nearest_branches`: which branches of a reward a step takes, how far the next ones are and what they had paid."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches, Value
+from plaudit.checks.parity.branches import Branch, Branches, Decision
+from plaudit.checks.parity.trace import Trace, Values, find_edge
+from plaudit.checks.rules.branches import mark_branches
+from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.ranges import NEAR, declared_range, decode_value, encode_value, limit_range, list_choices
+from plaudit.errors import InputError
+from plaudit.language import nodes as n
+from plaudit.language.program import Program
+from plaudit.language.reading.source import SourceLine
+from plaudit.reward.declared import find_fact_inputs
+from plaudit.reward.lower import Function
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+FINEST = 2.0**-12
+"""How far from a number the search begins, as a share of it; each further place is twice as far."""
+MOST_EDGES = 16
+"""So many branches that pay the same are passed in one direction."""
+
+
+def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBranches:
+    """Return which branches of a reward a step takes, how far the nearest other ones are and what they had paid.
+
+    One input is changed at a time, everything else stays: to the first value at which a condition, a clamp or a choice
+    comes out differently and the term pays something else, or begins to. Each such step is really scored. Conditions
+    that do not follow an input in a straight line are looked for at distances that double: a zone between two of these
+    may be passed over.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance <= 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, unit="m")])
+    >>> print(nearest_branches(reaching, {"distance": 2.4}))
+    reaching@1 pays 0
+    <BLANKLINE>
+    near: 0
+      line 3: 0
+      distance <= 2 is false (2.4)
+      0.4 m less distance (2) and it had paid 1, 1 in all
+
+    Args:
+        reward: A reward. One that was loaded knows no source lines; the rest is there.
+        row: The inputs of a step, as `reward.score` takes them by keyword, or its signal.
+
+    Raises:
+        InputError: The row cannot be scored.
+    """
+    if isinstance(row, Signal):
+        reward, row = reward._final if row.frame.part == "final" else reward, row.inputs
+    return _Step(reward, reward.score(**row)).explain()
+
+
+class _Root(NamedTuple):
+    """A term or another row of the score: its own decisions, and the inputs that they read."""
+
+    output: str
+    decisions: frozenset[Decision]
+    inputs: frozenset[str]
+    flags: tuple[int, ...]
+    """Every flag on the way to it."""
+    choices: tuple[Decision, ...]
+    """Every choice on the way to it: these and the flags say which way was taken."""
+
+    @property
+    def term(self) -> str:
+        return self.output.removesuffix(".value")
+
+
+class _Decisions:
+    """What the steps of a reward have in common: its rows, their decisions, and where these may turn."""
+
+    def __init__(self, reward: Reward) -> None:
+        self.program = reward.program.bind()
+        self.branches = Branches(self.program)
+        self.trace = Trace(self.program)
+        self.facts = Trace(reward.facts_program.bind()) if reward.facts else None
+        self.roots = self._list_roots()
+        self.cuts = find_breakpoints(self.program)
+        self.margins = list(_list_margins(self.program, self.roots))
+
+    def _list_roots(self) -> list[_Root]:
+        """Return the rows of the score, each with the decisions that none before it takes."""
+        reads = _find_inputs(self.program)
+        known: set[tuple[int, int]] = set()
+        roots = []
+        for output, walk in self.branches.walks.items():
+            every = list(chain.from_iterable(walk.parts.values()))
+            own = frozenset(each for each in every if (each.user, each.node) not in known)
+            known |= {(each.user, each.node) for each in own}
+            inputs = frozenset[str]().union(*(reads[each.node] for each in own))
+            flags = tuple(at for at in walk.order if self.branches.flags[at])
+            roots.append(_Root(output, own, inputs, flags, tuple(each for each in every if each.user == each.node)))
+        return [root for root in roots if root.output != "total" or root.decisions]
+
+
+@lru_cache(maxsize=16)
+def _list_decisions(reward: Reward) -> _Decisions:
+    """Return the decisions of a reward, which never changes: a report asks for them at every step."""
+    return _Decisions(reward)
+
+
+class _Step:
+    """One step of a reward, and what had been if one of its inputs were another."""
+
+    def __init__(self, reward: Reward, signal: Signal) -> None:
+        self.reward, self.signal = reward, signal
+        common = _list_decisions(reward)
+        self.program, self.branches, self.trace = common.program, common.branches, common.trace
+        self.facts, self.roots, self.cuts, self.margins = common.facts, common.roots, common.cuts, common.margins
+        self.row: dict[str, Value] = {
+            name: decode_value(field, value)
+            for (name, field), value in zip(reward.program.inputs.items(), signal.row, strict=True)
+        }
+        self.values = self._compute(self.row)
+        self.known: dict[tuple[str, Value], Values] = {}
+        self.taken: dict[tuple[object, ...], frozenset[Branch]] = {}
+        self.broken = self._find_broken(self.row)
+
+    def _compute(self, row: Mapping[str, Value]) -> Values:
+        return self.trace.values({name: row[name] for name in self.program.inputs})
+
+    def explain(self) -> StepBranches:
+        """Return what each row of the score hangs on."""
+        nearest = self._find_nearest()
+        functions = {each.name: each for each in self.reward.functions}
+        terms = []
+        for root in self.roots:
+            path = self.branches.find_path(root.output, self.values)
+            nodes = [self.program.nodes[at] for at in path.nodes]
+            read = {node.name for node in nodes if isinstance(node, n.Input)}
+            terms.append(
+                TermBranches(
+                    root.term,
+                    self._read_value(root, self.signal),
+                    tuple(name for name in self.program.inputs if name in read),
+                    _find_lines(self.reward, functions[root.term], self.row) if root.term in functions else (),
+                    tuple(self._list_conditions(root)),
+                    tuple(sorted(nearest[root.output], key=self._measure_distance)),
+                )
+            )
+        return StepBranches(f"{self.reward.name}@{self.reward.version}", self.signal.total, tuple(terms))
+
+    def _read_value(self, root: _Root, signal: Signal) -> float:
+        return signal.total if root.output == "total" else signal[root.term].value
+
+    # -- what was taken -------------------------------------------------------------------------------------------
+
+    def _list_taken(self, root: _Root, values: Values) -> frozenset[Branch]:
+        turns = (root.output, *(bool(values[at]) for at in root.flags))
+        turns += tuple(self.branches.read_way(each, values) for each in root.choices)
+        if turns not in self.taken:
+            taken = self.branches.find_path(root.output, values).branches
+            self.taken[turns] = frozenset(branch for branch in taken if branch.decision in root.decisions)
+        return self.taken[turns]
+
+    def _list_conditions(self, root: _Root) -> Iterator[Condition]:
+        texts: set[str] = set()
+        for branch in sorted(self._list_taken(root, self.values), key=_order):
+            condition = self._describe(branch)
+            if condition.text not in texts and not isinstance(self.program.nodes[branch.decision.node], n.Abs):
+                texts.add(condition.text)
+                yield condition
+
+    def _describe(self, branch: Branch) -> Condition:
+        """Return a branch that this step takes as a condition."""
+        decision, way = branch
+        match node := self.program.nodes[decision.node]:
+            case _ if decision.user != decision.node:
+                tested = decision.node
+                if isinstance(node, n.Binary) and not node.takes_flags:
+                    tested = node.right if isinstance(self.program.nodes[node.left], n.Const) else node.left
+                return Condition(self.branches.render(decision.node), self._decode(tested), bool(way))
+            case n.Clip(arg, low, high):
+                ends = [self.branches.render(at) for at in (low, high)]
+                name = self._name(decision, arg)
+                text = f"{name} {'<>'[way > 0]} {ends[way > 0]}" if way else f"{ends[0]} <= {name} <= {ends[1]}"
+                return Condition(text, self._decode(arg), True)
+            case n.Item(_, index):
+                label = self._decode(index)
+                return Condition(f"{self.branches.render(index)} == {label!r}", label, True)
+            case n.Abs(arg):
+                return Condition(f"{self.branches.render(arg)} {'<>'[way > 0]} 0", self._decode(arg), True)
+            case n.Binary(left, right):
+                if isinstance(self.program.nodes[left], n.Const):
+                    left, right, way = right, left, -way
+                text = f"{self._name(decision, left)} {'<>'[way > 0]} {self.branches.render(right)}"
+                return Condition(text, self._decode(left), True)
+        raise AssertionError(decision)
+
+    def _name(self, decision: Decision, at: int) -> str:
+        """Return what is clamped as people call it."""
+        if decision.root == "total":
+            return "total"
+        clamp, score = (
+            self.program.outputs.get(f"{decision.root.removesuffix('.value')}.{part}") for part in ("clamped", "score")
+        )
+        return "score" if decision.node == clamp and at == score else self.branches.render(at)
+
+    def _decode(self, at: int) -> Value:
+        node, value = self.program.nodes[at], self.values[at]
+        return decode_value(self.program.inputs[node.name], value) if isinstance(node, n.Input) else value
+
+    # -- what is near ---------------------------------------------------------------------------------------------
+
+    def _find_nearest(self) -> dict[str, list[NearestBranch]]:
+        """Return for each row of the score the nearest other branches, an input and a direction at a time."""
+        found: dict[str, list[NearestBranch]] = {root.output: [] for root in self.roots}
+        fixed = self._list_fixed()
+        for name in self.program.inputs:
+            roots = [root for root in self.roots if name in root.inputs and name not in fixed]
+            self.known.clear()
+            for places in self._list_places(name) if roots else ():
+                for root in roots:
+                    if (branch := self._search(root, name, places)) is not None:
+                        found[root.output].append(branch)
+        return found
+
+    def _list_fixed(self) -> Sequence[str]:
+        """Return the inputs that stay as they are: what only the end of an episode reads is not known before it."""
+        of_the_end = self.program.terminal
+        if not of_the_end:
+            return ()
+        return ("terminal",) if self.row["terminal"] else ("terminal", *of_the_end)
+
+    def _list_places(self, name: str) -> Iterator[Sequence[Value]]:
+        """Yield where to look for another branch: each time a way that leads off from the value of an input."""
+        field, start = self.program.inputs[name], self.row[name]
+        if field.kind != "number":
+            yield from (
+                [decode_value(field, each)] for each in list_choices(field) if decode_value(field, each) != start
+            )
+            return
+        here = encode_value(field, start)
+        places = list_choices(field) or self._list_numbers(name, here)
+        yield sorted(each for each in places if each > here)
+        yield sorted((each for each in places if each < here), reverse=True)
+
+    def _list_numbers(self, name: str, here: float) -> set[float]:
+        field = self.program.inputs[name]
+        size = abs(here) if math.isfinite(here) else 0.0
+        low, high = declared_range(limit_range(field, end=max(NEAR, 2 * size)))
+        step = max(size, 1.0) * FINEST
+        cuts = {*self.cuts[name], *(self._guess_cuts(name, here, step if here + step <= high else -step))}
+        wanted = {low, high, *cuts, *(math.nextafter(cut, way) for cut in cuts for way in (-math.inf, math.inf))}
+        while math.isfinite(here) and step < high - low:
+            wanted |= {here + step, here - step}
+            step *= 2
+        inside = {each for each in wanted if low <= each <= high}
+        return inside | {math.inf} if field.infinite else inside
+
+    def _guess_cuts(self, name: str, here: float, step: float) -> Iterator[float]:
+        """Yield where conditions would turn if each followed the input in a straight line from here on."""
+        if not math.isfinite(here):
+            return
+        beside = self._compute({**self.row, name: here + step})
+        for left, right in self.margins:
+            now, then = (_subtract(values, left, right) for values in (self.values, beside))
+            if math.isfinite(now) and math.isfinite(then) and then != now:
+                cut = here - now * step / (then - now)
+                near = 1e-12 * max(1.0, abs(cut))
+                yield from (cut, cut - near, cut + near)  # the last bits of a guess are rounding
+
+    def _search(self, root: _Root, name: str, places: Sequence[Value]) -> NearestBranch | None:
+        """Return the first place on the way at which another branch pays differently, or begins to."""
+        listed = bool(list_choices(self.program.inputs[name]))
+        last, edges = self.row[name], 0
+        entered: NearestBranch | None = None  # the branch that was entered last, and pays the same where it begins
+        for place in places:
+            while self._take(root, name, place) != self._take(root, name, last) and edges < MOST_EDGES:
+                edges += 1
+                after = place if listed else self._find_edge(root, name, float(last), float(place))
+                signal = self._score_row(name, after)
+                found = None if signal is None else self._build(root, name, last, after, signal)
+                if self._pays_differently(root, signal):
+                    return found
+                tied = entered is not None and entered.after == last and not listed
+                if not tied or math.nextafter(float(last), float(after)) != after:
+                    entered = found  # a tie and the float next to it are one edge
+                last = after
+            if entered is not None and not listed and self._pays_differently(root, self._score_row(name, place)):
+                return entered._replace(begins=True)
+            last = place
+        return None
+
+    def _score_row(self, name: str, value: Value) -> Signal | None:
+        """Return what another value of an input had paid; None where that cannot be scored."""
+        try:
+            return self.reward.score(**{**self.row, name: value})
+        except InputError:
+            return None
+
+    def _pays_differently(self, root: _Root, signal: Signal | None) -> bool:
+        if signal is None:
+            return False
+        paid, instead = (self._read_value(root, each) for each in (self.signal, signal))
+        return not math.isclose(paid, instead, rel_tol=1e-9, abs_tol=1e-12)
+
+    def _find_edge(self, root: _Root, name: str, last: float, place: float) -> float:
+        """Return the first number after `last` that takes other branches; `place` does."""
+        taken = self._take(root, name, last)
+        return find_edge(last, place, lambda value: self._take(root, name, value) == taken).move(1)
+
+    def _take(self, root: _Root, name: str, value: Value) -> frozenset[Branch]:
+        """Return the branches that are taken with another value of an input."""
+        if (name, value) not in self.known:
+            self.known[name, value] = self._compute({**self.row, name: value})
+        return self._list_taken(root, self.known[name, value])
+
+    def _build(self, root: _Root, name: str, last: Value, after: Value, signal: Signal) -> NearestBranch:
+        """Return the branch that begins after the `last` value of an input, with what it pays there."""
+        taken, now = (self._take(root, name, each) for each in (last, after))
+        turned = min((taken - now) or (now - taken), key=_order)
+        row = {**self.row, name: after}
+        broken = tuple(each for each in self._find_broken(row) if each not in self.broken)
+        field = self.program.inputs[name]
+        ends = field.as_declared(self.row[name]), field.as_declared(after)
+        paid = self._read_value(root, signal), signal.total
+        return NearestBranch(name, *ends, field.unit, self._describe(turned).text, *paid, broken)
+
+    def _find_broken(self, row: Mapping[str, Value]) -> list[str]:
+        """Return the facts that a row breaks, and how fields are declared to change."""
+        broken = []
+        if self.facts is not None:
+            program = self.facts.program
+            values = self.facts.values({name: row.get(name, field.at_rest) for name, field in program.inputs.items()})
+            known = [fact for fact in program.outputs if find_fact_inputs(program, fact).keys() <= row.keys()]
+            broken += [fact for fact in known if not values[program.outputs[fact]]]
+        for name, field in self.program.inputs.items():
+            plain = name.removeprefix("prev.")
+            after = row.get(f"curr.{plain}", row.get(plain))
+            if plain == name or after is None or field.kind != "number":
+                continue
+            change = encode_value(field, after) - encode_value(field, row[name])
+            if (field.monotone == "up" and change < 0) or (field.monotone == "down" and change > 0):
+                broken.append(f"{plain} only {'rises' if field.monotone == 'up' else 'falls'}")
+            if field.step is not None and abs(change) > field.step:
+                broken.append(f"{plain} changes by at most {field.step:g} in a step")
+        return broken
+
+    def _measure_distance(self, branch: NearestBranch) -> float:
+        """Return how far a branch is, as a share of what the input can be; what has no distance comes last."""
+        if branch.delta is None:
+            return math.inf
+        low, high = declared_range(self.program.inputs[branch.input])
+        reach = high - low
+        return abs(branch.delta) / (reach if 0 < reach < NEAR else max(1.0, abs(float(branch.before))))
+
+
+def _order(branch: Branch) -> tuple[int, int]:
+    return branch.decision.node, branch.way
+
+
+def _subtract(values: Values, left: int, right: int) -> float:
+    return float(values[left]) - (float(values[right]) if right >= 0 else 0.0)
+
+
+def _find_inputs(program: Program) -> list[frozenset[str]]:
+    """Return for each node the inputs that it reads."""
+    found: list[frozenset[str]] = []
+    for node in program.nodes:
+        own = frozenset([node.name]) if isinstance(node, n.Input) else frozenset[str]()
+        found.append(own.union(*(found[operand] for operand in n.operands(node))))
+    return found
+
+
+def _list_margins(program: Program, roots: Iterable[_Root]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of nodes whose difference changes its sign where a decision turns; -1 stands for 0."""
+    for at in dict.fromkeys(each.node for root in roots for each in root.decisions):
+        match program.nodes[at]:
+            case n.Clip(arg, low, high):
+                yield from ((arg, low), (arg, high))
+            case n.Abs(arg):
+                yield arg, -1
+            case n.Binary(left, right) as node if not node.takes_flags:
+                yield left, right
+
+
+def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) -> tuple[SourceLine, ...]:
+    """Return the places in the source of a term that only some rows reach, and this one does."""
+    marked = mark_branches(reward, function)
+    if marked is None or not marked.marks:
+        return ()
+    program = marked.program
+    rest = {name: field.at_rest for name, field in program.inputs.items()}  # read, and of no effect
+    given = {name: row.get(name, _read_number(reward, name, row, rest[name])) for name in rest}
+    values = Trace(program).values(given)
+    places = [
+        marked.locate(at)
+        for at, mark in enumerate(marked.marks)
+        if mark.test is None and values[program.outputs[f"reached {at}"]]
+    ]
+    return tuple(dict.fromkeys(places))
+
+
+def _read_number(reward: Reward, name: str, row: Mapping[str, Value], otherwise: Value) -> Value:
+    """Return what a parameter is in the step of a row."""
+    if (schedule := reward.schedules.get(name)) is not None:
+        return schedule(float(row.get(f"curr.{schedule.counter}", row.get(schedule.counter, 0.0))))
+    return reward.params.get(name, otherwise)

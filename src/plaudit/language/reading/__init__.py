@@ -1,0 +1,1 @@
+"""Reading: a plain Python function becomes a Program."""

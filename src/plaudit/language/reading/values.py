@@ -1,0 +1,173 @@
+"""What an expression can stand for while a function is read."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType, NoneType
+from typing import Any
+
+from plaudit.language.kinds import FLAG, UNKNOWN
+from plaudit.language.reading.source import Source
+from plaudit.language.reading.syntax import FOREIGN
+from plaudit.language.shapes import Shape, nest_entries
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A node that is computed for each row."""
+
+    at: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A Python value that is known while reading: a number, bool, string, tuple, module or function."""
+
+    value: object
+
+    def is_same(self, other: object) -> bool:
+        """Return whether `other` is the same constant to the bit: `1`, `1.0` and `True` differ."""
+        return isinstance(other, Constant) and (other.value is self.value or repr(other.value) == repr(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Several values, written out; a matrix is a vector of its rows."""
+
+    items: tuple["Value", ...]
+    array: bool = False
+    """Whether it behaves like an array of NumPy, entry by entry; else it is a Python tuple or list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """A dict: values by constant keys."""
+
+    items: Mapping[Any, "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something whose parts are fields: `prev` and `curr`, or a parameter such as `self`, `obs` or `params`."""
+
+    path: tuple[str, ...]
+    """The parameter, and the parts that lead here: `("self", "robot")`."""
+
+    @property
+    def name(self) -> str:
+        """The path as people write it."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """A parameter whose field is not declared yet; it may turn out to be a vector, or a record."""
+
+    at: int
+    name: str
+    path: tuple[str, ...] = ()
+    """Where its parts may be fields: the parameter, and the parts that lead here."""
+
+    @property
+    def kind(self) -> str:
+        """Unknown."""
+        return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """A local name that has no value: some path leaves it without one, or `why` says how it lost it."""
+
+    why: str = ""
+    error: Exception | None = field(default=None, compare=False)
+    """What reading it raises: it needs a field that is not declared."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """A function defined inside the one that is read: a `def` or a lambda, with the names around it."""
+
+    source: Source
+    defaults: Mapping[str, "Value"]
+    names: Callable[[], Mapping[str, "Value"]]
+    """The names of the function around it, as they are when this one is called."""
+    locals: frozenset[str]
+    """What the functions around it assign anywhere: never a name from outside them."""
+
+
+Value = Ref | Constant | Vector | Dictionary | Record | Undeclared | Unassigned | Nested
+"""What an expression can stand for while a function is read."""
+
+
+def build_vector(entries: Sequence[Value], shape: Shape) -> Vector:
+    """Return entries in row-major order as a vector, or as a vector of vectors."""
+    made: Vector = nest_entries(entries, shape, lambda items: Vector(tuple(items), array=True))
+    return made
+
+
+def describe(value: Value) -> str:
+    """Return a few words on what `value` is, for an error."""
+    match value:
+        case Ref(_, kind):
+            return "a bool" if kind == FLAG else f"a {kind}"
+        case Vector(items) if items and isinstance(items[0], Vector):
+            return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
+        case Vector(items):
+            return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
+        case Dictionary(items):
+            return f"a dict of {len(items)}"
+        case Record():
+            return f"the whole of `{value.name}`; read one of its fields, `{value.name}.something`"
+        case Undeclared(_, name):
+            return f"the field {name!r}"
+        case Nested(source):
+            return f"the function {source.name!r}"
+        case Constant(known) if isinstance(known, str):
+            return f"the string {known!r}"
+        case Constant(known) if is_object(known) and not isinstance(known, tuple):
+            return f"an object of the class {type(known).__name__}"
+        case Constant(known):
+            short = not isinstance(known, int) or abs(known) < 10**40
+            return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
+    return "a value that is not known here"
+
+
+def format_part(base: Value, part: str) -> str:
+    """Return the local name under which a function keeps what it assigned to a part of a record."""
+    return ".".join((*getattr(base, "path", ()), part))
+
+
+def is_object(known: object) -> bool:
+    """Return whether a constant is an object from outside that has attributes, and is no value itself."""
+    if isinstance(known, tuple):
+        return hasattr(known, "_fields")
+    return not isinstance(known, str | float | int | NoneType) and not callable(known)
+
+
+def _list_sizes(value: Value) -> Iterator[int]:
+    """Yield the sizes of a vector and of its first rows."""
+    while isinstance(value, Vector):
+        yield len(value.items)
+        value = value.items[0] if value.items else Unassigned()
+
+
+def is_library_array(value: object) -> bool:
+    """Return whether a constant is an array of NumPy, JAX or PyTorch."""
+    library = type(value).__module__.partition(".")[0] in (*FOREIGN, "jaxlib")
+    return library and hasattr(value, "tolist") and not isinstance(value, type)
+
+
+def freeze(value: Any) -> Any:
+    """Return a copy of what may change, with sets as tuples; anything else as it is.
+
+    >>> freeze([1, {2}]), freeze({"a": [1]})["a"]
+    ([1, (2,)], [1])
+    """
+    if is_library_array(value):
+        return value.detach().clone() if hasattr(value, "detach") else value.copy()
+    if type(value) in (list, tuple, set, frozenset):
+        copies = [freeze(item) for item in value]
+        return copies if isinstance(value, list) else tuple(copies)
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: freeze(item) for key, item in value.items()})
+    return value

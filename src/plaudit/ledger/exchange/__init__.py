@@ -1,0 +1,1 @@
+"""Records in and out of a ledger: files, backups, Arrow batches, imports."""

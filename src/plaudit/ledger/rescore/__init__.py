@@ -1,0 +1,1 @@
+"""Re-scoring: another reward for recorded steps, and what that changes."""

@@ -1,0 +1,383 @@
+"""Re-scoring a ledger's own records: the new scores are new records, tied to the old ones.
+
+A source block becomes one new block, in a transaction that also says which it came from; what was done before is seen
+there, so a re-scoring that was killed goes on where it stopped and scores nothing twice.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import bindparam, func, insert, select, update
+
+from plaudit.errors import BrokenEpisode, LedgerError, MissingField
+from plaudit.ledger.backends.backend import report_damage, require_type
+from plaudit.ledger.context import Scope, to_datetime
+from plaudit.ledger.history import History
+from plaudit.ledger.query import Query
+from plaudit.ledger.record import Page
+from plaudit.ledger.rescore.changes import Changes
+from plaudit.ledger.rescore.comparison import compare_rounding, compare_totals
+from plaudit.ledger.rescore.replay import LedgerReplay, needs_replay
+from plaudit.ledger.rescore.translation import Carried, Translation, carry_states, find_translation, join_known
+from plaudit.ledger.storage.chain import CHAINED, seal_row
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_column, digest_job
+from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.schema import blocks, jobs, specs
+from plaudit.ledger.storage.store import Store
+from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished, list_episodes
+from plaudit.reward.reward import Reward
+from plaudit.terminal import escape_controls, format_count
+
+AS_RECORDED = "as_recorded"
+"""What the choice of a re-scoring says besides, where it is done as recorded."""
+_BATCH = 32_768
+"""Records to score and commit together."""
+_FIND_JOB = select(jobs.c.id).where(jobs.c.digest == bindparam("wanted"))
+_ADD_JOB = insert(jobs).values({name: bindparam(name) for name in ("digest", "spec", "filters", "started", "finished")})
+_READ_JOB = select(*(jobs.c[name] for name in CHAINED["jobs"])).where(jobs.c.id == bindparam("number"))
+_FINISH = (
+    update(jobs).values(finished=bindparam("now"), seal=bindparam("sealed")).where(jobs.c.id == bindparam("number"))
+)
+_THERE = select(blocks.c.first, blocks.c.records).where(blocks.c.first.between(bindparam("low"), bindparam("high")))
+_DONE = select(blocks.c.origin).where(
+    blocks.c.job == bindparam("of"), blocks.c.origin >= bindparam("low"), blocks.c.origin <= bindparam("high")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Records that a reward cannot score, because they were recorded without an input it needs."""
+
+    reward: str
+    version: str
+    records: int
+    needed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verb = "lacks" if self.records == 1 else "lack"
+        count = format_count(self.records, "record")
+        return escape_controls(f"{count} of {self.reward}@{self.version} {verb} {', '.join(self.needed)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a re-scoring would do."""
+
+    records: int
+    """Records that have every input that the reward reads of them."""
+    lacking: tuple[Lacking, ...]
+    scored: int = 0
+    """How many of them an earlier run of the same re-scoring has scored, or refused, already."""
+
+
+@dataclass(slots=True)
+class Rescoring:
+    """What a re-scoring did, and what changed by it."""
+
+    job: int
+    reward: str
+    version: str
+    scored: int
+    """Records that it went through this time; those of an earlier, interrupted run are in `changes` only."""
+    lacking: tuple[Lacking, ...]
+    """Records that have no new score, because they lack an input."""
+    changes: Changes = field(default_factory=Changes)
+    refused: int = 0
+    """Records whose inputs the new reward refuses: out of range, or outside a function's domain."""
+
+    @property
+    def records(self) -> int:
+        """Records that have a new score, over all runs of this re-scoring."""
+        return self.changes.records + self.changes.gained
+
+    def __str__(self) -> str:
+        lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
+        if self.refused:
+            lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
+        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", str(self.changes)]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for JSON."""
+        lacking = [
+            {"reward": e.reward, "version": e.version, "records": e.records, "needed": list(e.needed)}
+            for e in self.lacking
+        ]
+        about = {"job": self.job, "reward": self.reward, "version": self.version, "scored": self.scored}
+        counts = {"records": self.records, "refused": self.refused}
+        return {**about, **counts, "lacking": lacking, "changes": self.changes.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A re-scoring: `ledger.history(job=job.id)` are its records."""
+
+    id: int
+    reward: str
+    version: str
+    chosen: Mapping[str, Any]
+    """Which records were to be scored; empty for all."""
+    records: int
+    started: datetime
+    finished: datetime | None
+    """None where it was interrupted; calling `rescore` again goes on with it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the re-scoring as plain data for JSON."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        times = {name: plain[name] and plain[name].isoformat().replace("+00:00", "Z") for name in _TIMES}
+        return {**plain, **times, "chosen": dict(self.chosen)}
+
+
+_TIMES = ("started", "finished")
+
+
+def plan_rescore(store: Store, reward: Reward, query: Query, *, as_recorded: bool = False) -> Plan:
+    """Return how many records could be scored with a reward, and which lack an input it needs."""
+    _check_query(query)
+    history = History(store, query)
+    layout = store.specs.get_layout(reward)
+    counts = list(history.counts())
+    ways = _find_ways(store, layout, [source for source, _ in counts])
+    lacking = [
+        Lacking(source.reward.name, source.reward.version, count, found)
+        for (source, count), found in zip(counts, ways.values(), strict=True)
+        if not isinstance(found, Translation)
+    ]
+    lacking += _find_lacking(history, ways, masked=True)
+    ready = sum(count for _, count in counts) - sum(each.records for each in lacking)
+    done = _count_scored(store, layout, _encode_query(query, as_recorded))
+    return Plan(ready, tuple(lacking), min(ready, done))
+
+
+def _find_ways(
+    store: Store, layout: RecordLayout, sources: Sequence[RecordLayout]
+) -> dict[RecordLayout, Translation | tuple[str, ...]]:
+    """Return how the records of each of `sources` become records of `layout`, or what all of them lack."""
+    replayed = needs_replay(layout.reward, sources)
+    return {source: find_translation(store.specs, source, layout, replayed=replayed) for source in sources}
+
+
+def _find_lacking(
+    history: History, ways: Mapping[RecordLayout, Translation | tuple[str, ...]], *, masked: bool
+) -> Iterator[Lacking]:
+    """Yield how many records lack which inputs: their reward did not read them or, of those `masked`, could not."""
+    known = {source: way for source, way in ways.items() if isinstance(way, Translation)}
+    if not (masked and history.may_have_masked()):
+        known = {source: way for source, way in known.items() if way.may_lack}
+    counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for page in history.pages() if known else ():
+        found = known.get(page.layout)
+        if found is None:
+            continue
+        with page.report_damage():
+            gaps = found.find_lacking(page.inputs[page.positions()], join_known(found, None, [page]))
+            if not masked:
+                scored = ~np.isnan(page.outputs[page.positions(), 0])
+                gaps = {name: rows & scored for name, rows in gaps.items()}
+        reward, names = page.layout.reward, list(gaps)
+        for row in np.stack(list(gaps.values()), axis=1).tolist() if gaps else ():
+            needed = tuple(name for name, missing in zip(names, row, strict=True) if missing)
+            if needed:
+                counts[reward.name, reward.version, needed] += 1
+    for (name, version, needed), count in counts.items():
+        yield Lacking(name, version, count, needed)
+
+
+def _count_scored(store: Store, layout: RecordLayout, chosen: str) -> int:
+    """Return how many records the re-scoring with this reward and choice has gone through so far."""
+    job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, chosen)).scalar_subquery()
+    with store.backend.snapshot() as connection:
+        return int(connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job == job)).scalar() or 0)
+
+
+def _encode_query(query: Query, as_recorded: bool) -> str:
+    return json.dumps({**query.to_dict(), **({AS_RECORDED: True} if as_recorded else {})}, sort_keys=True)
+
+
+def rescore(
+    store: Store,
+    reward: Reward,
+    query: Query,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    as_recorded: bool = False,
+) -> Rescoring:
+    """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped.
+
+    `as_recorded`, what JAX or PyTorch scored is scored by them again, in their dtype; otherwise all of it in float64.
+    """
+    planned = plan_rescore(store, reward, query, as_recorded=as_recorded)
+    if not planned.records:
+        why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
+        raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
+    layout = store.specs.get_layout(reward)
+    sources = [source for source, _ in History(store, query).counts()]
+    replayed = needs_replay(reward, sources)
+    if replayed:  # before anything is written
+        LedgerReplay(reward).check(History(store, query).pages())
+        for each in _find_lacking(History(store, query), _find_ways(store, layout, sources), masked=False):
+            raise BrokenEpisode(
+                f"{store.backend.name}: {each}. What {reward.name}@{reward.version} carries from step to step is "
+                "computed from all of them."
+            )
+    chosen = _encode_query(query, as_recorded)
+    job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, chosen))
+    scored = 0
+    merged = True
+    while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
+        done, merged = 0, False
+        replay = LedgerReplay(reward) if replayed else None
+        for pages in History(store, query).read_batches(_BATCH):
+            carried = carry_states(store.specs, layout, replay, pages)
+            count = store.writer.transact(
+                lambda cursor, pages=pages, carried=carried: _score_pages(  # type: ignore[misc]
+                    store, cursor, layout, job, pages, carried, as_recorded
+                )
+            )
+            if count is None:
+                merged = True
+                break
+            scored += count
+            done += sum(len(page.positions()) for page in pages)
+            if progress is not None:
+                progress(min(done, planned.records), planned.records)
+    store.writer.transact(lambda cursor: _finish_job(store, cursor, job[0], store.writer.now()))
+    result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
+    whole = Query(**{name: getattr(query, name) for name in CHOSEN_BY})
+    result.changes.episodes.unfinished = find_unfinished(list_episodes(store, whole))
+    with report_damage(store.backend.name, f"a row of job {job[0]}"):
+        compare_totals(store, job[0], result.changes)
+        if not as_recorded:
+            compare_rounding(store, layout, job[0], result.changes.rounding)
+    result.refused = max(0, planned.records - result.records)
+    return result
+
+
+def list_jobs(store: Store) -> list[Job]:
+    """Return every re-scoring, oldest first."""
+    count = func.coalesce(func.sum(blocks.c.records), 0).label("records")
+    statement = (
+        select(jobs, specs.c.name, specs.c.version, count)
+        .join(specs, specs.c.id == jobs.c.spec)
+        .outerjoin(blocks, blocks.c.job == jobs.c.id)
+        .group_by(jobs.c.id, specs.c.name, specs.c.version)
+        .order_by(jobs.c.id)
+    )
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, "a row of jobs"):
+        return [
+            Job(
+                row.id,
+                row.name,
+                row.version,
+                json.loads(row.filters),
+                int(row.records),
+                to_datetime(row.started),
+                None if row.finished is None else to_datetime(row.finished),
+            )
+            for row in connection.execute(statement)
+        ]
+
+
+def _check_query(query: Query) -> None:
+    for name in ("after", "job", "id"):
+        if getattr(query, name) is not None:
+            raise LedgerError(f"what to re-score cannot be chosen by {name!r}.")
+
+
+def _find_job(store: Store, cursor: Any, layout: RecordLayout, chosen: str) -> tuple[int, str]:
+    """Return the number and the digest of the re-scoring, entering it where it is new."""
+    digest = digest_job(layout, chosen)
+    found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+    if found is None:
+        spec = store.writer.find_spec(cursor, layout)
+        cursor.execute(store.backend.render(_ADD_JOB), (digest, spec, chosen, store.writer.now(), None))
+        found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+        store.writer.chain_rows(cursor, "jobs", [_finish_job(store, cursor, int(found[0]), None)])
+    return int(found[0]), digest
+
+
+def _finish_job(store: Store, cursor: Any, number: int, now: int | None) -> tuple[Any, ...]:
+    """Note when a re-scoring was finished, seal its row, and return what of it never changes."""
+    row = tuple(cursor.execute(store.backend.render(_READ_JOB), (number,)).fetchone())
+    cursor.execute(store.backend.render(_FINISH), (now, seal_row((*row, now)), number))
+    return row
+
+
+def _score_pages(
+    store: Store,
+    cursor: Any,
+    layout: RecordLayout,
+    job: tuple[int, str],
+    pages: Sequence[Page],
+    carried: Carried | None,
+    as_recorded: bool,
+) -> int | None:
+    """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
+    span = (job[0], pages[0].row.first, pages[-1].row.first)
+    there = dict(cursor.execute(store.backend.render(_THERE), span[1:]).fetchall())
+    if any(there.get(page.row.first) != page.row.records for page in pages):
+        return None
+    done = {row[0] for row in cursor.execute(store.backend.render(_DONE), span).fetchall()}
+    groups: dict[tuple[RecordLayout, str], list[Page]] = {}
+    for page in pages:
+        if page.row.first not in done:
+            groups.setdefault((page.layout, page.row.target), []).append(page)
+    made: list[Block] = []
+    for (source, target), group in groups.items():
+        found = find_translation(store.specs, source, layout, replayed=carried is not None)
+        if isinstance(found, Translation):
+            with group[0].report_damage():
+                computation = found.find_computation(target, as_recorded=as_recorded)
+                made += _build_blocks(found, computation, group, job, carried)
+    made.sort(key=lambda block: block.origin or 0)
+    with report_damage(store.backend.name, "a block that is scored anew"):
+        store.writer.insert_blocks(cursor, made)
+    return sum(block.count for block in made)
+
+
+def _build_blocks(
+    found: Translation, computation: Computation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
+) -> Iterator[Block]:
+    """Yield the new block of each page, all of them scored at once; a record that lacks an input has no new score."""
+    positions = [page.positions() for page in pages]
+    rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
+    known = join_known(found, carried, pages)
+    inputs, outputs = found.score(rows, computation, known)
+    target = computation.format(found.layout.scored.program)
+    start = 0
+    for page, at in zip(pages, positions, strict=True):
+        row, end = page.row, start + len(at)
+        whole_page = len(at) == row.records
+        scope = Scope(row.run, row.phase, row.decision_class, row.actor)
+        require_type(str, *scope)
+
+        def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole_page) -> str | None:
+            if column is None or whole:
+                return column
+            listed = list(decode_column(column, row.records))
+            return json.dumps([listed[position] for position in at.tolist()])
+
+        yield Block(
+            found.layout,
+            target,
+            scope,
+            len(at),
+            row.earliest,
+            row.latest,
+            inputs[start:end].astype(FLOAT, copy=False).tobytes(),
+            outputs[start:end].astype(FLOAT, copy=False).tobytes(),
+            kept(row.times),
+            None,
+            kept(row.episodes),
+            kept(row.steps),
+            None,
+            job,
+            row.first,
+            None if whole_page else json.dumps(at.tolist()),
+        )
+        start = end

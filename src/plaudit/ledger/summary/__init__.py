@@ -1,0 +1,1 @@
+"""Summaries of a ledger: episodes, runs, totals, rankings and counts."""

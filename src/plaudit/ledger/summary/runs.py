@@ -1,0 +1,118 @@
+"""Runs, and what their rewards are like by run, actor, term …: tables for people who look for something odd."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, select
+
+from plaudit.errors import LedgerError, did_you_mean
+from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.context import Scope, to_datetime
+from plaudit.ledger.history import History
+from plaudit.ledger.query import Query
+from plaudit.ledger.search import BlockSearch
+from plaudit.ledger.storage.codec import FLOAT
+from plaudit.ledger.storage.schema import blocks, scopes, specs
+from plaudit.ledger.storage.specs import read_terms
+from plaudit.ledger.storage.store import Store
+from plaudit.ledger.summary.episodes import list_episodes
+from plaudit.ledger.totals import Tally, Totals
+
+GROUPS = ("reward", *Scope._fields, "term")
+"""What totals can be told apart by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a reward paid in one run."""
+
+    run: str | None
+    reward: str
+    version: str
+    records: int
+    episodes: int
+    """How many are finished."""
+    unfinished: int
+    """How many more have no end, and count as no return."""
+    returns: Totals
+    """What the returns of the finished ones are like."""
+    began: datetime
+    latest: datetime
+    """When its last record was made."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run as plain data for JSON."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        times = {name: plain[name].isoformat().replace("+00:00", "Z") for name in ("began", "latest")}
+        returns = {name: getattr(self.returns, name) for name in ("mean", "low", "high")}
+        return {**plain, **times, "returns": returns if self.episodes else None}
+
+
+def list_runs(store: Store, query: Query) -> list[Run]:
+    """Return the runs of a ledger, one for each reward that paid in it, in the order in which they began."""
+    allowed = ("reward", "version", "job", *Scope._fields)
+    for name in query.to_dict():
+        if name not in allowed:
+            raise LedgerError(f"runs cannot be chosen by {name!r}. Choose by: {', '.join(allowed)}.")
+    returns: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
+    unfinished: Counter[tuple[Any, ...]] = Counter()
+    for each in list_episodes(store, query):
+        if each.finished:
+            returns[each.run, each.reward, each.version].add(np.array([each.total]))
+        else:
+            unfinished[each.run, each.reward, each.version] += 1
+    key = (scopes.c.run, specs.c.name, specs.c.version)
+    counted = (func.sum(blocks.c.records), func.min(blocks.c.earliest), func.max(blocks.c.latest))
+    with report_damage(store.backend.name, "a block"), store.backend.snapshot() as connection:
+        chosen = BlockSearch(store, query).where(select(blocks.c.first), connection)
+        joined = blocks.join(scopes, scopes.c.id == blocks.c.scope).join(specs, specs.c.id == blocks.c.spec)
+        statement = select(*key, *counted).select_from(joined).where(blocks.c.first.in_(chosen)).group_by(*key)
+        rows = connection.execute(statement.order_by(func.min(blocks.c.first))).all()
+        return [_build_run(row, returns[tuple(row[:3])], unfinished[tuple(row[:3])]) for row in rows]
+
+
+def _build_run(row: Any, returns: Tally, unfinished: int) -> Run:
+    run, reward, version, records, earliest, latest = row
+    times = to_datetime(earliest), to_datetime(latest)
+    return Run(run, reward, version, int(records), returns.records, unfinished, returns.finish(), *times)
+
+
+def group_totals(store: Store, query: Query, by: Sequence[str]) -> dict[tuple[str | None, ...], Totals]:
+    """Return what totals are like for each run, actor …, or with "term" the values of each term."""
+    for name in by:
+        if name not in GROUPS:
+            hint = " What each episode earned is listed by episodes()." if name == "episode" else ""
+            near = did_you_mean(name, GROUPS)
+            raise LedgerError(f"totals are not told apart by {name!r}.{near or hint} Choose of: {', '.join(GROUPS)}.")
+    if not by:
+        raise LedgerError(f"say what totals are to be told apart by: {', '.join(GROUPS)}.")
+    by_term = "term" in by
+    found: defaultdict[tuple[str | None, ...], Tally] = defaultdict(Tally)
+    with report_damage(store.backend.name, "a row"):
+        tallies = _tally_terms(store, query) if by_term else History(store, query).tally_totals(*_BLOCK)
+        with store.backend.snapshot() as connection:
+            rewards = read_terms(connection)
+            parts = {row.id: row._mapping for row in connection.execute(select(scopes))}
+        for (spec, scope, *term), tally in tallies.items():
+            label = f"{rewards[spec].reward}@{rewards[spec].version}"
+            about = {**parts[scope], "reward": label, "term": rewards[spec].terms[term[0]] if term else None}
+            found[tuple(about[name] for name in by)].join(tally)
+    return {key: tally.finish() for key, tally in found.items() if tally.records or tally.masked}
+
+
+_BLOCK = (blocks.c.spec, blocks.c.scope)
+
+
+def _tally_terms(store: Store, query: Query) -> dict[tuple[Any, ...], Tally]:
+    """Return the values of each term added up, by reward, scope and the term's place in the reward."""
+    found: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
+    for row, chosen in BlockSearch(store, query).read((blocks.c.outputs, *_BLOCK)):
+        with report_damage(store.backend.name, f"the block of record {row.first}"):
+            values = np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 2::2]
+        for at, column in enumerate((values if chosen is None else values[chosen]).T):
+            found[row.spec, row.scope, at].add(column)
+    return found

@@ -1,0 +1,174 @@
+"""Spellings of NumPy, JAX and PyTorch: each means what its library means, or is refused with what to write."""
+
+import re
+
+import numpy as np
+import pytest
+
+from plaudit.language.reading.spellings import SPELLINGS, find_spelling
+from support.arrays import HEADER, assert_means, read_of, refusal
+
+NUMPY = [
+    "np.sqrt(np.abs(v)).sum() + np.exp(v).sum() + np.log(np.absolute(x) + 1) + np.log1p(np.fabs(x)) + np.expm1(x)",
+    "np.sin(v).sum() + np.cos(x) + np.tanh(v).max() + np.arctan(v)[0] + np.arctan2(v, w).sum() + np.hypot(v, w)[1]",
+    "np.arcsin(np.clip(v, -1, 1)).sum() + np.arccos(np.clip(x, -1, 1))",
+    "np.floor(v).sum() + np.ceil(x) + np.round(v).sum() + np.rint(w).sum() + np.around(x) + np.sign(v).sum() + np.isinf(v).sum()",
+    "np.add(v, w).sum() + np.subtract(v, 1).max() + np.multiply(v, w)[0] + np.divide(v, 2)[1] + np.true_divide(w, 2)[1]",
+    "np.floor_divide(v, 2).sum() + np.mod(v, 2).sum() + np.remainder(w, 3).max() + np.power(v, 2).sum() + np.negative(v).sum()",
+    "np.greater(v, w).sum() + np.greater_equal(v, 0).sum() + np.less(v, w).sum() + np.less_equal(x, 0) + np.equal(v, v).all()",
+    "np.not_equal(v, w).sum() + np.logical_and(v > 0, w > 0).sum() + np.logical_or(v > 0, c).sum() + np.logical_not(c).sum()",
+    "np.logical_xor(v > 0, c).sum() + np.logical_and(v, w).sum()",
+    "np.where(v > 0, v, -2 * w).sum() + np.where(x > 0, x, 0.5) + np.where(c, 1.0, v).max() + np.where(c[0], v, w)[2]",
+    "np.clip(x, -1, 1) + np.clip(v, 0, None).sum() + np.clip(v, None, w).sum() + np.clip(v, a_min=0, a_max=1).sum()",
+    "v.clip(0, 1).max() + v.clip(min=0).sum() + v.clip(max=0.5).sum()",
+    "np.minimum(v, w).sum() + np.maximum(v, 0.0).sum() + np.fmin(x, 1) + np.fmax(x, v).sum()",
+    "np.square(v).sum() + np.deg2rad(v).sum() + np.radians(x) + np.rad2deg(v).max() + np.degrees(x)",
+    "np.sum(v) + np.prod(v) + np.mean(v) + np.min(v) + np.max(v) + np.amin(w) + np.amax(w) + np.any(v > 1) + np.all(v < 1)",
+    "np.linalg.norm(v - w) + np.linalg.norm(v, ord=1) + np.linalg.norm(w, np.inf) + np.linalg.norm(m) + np.linalg.norm(m, axis=-1).sum()",
+    "np.dot(v, w) + np.inner(v, w) + np.vdot(v, w) + np.matmul(m, v).sum() + np.dot(v, 2.0)[0] + v.dot(w)",
+    "np.cross(v, w)[0] - np.cross(v, w)[1] + np.cross(v, w)[2] + np.diff(u).max()",
+    "np.array([x, v[0]], dtype=np.float64).sum() + np.asarray((x, 1.0)).max() + np.hstack([v, w])[4] + np.stack([v, w])[1, 1]",
+    "np.full(3, x).sum() + np.full_like(v, 2.0).sum() * x + np.zeros(3) @ v + (np.ones((2, 3)) * m).sum()",
+    "np.shape(v)[0] * x + np.size(m) * x + np.reshape(u, (3, 2))[2, 1] + np.ravel(m)[1] + np.transpose(m)[2, 0] + m.transpose()[0, 1] + v[0]",
+    "(v > 0).astype(float).sum() + (v > 0).astype(int).sum() + v.astype(np.float64)[0] + np.float64(x) + v.copy()[0] + x",
+    "float(x) + float(x > 0) + float('2.5') + float(np.sum(v))",
+    "int(x > 0) + bool(v[0]) + int(bool(x)) + v[int(True)]",
+    "np.argmax(v) + np.argmin(w) + np.argmax(m, axis=1).sum() + np.count_nonzero(v > 0) + np.count_nonzero(c) + x",
+    "np.std(v) + np.var(u) + np.std(m, axis=0).sum() + np.var(v, ddof=1) + np.cumsum(v)[2]",
+    "1.0 * np.isfinite(v).sum() + np.isnan(x) + np.isclose(x, x + 1e-9) + np.allclose(v, v) + np.nan_to_num(x) + np.isclose(v, w, atol=1.0).sum()",
+    "np.log2(np.abs(x) + 1) + np.log10(np.abs(v) + 1).sum() + np.tan(x) + np.sinh(x) + np.cosh(x) + np.reciprocal(np.abs(x) + 1)",
+    "np.trunc(v).sum() + np.fix(x) + int(x) + np.select([x > 1, x > 0], [v, w], default=2.0)[0] + np.interp(x, [-1.0, 0.0, 2.0], [3.0, 1.0, 5.0])",
+    "np.expand_dims(v, 0)[0, 1] + np.squeeze(v[None])[1] + np.vstack([v, w])[1, 0] + v[:, None][1, 0] + v[None, :][0, 2] + v[..., None][2, 0] + x",
+    "math.tan(x) + math.sinh(x) + math.cosh(x) + math.log2(abs(x) + 1) + math.log10(abs(x) + 1) + math.log(abs(x) + 1, 3)",
+    "math.degrees(x) + math.radians(x) + math.isclose(x, 1.0, abs_tol=1.0) + math.isnan(x) + math.isfinite(x) + math.trunc(x)",
+    "math.dist(v, w) + math.prod(v) + math.fsum(v) + math.hypot(*v) + math.hypot(x) + pow(x, 2) + sum(v, x) + np.clip(x, *(-1.0, 1.0))",
+    "statistics.mean(v) + statistics.fmean(w) + sum(v.tolist() + [x]) + m[:, [0, 2]].sum() + m[0, [0, 2]].sum() + m[[0, 1], 2].sum()",
+    "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NUMPY)
+def test_a_spelling_of_numpy_means_what_numpy_means(text):
+    assert_means(text)
+
+
+TORCH = [
+    "torch.sum(torch.square(v - w)) + torch.where(x > 0, x, -x) + torch.where(v > 0, v, w).sum() + v.square().sum()",
+    "torch.clamp(x, min=0.0) + torch.clamp(v, max=1.0).sum() + v.clamp(-1, 1).sum() + torch.clip(x, 0, 1)",
+    "torch.norm(v, dim=-1) + torch.linalg.norm(w) + torch.norm(v, p=1) + torch.linalg.vector_norm(v, ord=2) + v.norm()",
+    "torch.exp(-torch.sum(torch.abs(v), dim=-1)) + x.abs() + v.abs().sum(dim=-1) + v.pow(2).sum() + torch.pow(x, 2)",
+    "torch.dot(v, w) + torch.cross(v, w, dim=-1)[0] + torch.linalg.cross(v, w)[1] + (v * w).sum(-1) + torch.mv(m, v)[0]",
+    "torch.sigmoid(x) + torch.sigmoid(v).sum() + F.relu(v).sum() + torch.relu(x) + torch.special.expit(x)",
+    "torch.max(v) + torch.min(v, w).sum() + torch.maximum(v, w).sum() + torch.amax(v, dim=0) + torch.amin(v) + v.max()",
+    "torch.cat((v, w)).sum() + torch.concat([v, w], dim=-1).max() + torch.stack([v, w], dim=1)[0, 1] + torch.mm(m, m.t())[0, 1]",
+    "(v > 0).float().sum() + torch.any(v > 0) + torch.all(v > 0) + (v > 0).to(torch.float64).mean() + (v > 0).double().sum()",
+    "torch.atan2(v, w).sum() + torch.acos(torch.clamp(x, -1, 1)) + torch.asin(torch.clamp(x, -1, 1)) + torch.atan(x) + torch.floor(x)",
+    "torch.add(v, w).sum() + torch.sub(v, w).max() + torch.mul(v, 2).sum() + torch.div(v, 2).sum() + torch.neg(v).max()",
+    "torch.gt(v, w).sum() + torch.ge(v, w).sum() + torch.lt(v, 0).sum() + torch.le(v, 0).sum() + torch.eq(v, v).sum() + torch.ne(v, w).sum()",
+    "v.view(3, 1).sum() + u.reshape(2, 3).t()[0, 1] + torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64) @ v + v.clone().detach()[0]",
+    "torch.std(v) + torch.var(v, unbiased=False) + torch.std(m, dim=1).sum() + torch.max(m, dim=1)[0].sum() + torch.max(m, 1).values[0] + x",
+    "torch.min(v, dim=0)[1] + m.max(dim=0)[0][1] + m.min(dim=1)[0].sum() + torch.argmax(v) + torch.max(v, dim=0).indices + x",
+    "F.mse_loss(v, w) + F.l1_loss(v, w, reduction='sum') + F.smooth_l1_loss(v, w) + F.mse_loss(v, w, reduction='none')[0]",
+    "F.cosine_similarity(v, w, dim=0) + F.normalize(v, dim=0)[0] + F.softplus(x) + torch.softmax(v, dim=0)[1]",
+    "v.unsqueeze(0).squeeze(0)[1] + v.to('cpu')[0] + torch.zeros(3, device='cpu', dtype=torch.float64) @ v + v.cpu().numpy()[0] + x",
+    "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
+    "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TORCH)
+def test_a_spelling_of_torch_means_what_torch_means(text):
+    torch = pytest.importorskip("torch")
+
+    def convert(value):
+        array = np.asarray(value)
+        return torch.as_tensor(array) if array.dtype != float else torch.as_tensor(array, dtype=torch.float64)
+
+    assert_means(text, HEADER + "import torch\nimport torch.nn.functional as F\n", convert)
+
+
+JAX = [
+    "jnp.sum(jnp.square(v - w)) + jnp.where(v > 0, v, w).sum() + jnp.clip(x, -1.0, 1.0) + jnp.clip(v, min=0.0).sum()",
+    "jnp.linalg.norm(v) + jnp.linalg.norm(v - w, ord=1) + jnp.exp(-jnp.abs(x)) + jnp.dot(v, w) + v @ w + jnp.cross(v, w)[0]",
+    "jnp.minimum(v, 0).sum() + jnp.maximum(x, 1.0) + jnp.tanh(v).mean() + jnp.any(v > 0) + jnp.all(v > 0) + jnp.max(v)",
+    "jnp.concatenate([v, w]).sum() + jnp.stack([v, w])[1, 1] + jnp.array([x, 1.0]).sum() + jnp.sum(m, axis=-1)[1]",
+    "jax.nn.sigmoid(x) + jax.nn.relu(v).sum() + jnp.arctan2(x, 1.0) + jnp.sign(x) + jnp.power(v, 3).sum() + jnp.float32(0.5)",
+    "jnp.logical_or(v > 0, w > 0).sum() + jnp.log(1 + jnp.square(x)) + jnp.round(v).sum() + (v > 0).astype(jnp.float32).sum()",
+]
+
+
+@pytest.mark.parametrize("text", JAX)
+def test_a_spelling_of_jax_means_what_jax_means(text):
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        assert_means(text, HEADER + "import jax\nimport jax.numpy as jnp\n", jax.numpy.asarray)
+
+
+def test_every_spelling_has_a_test_of_its_meaning():
+    written = " ".join([*NUMPY, *TORCH, *JAX])
+    plain = {name.rpartition(".")[2] for name in SPELLINGS}
+    plain.remove("cuda")  # which few machines have
+    assert [name for name in sorted(plain) if not re.search(rf"\b{name}\(", written)] == []
+
+
+@pytest.mark.parametrize("at", [-800.0, -40.0, 0.0, 1.0, 800.0])
+def test_a_sigmoid_never_overflows(at):
+    torch = pytest.importorskip("torch")
+    reward = read_of("torch.sigmoid(x)", "import torch\n")
+    wanted = float(torch.sigmoid(torch.tensor(at, dtype=torch.float64)))
+    assert reward.score(x=at).total == pytest.approx(wanted, rel=1e-14, abs=5e-324)
+
+
+def test_a_function_is_known_by_its_module_and_name():
+    assert find_spelling(np.linalg.norm) == "norm"
+    assert find_spelling(np.random.power) is None
+    assert find_spelling(np.random.default_rng) is None
+
+
+REFUSED = {
+    "a method": ("v.std()", "`.std()` is not read", "divide by other counts"),
+    "np.einsum": ("np.einsum('i,i->', v, w)", "is not read", "np.dot(a, b)"),
+    "an unknown function": ("np.linalg.svd(m)", "`np.linalg.svd` of numpy is not read", "docs/language.md lists"),
+    "a misspelling": ("np.exp2(x)", "Did you mean 'exp'", "before scoring"),
+    "an unknown keyword": ("np.sum(v, where=v > 0)", "is read without where=", "axis"),
+    "too many arguments": ("np.exp(v, w)", "takes 1 argument here", ""),
+    "too few arguments": ("np.where(v > 0)", "is called without x and y", ""),
+    "a clip without bounds": ("np.clip(x, None, None)", "a bound is needed", "np.clip(x, 0.0, 1.0)"),
+    "an integer dtype": ("np.sum(v.astype(int))", "the dtype int is not read", "np.floor"),
+    "a narrow dtype": ("np.sum(v.astype(np.float16))", "the dtype float16 is not read", "every number is a float"),
+    "another norm": ("np.linalg.norm(v, ord=3)", "this norm is not read", "ord=1, 2 or np.inf"),
+    "a norm of a matrix": ("np.linalg.norm(m, ord=2)", "this norm is not read", "for a vector"),
+    "a cross product of others": ("np.cross(u, u)[0]", "two vectors of 3, and these are (6,) and (6,)", ""),
+    "an inner product of matrices": ("np.sum(np.inner(m, m))", "these have the shapes (2, 3) and (2, 3)", "a @ b"),
+    "differences of a matrix": ("np.sum(np.diff(m))", "differences of a vector", "m[1:] - m[:-1]"),
+    "keepdims of data": ("np.sum(m, axis=0, keepdims=x > 0)[0]", "keepdims= is a constant", "keepdims=True"),
+    "an array of arrays": ("np.sum(np.full((2, 2), v))", "filled with one value", "np.stack"),
+    "two axes": ("np.sum(m, axis=(0, 1))", "an axis is a constant integer", "one axis after the other"),
+    "a method of a tuple": ("(v[0], x).sum()", "a tuple of 2 has no `.sum()`", "np.array"),
+    "a method that is not there": ("v.wobble()", "`.wobble()` is not read", "docs/language.md lists"),
+    "decimals": ("np.round(x, 2)", "takes 1 argument here", ""),
+    "a string": ("np.exp('a') * x", "a number is needed here", ""),
+    "float of a word": ("float('much') * x", "'much' is not a number", ""),
+    "float of an array": ("float(v)", "a number is needed here", "Reduce it"),
+    "bool of an array": ("bool(v)", "a condition is needed here", "any(v > 0)"),
+    "joined numbers": ("np.sum(np.concatenate([x, v]))", "one of these is a number", "np.array([a, b])"),
+    "shapes that do not join": ("np.sum(np.concatenate([v, m]))", "the shapes (3,) and (2, 3) do not fit", ""),
+    "shapes that do not stack": ("np.sum(np.stack([v, u]))", "differ in shape: (3,) and (6,)", ""),
+    "an array for a function of a number": ("math.tan(v)", "takes one number at a time", "np.tan(v)"),
+    "places without values": ("np.interp(x, [0.0, 1.0], [2.0])", "2 places for 1 values", "as many of both"),
+}
+
+
+@pytest.mark.parametrize(("text", "what", "advice"), REFUSED.values(), ids=REFUSED)
+def test_a_spelling_that_is_not_read_is_refused_with_what_to_write(text, what, advice):
+    message = refusal(text)
+    assert what in message
+    assert advice in message
+    assert "^" in message
+
+
+@pytest.mark.parametrize("text", ["np.sum(v - w)", "v @ np.array([1.0, 0.0, 1.0])", "np.linalg.norm(v[:2])"])
+def test_the_row_is_refused_where_a_plain_sum_would_be_infinite(text):
+    reward = read_of(text)
+    with pytest.raises(ArithmeticError):
+        reward.score(**{name: [1e308, 1e308, 1e308] if name == "v" else [-1e308] * 3 for name in reward.fields})
