@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from plaudit.cli import main
-from plaudit.cli.groups import SystemGroup
+from plaudit.cli._support.groups import SystemGroup
 from plaudit.systems import BUILT_IN
 
 PAGE = Path(__file__).with_name("command-line.md")

@@ -12,7 +12,7 @@ from plaudit.checks.check import check
 from plaudit.checks.finding import Failed
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
-from plaudit.cli.reports import FOUND
+from plaudit.cli._support.findings import FOUND
 from plaudit.errors import DefinitionError
 from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import FAILED, INTERNAL

@@ -14,7 +14,7 @@ import pytest
 
 from plaudit import PlauditError, errors
 from plaudit.cli import main
-from plaudit.cli.reports import refuse_unreadable
+from plaudit.cli._support.findings import refuse_unreadable
 from plaudit.terminal import (
     BROKEN_PIPE,
     FAILED,

@@ -15,10 +15,7 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.page import serving
-from support.command_line import plaudit, process
 from support.ledgers import REWARD, columns
-
-__all__ = ["plaudit", "process"]  # fixtures
 
 
 @pytest.fixture(scope="module")

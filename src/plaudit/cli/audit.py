@@ -9,8 +9,7 @@ import click
 from plaudit.checks.check import FailOn
 from plaudit.checks.history_rules import HISTORY_RULES
 from plaudit.checks.report import LocatedReport
-from plaudit.cli.options import explain_nothing, parse_query, parse_setting, query_options_without
-from plaudit.cli.reports import (
+from plaudit.cli._support.findings import (
     Format,
     choose_format,
     exit_with,
@@ -20,7 +19,8 @@ from plaudit.cli.reports import (
     refuse_unreadable,
     report_options,
 )
-from plaudit.systems.arguments import open_ledger
+from plaudit.cli._support.options import explain_nothing, parse_query, parse_setting, query_options_without
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:

@@ -14,9 +14,7 @@ from plaudit.checks.check import check as check_reward
 from plaudit.checks.history_rules import ALL_RULES, HISTORY_RULES
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import RULES
-from plaudit.cli.options import ledger_options, parse_ledger_query, seconds_option, tune, tuning_options
-from plaudit.cli.outcomes import Episodes, arrange_outcomes, read_outcomes
-from plaudit.cli.reports import (
+from plaudit.cli._support.findings import (
     Format,
     choose_format,
     exit_with,
@@ -26,9 +24,11 @@ from plaudit.cli.reports import (
     refuse_unreadable,
     report_options,
 )
+from plaudit.cli._support.options import ledger_options, parse_ledger_query, seconds_option, tune, tuning_options
+from plaudit.cli._support.outcomes import Episodes, arrange_outcomes, read_outcomes
+from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
 from plaudit.reward.reward import Reward
 from plaudit.systems import BUILT_IN
-from plaudit.systems.arguments import check_exists, find_reward, open_ledger
 from plaudit.terminal import show_progress, show_status
 
 _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"

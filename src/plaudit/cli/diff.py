@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query, seconds_option
+from plaudit.cli._support.options import check_any_record, ledger_options, parse_ledger_query, seconds_option
 from plaudit.cli.prove import EXIT
 from plaudit.errors import DefinitionError
-from plaudit.systems.arguments import check_exists, find_reward, open_ledger
+from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
 from plaudit.terminal import Screen, show_progress
 
 if TYPE_CHECKING:

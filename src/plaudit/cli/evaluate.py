@@ -9,11 +9,11 @@ from typing import Any, get_args
 import click
 from rich.text import Text
 
-from plaudit.cli.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
+from plaudit.cli._support.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
-from plaudit.systems.arguments import find_reward, load_module, open_ledger
+from plaudit.plugins.arguments import find_reward, load_module, open_ledger
 from plaudit.targets import OnBad
 from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, show_progress
 

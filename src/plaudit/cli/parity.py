@@ -16,10 +16,10 @@ from rich.text import Text
 
 from plaudit.checks.parity import Command, Function, Mismatch, ParityReport, Recorded
 from plaudit.checks.parity import parity as find_mismatch
-from plaudit.cli.options import seconds_option, tune, tuning_options
+from plaudit.cli._support.options import seconds_option, tune, tuning_options
 from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
+from plaudit.plugins.arguments import find_reward, load_module
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward, load_module
 from plaudit.terminal import UNDECIDED, Screen, build_table, escape_controls, format_value
 
 DIFFER = 1

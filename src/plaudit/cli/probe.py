@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import tune, tuning_options
+from plaudit.cli._support.options import tune, tuning_options
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.arguments import find_beside, find_reward, load_module, open_ledger_to_write
-from plaudit.systems.commands import COUNT
+from plaudit.plugins.arguments import find_beside, find_reward, load_module, open_ledger_to_write
+from plaudit.plugins.options import COUNT
 from plaudit.terminal import INTERRUPTED, SOME_BAD, UNDECIDED, show_progress
 
 if TYPE_CHECKING:

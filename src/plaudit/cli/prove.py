@@ -5,8 +5,8 @@ import json
 import click
 
 from plaudit.checks.prove import prove as prove_equal
-from plaudit.cli.options import seconds_option
-from plaudit.systems.arguments import find_reward, find_reward_or_function
+from plaudit.cli._support.options import seconds_option
+from plaudit.plugins.arguments import find_reward, find_reward_or_function
 from plaudit.terminal import UNDECIDED
 
 EXIT = {"equal": 0, "different": 1, "undecided": UNDECIDED}

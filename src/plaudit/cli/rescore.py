@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from plaudit.cli.options import check_any_record, ledger_options, parse_query, tune, tuning_options
+from plaudit.cli._support.options import check_any_record, ledger_options, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError
+from plaudit.plugins.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
+from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import find_format
-from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
-from plaudit.systems.commands import output_option
 from plaudit.targets import OnBad
 from plaudit.terminal import SOME_BAD, format_count, show_progress, show_status
 

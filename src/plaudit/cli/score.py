@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
-from plaudit.cli.options import format_option, tune, tuning_options
+from plaudit.cli._support.options import format_option, tune, tuning_options
 from plaudit.cli.scoring import BadRows, score_rows
 from plaudit.cli.streams import STANDARD, Output, Source, choose_format
 from plaudit.errors import FileError
+from plaudit.plugins.arguments import find_reward
+from plaudit.plugins.options import output_option
 from plaudit.reward.row_files import Format, find_format, refuse_overlap
 from plaudit.reward.rows import RowLayout
-from plaudit.systems.arguments import find_reward
-from plaudit.systems.commands import output_option
 from plaudit.terminal import SOME_BAD, Screen, format_count, show_progress
 
 _EXAMPLE = "Example: plaudit score roadsense rows.csv --output scores.parquet --set comfort.weight=2"

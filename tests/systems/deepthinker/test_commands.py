@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from plaudit import errors
 from plaudit.cli import main
+from plaudit.file_lock import lock_folder
 from plaudit.learn import load
 from plaudit.systems.deepthinker import RewardStore
 from plaudit.systems.deepthinker.simulated.run import ROUTER
-from plaudit.systems.folder_lock import lock_folder
 
 pytestmark = pytest.mark.usefixtures("few_fresh_missions")
 SMALL = ("run", "deepthinker", "--missions", 3, "--seed", 3)

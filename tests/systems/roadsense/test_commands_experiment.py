@@ -9,7 +9,7 @@ import time
 import pytest
 
 from plaudit import Ledger, errors
-from plaudit.systems.folder_lock import lock_folder
+from plaudit.file_lock import lock_folder
 from plaudit.systems.roadsense.training.checkpoint import CheckpointInfo, save_policy
 from plaudit.systems.roadsense.training.config import Config
 from plaudit.systems.roadsense.training.network import build_network

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from plaudit import Ledger
+from plaudit.file_lock import lock_folder
 from plaudit.systems import roadsense
-from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.roadsense.commands import training_run
 from support.forking import PythonProcess
 from support.interrupted import ctrl_c_after

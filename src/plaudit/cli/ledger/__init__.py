@@ -2,7 +2,7 @@
 
 import click
 
-from plaudit.cli.groups import LazyGroup
+from plaudit.cli._support.groups import LazyGroup
 
 __all__ = ["ledger"]
 

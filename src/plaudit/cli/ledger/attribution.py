@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from plaudit.cli._support.options import parse_query
 from plaudit.cli.ledger.episodes import episode_options, list_episodes
-from plaudit.cli.options import parse_query
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 
 
 @click.command(epilog="Example: plaudit ledger attribution rewards.db --run night-3")

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
 from plaudit.cli.ledger.history import FEW, format_moment, print_json, shorten_text
-from plaudit.cli.options import explain_nothing, parse_query, query_options_without
 from plaudit.errors import NotInLedger
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_count, format_value
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from plaudit.cli.options import explain_nothing, parse_query, query_options
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options
 from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, escape_line, format_value
 
 FEW = 20

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plaudit.cli._support.options import explain_nothing, parse_query
 from plaudit.cli.ledger.episodes import episode_options, list_episodes, print_episodes
 from plaudit.cli.ledger.history import print_json, print_records
-from plaudit.cli.options import explain_nothing, parse_query
 from plaudit.errors import NotInLedger
-from plaudit.systems.arguments import open_ledger
-from plaudit.systems.commands import Command, add_options
+from plaudit.plugins.arguments import open_ledger
+from plaudit.plugins.options import Command, add_options
 
 if TYPE_CHECKING:
     from plaudit.ledger.summary.episodes import Episodes

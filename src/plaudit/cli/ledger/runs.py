@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
 from plaudit.cli.ledger.history import format_moment, print_json, shorten_text
-from plaudit.cli.options import explain_nothing, parse_query, query_options_without
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_value
 
 

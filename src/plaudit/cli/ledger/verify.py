@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from plaudit.cli.errors import fail, format_error
+from plaudit.cli._support.errors import fail, format_error
 from plaudit.errors import FileError, LedgerBusy, SpecError, explain_unreadable
 from plaudit.ledger.heads import LedgerHead
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import SOME_BAD, UNDECIDED, show_progress
 
 

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import click
 
 from plaudit.errors import DefinitionError
+from plaudit.file_lock import lock_folder
+from plaudit.plugins.arguments import find_reward, open_ledger_to_write
+from plaudit.plugins.options import TrainingJob
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward, open_ledger_to_write
-from plaudit.systems.commands import TrainingJob
-from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.training.checkpoint import CheckpointInfo
 from plaudit.systems.training.run import CHECKPOINT, RunResult, Stop, catch_signals
 from plaudit.systems.training.settings import Settings, SettingsT

@@ -8,12 +8,12 @@ from typing import Protocol
 import click
 
 from plaudit.errors import DefinitionError
-from plaudit.systems.commands import SEED
+from plaudit.plugins.options import SEED
+from plaudit.plugins.registry import load
 from plaudit.systems.hackmatrix.commands.display import Lines, Pictures, parse_moves
 from plaudit.systems.hackmatrix.plain.legality import explain_refusal
 from plaudit.systems.hackmatrix.playing.game import Game, Move
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES
-from plaudit.systems.registry import load
 from plaudit.terminal import INTERRUPTED, Screen
 
 LEAVE = ("q", "quit", "exit")

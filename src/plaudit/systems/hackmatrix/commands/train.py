@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from plaudit.systems.commands import COUNT, TrainingJob, evaluation_options, run_options
+from plaudit.plugins.options import COUNT, TrainingJob, evaluation_options, run_options
 
 _EXAMPLE = "Example: plaudit train hackmatrix --envs 256 --steps 5_000_000 --reward potential --output runs/first"
 

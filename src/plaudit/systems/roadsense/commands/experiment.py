@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from plaudit.systems.commands import COUNT, output_option, refuse_empty
+from plaudit.plugins.options import COUNT, output_option, refuse_empty
 
 OUTPUT = "runs/experiment-roadsense"
 

@@ -2,7 +2,7 @@
 
 import click
 
-from plaudit.systems.commands import COUNT, TrainingJob, evaluation_options, run_options
+from plaudit.plugins.options import COUNT, TrainingJob, evaluation_options, run_options
 
 _EXAMPLE = "Example: plaudit train roadsense --reward R8 --steps 300_000 --seed 0 --output runs/r8-0"
 

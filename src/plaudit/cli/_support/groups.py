@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.registry import Registration, find_system, list_systems
+from plaudit.plugins.registry import Registration, find_system, list_systems
 
 
 class LazyGroup(click.Group):

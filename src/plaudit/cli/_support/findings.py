@@ -19,9 +19,9 @@ from plaudit.checks.formats.sarif import format_sarif
 from plaudit.checks.history_rules import HistoryRule
 from plaudit.checks.report import WIDTH, LocatedReport, format_lines, format_reports, summarise_counts
 from plaudit.checks.rules.registry import Rule
-from plaudit.cli.errors import fail, format_error
+from plaudit.cli._support.errors import fail, format_error
 from plaudit.errors import LedgerError, did_you_mean
-from plaudit.systems.commands import Command, add_options, output_option
+from plaudit.plugins.options import Command, add_options, output_option
 from plaudit.terminal import FAILED, INTERNAL, Screen, build_table
 
 Format = Literal["text", "json", "sarif", "github"]
