@@ -44,7 +44,7 @@ def diff(
     provably the same or where they differ most. With --ledger or --data the steps there are scored by both: totals,
     terms, returns of episodes and their ranks, and the ten steps that changed most. Nothing is written.
 
-    The exit code is 0 if the two are equal, 1 if they differ, 2 if it was asked for wrongly, 3 if that is undecided.
+    The exit code is 0 if the two are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """
     query = parse_ledger_query(options, where)
     if where is not None and data is not None:

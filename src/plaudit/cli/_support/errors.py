@@ -5,45 +5,17 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
 
 import click
 
-from plaudit.errors import InputError, LedgerError, NotEvaluable, PlauditError, UnusableFile
-from plaudit.terminal import (
-    BROKEN_PIPE,
-    FAILED,
-    INTERNAL,
-    INTERRUPTED,
-    SOME_BAD,
-    TERMINATED,
-    Terminated,
-    escape_controls,
-)
-
-_WRONG_NAME = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
-"""What the operating system says of a name that is wrong; of anything else, the name is not to blame."""
+from plaudit.errors import PlauditError
+from plaudit.terminal import ExitCode, Terminated, escape_controls
 
 
-def fail(message: str, exit_code: int) -> NoReturn:
-    """End a command with a message on stderr; click prints it, unless a signal had come first."""
-    failure = click.ClickException(message)
-    failure.exit_code = exit_code  # type: ignore[misc]  # click reads that of the exception
-    raise failure from None
+class _Failure(click.ClickException):
+    """Printed by click, unless a signal came first."""
 
-
-def choose_exit_code(error: PlauditError | OSError) -> int:
-    """Return 2 where another command line is needed, and 1 where it was fine: data, a ledger or a disk is not.
-
-    >>> from plaudit.errors import DefinitionError, LedgerBusy
-    >>> choose_exit_code(DefinitionError("there is no reward 'raodsense'")), choose_exit_code(LedgerBusy("held"))
-    (2, 1)
-    """
-    if isinstance(error, PlauditError):
-        plain = type(error) is LedgerError or isinstance(error, NotImplementedError)  # what was asked cannot be done
-        found = isinstance(error, InputError | NotEvaluable | UnusableFile | RuntimeError)
-        return SOME_BAD if found and not plain else FAILED
-    return FAILED if isinstance(error, _WRONG_NAME) else SOME_BAD
+    exit_code = ExitCode.FAILED
 
 
 @contextmanager
@@ -53,25 +25,25 @@ def translate_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except PlauditError as error:
-        fail(format_error(error), choose_exit_code(error))
+        raise _Failure(format_error(error)) from None
     except KeyboardInterrupt:
         click.echo(err=True)  # the prompt comes after the terminal's ^C
-        raise click.exceptions.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
     except Terminated:
-        raise click.exceptions.Exit(TERMINATED) from None
+        raise click.exceptions.Exit(ExitCode.TERMINATED) from None
     except BrokenPipeError:
         _discard_output()
-        raise click.exceptions.Exit(BROKEN_PIPE) from None
+        raise click.exceptions.Exit(ExitCode.BROKEN_PIPE) from None
     except OSError as error:
         _discard_output()
-        fail(format_os_error(error), choose_exit_code(error))
+        raise _Failure(format_os_error(error)) from None
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception:
         click.echo(
             f"{traceback.format_exc()}\nThis is a fault of plaudit. Please report it with the lines above.", err=True
         )
-        raise click.exceptions.Exit(INTERNAL) from None
+        raise click.exceptions.Exit(ExitCode.FAULT) from None
 
 
 def format_error(error: PlauditError) -> str:

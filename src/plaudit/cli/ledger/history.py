@@ -40,7 +40,7 @@ def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None
     """Show the records of a LEDGER, in the order in which they were recorded.
 
     Any number of records is printed without holding them in memory, so `| head` and `| jq` work on a ledger of any
-    size. The exit code is 1 if there is none.
+    size.
     """
     given = parse_query(query)
     count = limit if limit is not None else 0 if as_json else FEW

@@ -17,8 +17,7 @@ from plaudit.terminal import Screen, build_table, format_value
 def runs(ledger: str, as_json: bool, **query: Any) -> None:
     """List the runs of a LEDGER: how much there is of each, and what its episodes earned.
 
-    A run that several rewards paid in is there once for each. Unfinished episodes count as no return. The exit code is
-    1 if there is none.
+    A run that several rewards paid in is there once for each. Unfinished episodes count as no return.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:
