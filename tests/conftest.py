@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
+from support.command_line import objects, plaudit, process, write
 from support.forked_workers import ForkedWorkers
 from support.hasty_compiler import compile_hastily
 from support.interrupted import heed_ctrl_c
@@ -17,7 +18,18 @@ from support.memory import find_memory
 from support.mounts import NOT_ALLOWED
 from support.postgres import postgres, postgres_ledger, postgres_url
 
-__all__ = ["heed_ctrl_c", "postgres", "postgres_ledger", "postgres_url", "spark"]  # fixtures for every test
+# fixtures for every test
+__all__ = [
+    "heed_ctrl_c",
+    "objects",
+    "plaudit",
+    "postgres",
+    "postgres_ledger",
+    "postgres_url",
+    "process",
+    "spark",
+    "write",
+]
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)

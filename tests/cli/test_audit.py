@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import Ledger
-from plaudit.systems.arguments import find_reward
+from plaudit.plugins.arguments import find_reward
 from support.histories import record_episodes
 
 SOURCE = '''

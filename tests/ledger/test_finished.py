@@ -7,9 +7,6 @@ import pytest
 from plaudit import Field, Ledger, Reward, term
 from plaudit.analysis import attribute, diff
 from plaudit.errors import InputError
-from support.command_line import plaudit
-
-__all__ = ["plaudit"]  # a fixture
 
 
 @term

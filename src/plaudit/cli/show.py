@@ -12,13 +12,13 @@ from rich.text import Text
 
 from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
+from plaudit.plugins.arguments import find_reward
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, format_wanted
 from plaudit.reward.reward import Reward
 from plaudit.reward.spec_writer import field_to_dict, preference_to_dict, row_to_dict
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
-from plaudit.systems.arguments import find_reward
 from plaudit.terminal import Screen, build_table, escape_controls, format_value
 
 

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from plaudit import errors
+from plaudit.file_lock import lock_folder
 from plaudit.ledger.ledger import Ledger
 from plaudit.systems import apex
 from plaudit.systems.apex.coding import TESTS, Project, run_episode, run_episodes
 from plaudit.systems.apex.coding.agents import Agents, Conversation
-from plaudit.systems.folder_lock import lock_folder
 from support.apex_runtime import Clock
 
 pytestmark = pytest.mark.usefixtures("remembered_runs")

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from plaudit import Field, Reward, Signal, term
 from plaudit.errors import DefinitionError, InputError, OutOfRange
 from plaudit.language.field import LARGEST_INTEGER
+from plaudit.plugins.registry import validate_label
 from plaudit.systems.apex.phases import (
     ALIASES,
     NONE,
@@ -19,7 +20,6 @@ from plaudit.systems.apex.phases import (
     read_phase,
     read_role,
 )
-from plaudit.systems.registry import validate_label
 
 
 class State(Protocol):

@@ -23,8 +23,8 @@ from plaudit.errors import (
     explain_unreadable,
 )
 from plaudit.language.codec import MOST_CHARACTERS
+from plaudit.plugins.registry import find_system, list_systems, load
 from plaudit.reward.reward import Reward
-from plaudit.systems.registry import find_system, list_systems, load
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.registry import Registration, find_system, list_systems
+from plaudit.plugins.registry import KINDS, Registration, find_system, list_systems
 
 
 class LazyGroup(click.Group):
@@ -27,7 +27,9 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does, without importing it."""
         stand_ins = {name: click.Command(name, help=summary) for name, summary in sorted(self.summaries.items())}
-        _write_commands(stand_ins, formatter)
+        _write_commands({name: each for name, each in stand_ins.items() if name not in KINDS}, formatter)
+        if self.summaries.keys() & set(KINDS):
+            _write_commands({name: stand_ins[name] for name in sorted(KINDS)}, formatter, "Commands of systems")
 
 
 class SystemGroup(click.Group):
@@ -66,9 +68,11 @@ class SystemGroup(click.Group):
         _write_commands(commands, formatter)
 
 
-def _write_commands(commands: Mapping[str, click.Command], formatter: click.HelpFormatter) -> None:
+def _write_commands(
+    commands: Mapping[str, click.Command], formatter: click.HelpFormatter, title: str = "Commands"
+) -> None:
     limit = formatter.width - 6 - max(map(len, commands))
-    with formatter.section("Commands"):
+    with formatter.section(title):
         formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in commands.items()])
 
 

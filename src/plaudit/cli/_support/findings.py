@@ -19,14 +19,11 @@ from plaudit.checks.formats.sarif import format_sarif
 from plaudit.checks.history_rules import HistoryRule
 from plaudit.checks.report import WIDTH, LocatedReport, format_lines, format_reports, summarise_counts
 from plaudit.checks.rules.registry import Rule
-from plaudit.cli.errors import fail, format_error
-from plaudit.errors import LedgerError, did_you_mean
-from plaudit.systems.commands import Command, add_options, output_option
-from plaudit.terminal import FAILED, INTERNAL, Screen, build_table
+from plaudit.errors import did_you_mean
+from plaudit.plugins.options import Command, add_options, output_option
+from plaudit.terminal import ExitCode, Screen, build_table
 
 Format = Literal["text", "json", "sarif", "github"]
-FOUND = 1
-"""There are findings that keep the gate shut."""
 STANDARD = "-"
 _STYLES = {"": "", "title": "bold", "warning": "bold yellow", "advice": "bold cyan", "dim": "dim"}
 
@@ -57,7 +54,7 @@ def report_options(rules: Collection[str], listed_by: str) -> Callable[[Command]
             type=click.Choice(["warning", "advice", "never"]),
             default="warning",
             show_default=True,
-            help="The mildest finding that makes the exit code 1.",
+            help="Exit 1 on findings at or above this severity.",
         ),
         click.option("--only", multiple=True, help="Run this rule; can be repeated.", **codes),
         click.option("--ignore", multiple=True, help="Leave it out; can be repeated.", **codes),
@@ -117,21 +114,12 @@ def _print_text(checked: Sequence[LocatedReport]) -> None:
         screen.print(Text.assemble(*((span.text, _STYLES[span.part]) for span in line)), soft_wrap=True)
 
 
-@contextmanager
-def refuse_unreadable() -> Iterator[None]:
-    """Read a ledger; where it cannot be read, or lacks what is asked for, the exit code is not that of findings."""
-    try:
-        yield
-    except LedgerError as error:
-        fail(format_error(error), FAILED)
-
-
 def exit_with(reports: Sequence[LocatedReport], fail_on: FailOn) -> None:
     """End the command with its exit code, unless there is nothing as grave as `fail_on`."""
     if any(each.report.failed for each in reports):
-        raise click.exceptions.Exit(INTERNAL)
+        raise click.exceptions.Exit(ExitCode.FAULT)
     if any(list_failing(each.report, fail_on) for each in reports):
-        raise click.exceptions.Exit(FOUND)
+        raise click.exceptions.Exit(ExitCode.FOUND)
 
 
 def print_rules(known: Collection[Rule | HistoryRule], explain: str | None, form: Format) -> None:

@@ -15,8 +15,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from plaudit.entry_points import import_target, read_entry_points
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.plugins import import_target, read_entry_points
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.errors import DefinitionError, InputError, NotInLedger
+from plaudit.plugins.options import Command, add_options
 from plaudit.reward.row_files import FORMATS
-from plaudit.systems.commands import Command, add_options
 
 if TYPE_CHECKING:
     from plaudit.ledger.history import History

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from plaudit import PlauditError
+from plaudit.plugins.arguments import find_reward, find_reward_or_function
 from plaudit.systems import BUILT_IN, load, system
-from plaudit.systems.arguments import find_reward, find_reward_or_function
 
 OWN = '''
 from plaudit import Field, Reward, term

@@ -7,9 +7,9 @@ from pathlib import Path
 from plaudit.errors import DefinitionError, FileError, InputError, NotInLedger, did_you_mean, explain_unreadable
 from plaudit.language.codec import build_object
 from plaudit.language.field import RECORDS
+from plaudit.plugins.arguments import open_ledger
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import Row, convert_infinities, flatten_records
-from plaudit.systems.arguments import open_ledger
 
 Episodes = dict[str, list[Row]]
 _ENTRIES = tuple(f"{record}." for record in RECORDS)
