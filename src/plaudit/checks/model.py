@@ -115,7 +115,7 @@ class RewardModel:
         """Return the facts that tie any of these inputs to others."""
         program = self.reward.facts_program
         named = [fact for fact in program.outputs if set(find_fact_inputs(program, fact)) & set(inputs)]
-        declared = {self.fields[name].name: self.fields[name] for name in inputs if name in self.fields}
+        declared = {field.name: field for name, field in self.fields.items() if name in inputs}
         short = [f"{name} only rises" for name, field in declared.items() if field.monotone == "up"]
         short += [f"{name} only falls" for name, field in declared.items() if field.monotone == "down"]
         short += [
