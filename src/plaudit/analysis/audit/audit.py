@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from plaudit.analysis.audit import actions, branches, clamps, declared, outcomes, returns, terms, walks
-from plaudit.analysis.audit.context import AuditContext, Detector
+from plaudit.analysis.audit.context import AuditContext, Detector, Thresholds
 from plaudit.analysis.audit.episodes import EpisodeTable
 from plaudit.analysis.audit.happened import Happenings
 from plaudit.analysis.audit.steps import read_batches
-from plaudit.analysis.audit.thresholds import Thresholds
 from plaudit.checks.check import describe_failure, list_codes, separate_allowed
 from plaudit.checks.finding import SEVERITIES, Failed, Finding
 from plaudit.checks.model import RewardModel

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plaudit.analysis.audit import audit
+from plaudit.analysis.audit.audit import audit
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_step
 from plaudit.checks.rules import find_rule
