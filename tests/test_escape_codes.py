@@ -15,7 +15,7 @@ from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, te
 from plaudit.analysis import DefinitionChanges, Diff, Effect
 from plaudit.analysis.compare.comparison import Comparison, Measure
 from plaudit.analysis.compare.comparison import Estimate as Distance
-from plaudit.analysis.coverage import Coverage
+from plaudit.analysis.compare.coverage import Coverage
 from plaudit.analysis.diff.definitions import FunctionChange, ValueChange
 from plaudit.analysis.diff.effect import StepChange, TermEffect
 from plaudit.analysis.explain.attribution import Attribution, EpisodeBin, TermShare

@@ -8,7 +8,7 @@ import plaudit
 from plaudit import DefinitionError, Field, Reward, check, fact, incentives, term
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport
-from plaudit.checks.rules import places
+from plaudit.checks.rules import staying
 from plaudit.checks.rules.state_graph import StateGraph
 from plaudit.checks.solver.deadline import TIME_IS_UP
 from support.asking import really
@@ -98,7 +98,7 @@ def test_the_rules_read_what_was_worked_out_for_it(monkeypatch):
 
         return counted
 
-    monkeypatch.setattr(places, "_find_stays", count("stays", places._find_stays))
+    monkeypatch.setattr(staying, "_find_stays", count("stays", staying._find_stays))
     monkeypatch.setattr(StateGraph, "laps", count("laps", StateGraph.laps))
     assert {"loop-that-pays"} <= {finding.code for finding in check(maze(goal=None))}
     assert counts == {"stays": 1, "laps": 1}

@@ -88,6 +88,13 @@ def test_facts_are_named_by_what_they_are_about():
     assert RewardModel(reward).facts_about("prev.distance") == ("distance only falls",)
 
 
+def test_what_is_declared_of_fields_is_told_in_the_order_in_which_they_are_read():
+    fields = [Field(name, low=0, high=9, step=1) for name in "xy"]
+    model = RewardModel(reward_from("def f(prev, curr): return curr.x - prev.x + curr.y - prev.y", *fields))
+    told = tuple(f"{name} changes by at most 1 in a step" for name in "xy")
+    assert model.facts_about("prev.x", "curr.y") == model.facts_about("curr.y", "prev.x") == told
+
+
 def test_a_row_keeps_facts_steps_and_directions():
     question = Question()
     copy = RewardModel(REWARD).add_row(question)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from plaudit import Reward
 from plaudit.checks.check import check
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.goals import bound_goal, drop_potentials
+from plaudit.checks.rules.goals import bound_goal
 from plaudit.checks.rules.registry import CheckContext
+from plaudit.checks.rules.staying import drop_potentials
 from plaudit.checks.rules.wanted import LEAST_GAIN, LEAST_SHARE
 from plaudit.checks.solver.ranges import encode_value
 from plaudit.checks.solver.solver import Solver

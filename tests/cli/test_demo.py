@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Ledger, Reward, check, term
-from plaudit.analysis.audit import audit
+from plaudit.analysis import audit
 from plaudit.cli.demo import build_columns, record_runs
 from support.command_line import BUILT_IN, built_in
 from support.forking import PythonProcess

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from plaudit.adapters.gymnasium.scoring import Features, Scoring, copy_observation
-from plaudit.analysis.transitions import Transitions
+from plaudit.analysis.compare.transitions import Transitions
 from plaudit.errors import DefinitionError, EnvironmentFailed, InputError, PlauditError, shorten
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import make_converter

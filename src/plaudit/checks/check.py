@@ -51,7 +51,6 @@ def check(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
-    from plaudit.checks.history_rules import ALL_RULES
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
@@ -59,7 +58,7 @@ def check(
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
     _validate_outcomes(outcomes)
-    _validate_allowances(ALL_RULES, reward)
+    _validate_allowances(reward)
     solver = Solver(Deadline.after(timeout), z3)
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
     if run.are_facts_contradictory():
@@ -238,14 +237,15 @@ def _validate_outcomes(outcomes: object) -> None:
             raise DefinitionError(f"{wanted}, and it maps {name!r} to a {type(rows).__name__}")
 
 
-def _validate_allowances(rules: Collection[str], reward: Reward) -> None:
+def _validate_allowances(reward: Reward) -> None:
     """Refuse a code that a reward or a term allows and that is no rule: nothing would ever be allowed by it."""
+    from plaudit.checks.rules import RULES, list_all_rules
+
     for owner, allow in [("reward", reward.allow), *((f"term {term.name!r}", term.allow) for term in reward.terms)]:
         for code in allow:
-            if code not in rules:
-                raise DefinitionError(
-                    f"reward {reward.name!r}: {owner} allows {code!r}, which is no rule.{did_you_mean(code, rules)}"
-                )
+            if code not in RULES and code not in list_all_rules():
+                near = did_you_mean(code, list_all_rules())
+                raise DefinitionError(f"reward {reward.name!r}: {owner} allows {code!r}, which is no rule.{near}")
 
 
 def separate_allowed(reward: Reward, found: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:

@@ -11,15 +11,20 @@ from plaudit.checks.finding import Incentive, IncentiveKind
 from plaudit.checks.model import RewardModel, refuse_contradiction
 from plaudit.checks.rules.ends import find_bad_end
 from plaudit.checks.rules.loops import describe_way, find_laps, list_lap_steps
-from plaudit.checks.rules.places import describe_row, find_stays
 from plaudit.checks.rules.registry import CheckContext
-from plaudit.checks.rules.staying import describe_worth, find_best_end, maximise_pay, read_standing_row
+from plaudit.checks.rules.staying import (
+    describe_row,
+    describe_worth,
+    find_best_end,
+    find_stays,
+    maximise_pay,
+    read_standing_row,
+)
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.deadline import Deadline
-from plaudit.checks.solver.plain import simplify_maximum
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import encode_value, strip_step_end
-from plaudit.checks.solver.solver import Solver, TimeIsUp
+from plaudit.checks.solver.solver import Solver, TimeIsUp, simplify_maximum
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 

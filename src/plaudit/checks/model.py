@@ -1,6 +1,6 @@
 """A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -115,7 +115,7 @@ class RewardModel:
         """Return the facts that tie any of these inputs to others."""
         program = self.reward.facts_program
         named = [fact for fact in program.outputs if set(find_fact_inputs(program, fact)) & set(inputs)]
-        declared = {self.fields[name].name: self.fields[name] for name in inputs if name in self.fields}
+        declared = {field.name: field for name, field in self.fields.items() if name in inputs}
         short = [f"{name} only rises" for name, field in declared.items() if field.monotone == "up"]
         short += [f"{name} only falls" for name, field in declared.items() if field.monotone == "down"]
         short += [
@@ -199,11 +199,6 @@ class RewardModel:
         """Inputs that nothing but schedules read."""
         return self.program.counters - self.reward._formula.inputs.keys()
 
-    @cached_property
-    def _compiled(self) -> Callable[[Mapping[str, Any]], Scores]:
-        compiled: Callable[[Mapping[str, Any]], Scores] = self.reward.compile("python")
-        return compiled
-
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
         return self.complete(row)[1]
@@ -226,7 +221,7 @@ class RewardModel:
 
     def _score_whole(self, row: NumericRow) -> Scores | None:
         try:
-            return self._compiled(decode_row(row, self.program.inputs))
+            return self.reward._compiled(decode_row(row, self.program.inputs))
         except InputError:
             return None
 

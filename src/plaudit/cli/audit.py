@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.checks.check import FailOn
-from plaudit.checks.history_rules import HISTORY_RULES
 from plaudit.checks.report import LocatedReport
+from plaudit.checks.rules import list_history_rules
 from plaudit.cli._support.findings import (
     Format,
     choose_format,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: plaudit audit rewards.db --run night-3 --threshold one_term=0.9")
 @click.argument("where", metavar="[LEDGER]", required=False)
-@report_options(HISTORY_RULES, "plaudit audit --rules")
+@report_options(list_history_rules, "plaudit audit --rules")
 @click.option("--threshold", metavar="NAME=VALUE", multiple=True, help="When to speak up; can be repeated.")
 @query_options_without("step", "key", "after")
 def audit(
@@ -57,7 +57,7 @@ def audit(
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
-        print_rules([*HISTORY_RULES.values()], explain, form)
+        print_rules(list_history_rules().values(), explain, form)
         return
     if where is None:
         raise click.UsageError("name a LEDGER.")

@@ -11,9 +11,8 @@ import click
 
 from plaudit.checks.check import FailOn
 from plaudit.checks.check import check as check_reward
-from plaudit.checks.history_rules import ALL_RULES, HISTORY_RULES
 from plaudit.checks.report import LocatedReport, Report
-from plaudit.checks.rules import RULES
+from plaudit.checks.rules import RULES, find_rule, list_all_rules
 from plaudit.cli._support.findings import (
     Format,
     choose_format,
@@ -36,7 +35,7 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @click.command(epilog=_EXAMPLE)
 @click.argument("rewards", metavar="[REWARD]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Check all built-in rewards in their default version.")
-@report_options(ALL_RULES, "plaudit check --rules")
+@report_options(list_all_rules, "plaudit check --rules")
 @seconds_option("--timeout", 60.0, "About the most time for one reward.")
 @tuning_options()
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")
@@ -79,7 +78,7 @@ def check(
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
-        print_rules([ALL_RULES[explain]] if explain else [*RULES.values()], explain, form)
+        print_rules([find_rule(explain)] if explain else [*RULES.values()], explain, form)
         return
     query = parse_ledger_query(options, where)
     _refuse_history_codes((*only, *ignore), where)
@@ -98,7 +97,7 @@ def check(
 
 def _refuse_history_codes(codes: Sequence[str], where: str | None) -> None:
     for code in codes if where is None else ():
-        if code in HISTORY_RULES:
+        if code not in RULES:
             raise click.UsageError(f"{code} is about what happened; name a ledger with --ledger.")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from plaudit.errors import DefinitionError, NotEvaluable, OutOfRange, ShapeMismatch
 from plaudit.language.field import Field
 from plaudit.learn.decision import Decision
-from plaudit.learn.quantiles import t_quantile
 from plaudit.learn.ridge import Numbers
 from plaudit.learn.validate import parse_numbers, unknown_action
+from plaudit.quantiles import t_quantile
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.reward.term import term

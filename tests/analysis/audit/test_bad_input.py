@@ -5,7 +5,7 @@ import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.analysis import Thresholds, audit
-from plaudit.checks.history_rules import HISTORY_RULES
+from plaudit.analysis.audit.audit import HISTORY_RULES
 from plaudit.errors import DefinitionError, NotInLedger
 from support.histories import record_episodes
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
+from plaudit.analysis.compare.coverage import Block, Steps
 from plaudit.analysis.compare.measures import Scorer
 from plaudit.analysis.compare.separate import AFTER, BEFORE, BOTH, PairMean, separate
-from plaudit.analysis.coverage import Block, Steps
 from plaudit.errors import InputError
 from plaudit.targets.inputs import list_slots
 
@@ -103,9 +103,7 @@ EVERY = [
 @pytest.mark.parametrize("reward", EVERY)
 @pytest.mark.parametrize("size", [3, 40])
 def test_the_canonical_reward_is_that_of_every_pair(reward, size, monkeypatch):
-    monkeypatch.setattr(
-        "plaudit.analysis.compare.separate.CHUNK", 16
-    )  # so that starts are cut, or taken several at once
+    monkeypatch.setitem(PairMean.compute.__globals__, "CHUNK", 16)  # so that starts are cut, or taken several at once
     before, after, means = (draw(reward, count, at) for at, count in enumerate((size, size, 5)))
     block = Block(Steps(before, after), Steps(draw(reward, 5, 7), means))
     found = Scorer(reward, guard=False).canonicalise(block, 0.9)

@@ -3,8 +3,8 @@
 import pytest
 
 from plaudit import Field, Reward, State, fact, linear, prefer, term
-from plaudit.analysis.diff.definitions import compare_definitions
-from plaudit.analysis.diff.side_by_side import set_side_by_side, set_tables
+from plaudit.analysis.diff.definitions import compare_definitions, set_side_by_side
+from plaudit.analysis.diff.effect import set_tables
 
 DISTANCE = Field("distance", low=0, high=60)
 SPEED = Field("speed", low=0, high=30)

@@ -5,8 +5,8 @@ import pytest
 from plaudit import Field
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import evaluate
-from plaudit.checks.solver.plain import simplify_row
 from plaudit.checks.solver.ranges import is_plain, list_plainer_values
+from plaudit.checks.solver.solver import simplify_row
 from support.asking import asked
 from support.written import reward_from
 

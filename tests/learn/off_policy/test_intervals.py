@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plaudit import errors
 from plaudit.learn.off_policy import LoggedDecisions, evaluate_decisions, from_function
 from plaudit.learn.off_policy.intervals import bound_gain, bound_mean, bound_value
-from plaudit.learn.quantiles import t_quantile
+from plaudit.quantiles import t_quantile
 from support.examples import examples
 
 LARGE, LENGTH, MISS = 20.0, 600, 0.1

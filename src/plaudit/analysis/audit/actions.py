@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plaudit.analysis.audit.context import AuditContext, format_percent
+from plaudit.analysis.audit.context import AuditContext, Detector, format_percent, history_rule
 from plaudit.analysis.audit.steps import StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number
@@ -21,10 +21,8 @@ NEARLY_ALL = 0.8
 """So many of the late episodes must be alike: an agent that does one thing does it nearly always."""
 
 
-class ActionCounts:
+class ActionCounts(Detector):
     """How often each episode took each action."""
-
-    codes = ("action-repeated",)
 
     def __init__(self, context: AuditContext) -> None:
         """Find what the agent chooses."""
@@ -35,12 +33,12 @@ class ActionCounts:
         self._choices = np.array(list_choices(self._field))
         self._count = len(self._choices) or (PARTS if self._has_range() else 0)
         if not self._name:
-            context.skip("no recorded field is the action, or several are", *self.codes)
+            context.skip("no recorded field is the action, or several are", "action-repeated")
         elif not 2 <= self._count <= MOST_ACTIONS:
             context.skip(
-                f"the actions of {self._name!r} cannot be told apart; declare its values or range", *self.codes
+                f"the actions of {self._name!r} cannot be told apart; declare its values or range", "action-repeated"
             )
-        self._usable = self.codes[0] not in context.skipped
+        self._usable = "action-repeated" not in context.skipped
         self.counts = np.zeros((len(self._table) if self._usable else 0, self._count), np.int64)
 
     def _has_range(self) -> bool:
@@ -66,9 +64,10 @@ class ActionCounts:
         low, high = float(self._field.low or 0.0), float(self._field.high or 0.0)
         return ((column - low) / (high - low) * PARTS).clip(0, PARTS - 1).astype(np.intp)
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield the action that the late episodes repeat."""
-        if not self._usable or not context.has_episodes(*self.codes):
+    @history_rule("action-repeated", severity="advice", why="The agent does one thing whatever it sees.")
+    def find_repeated(self, context: AuditContext) -> Iterator[Finding]:
+        """Find the action that the late episodes repeat."""
+        if not self._usable or not context.has_episodes():
             return
         steps = self.counts.sum(axis=1)
         late = context.late & (steps >= SHORTEST)
@@ -83,7 +82,6 @@ class ActionCounts:
         rows = np.flatnonzero(same).tolist()
         share = self.counts[rows, action].sum() / steps[rows].sum()
         yield context.finding(
-            "action-repeated",
             "total",
             f"{format_count(len(rows), 'late episode')} of {int(context.late.sum()):,} do {self._describe(action)} in "
             f"{format_percent(share)} of their steps, whatever they see: {context.table.describe(rows)}.",

@@ -4,27 +4,20 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import methodcaller
+from functools import partial
 from typing import Any
 
-from plaudit.analysis.audit.actions import ActionCounts
-from plaudit.analysis.audit.branches import BranchesTaken
-from plaudit.analysis.audit.clamps import ClampCounts
-from plaudit.analysis.audit.context import AuditContext, Detector
-from plaudit.analysis.audit.declared import Declarations
+from plaudit.analysis.audit import actions, branches, clamps, declared, outcomes, returns, terms, walks
+from plaudit.analysis.audit.context import AuditContext, Detector, Thresholds
 from plaudit.analysis.audit.episodes import EpisodeTable
 from plaudit.analysis.audit.happened import Happenings
-from plaudit.analysis.audit.outcomes import EpisodeOutcomes
-from plaudit.analysis.audit.returns import EpisodeReturns
 from plaudit.analysis.audit.steps import read_batches
-from plaudit.analysis.audit.terms import TermStatistics
-from plaudit.analysis.audit.thresholds import Thresholds
-from plaudit.analysis.audit.walks import Walks
 from plaudit.checks.check import describe_failure, list_codes, separate_allowed
 from plaudit.checks.finding import SEVERITIES, Failed, Finding
-from plaudit.checks.history_rules import ALL_RULES, HISTORY_RULES
 from plaudit.checks.model import RewardModel
 from plaudit.checks.report import Report
+from plaudit.checks.rules import RULES
+from plaudit.checks.rules.registry import Rule, collect_rules
 from plaudit.errors import DefinitionError, NotInLedger, PlauditError, did_you_mean
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.codec import RecordLayout
@@ -32,6 +25,9 @@ from plaudit.reward.reward import Reward
 from plaudit.terminal import format_count
 
 Progress = Callable[[int, int], None]
+
+HISTORY_RULES: Mapping[str, Rule] = collect_rules(walks, outcomes, returns, actions, clamps, branches, terms, declared)
+"""Every rule that only recorded steps can answer, by its code, in the order in which they are listed."""
 
 
 def audit(
@@ -114,23 +110,22 @@ class Audit:
         self.context = AuditContext(
             ledger, RewardModel(self.reward), EpisodeTable(listed, terminal), thresholds, recorded
         )
-        self.terms = TermStatistics(self.reward, thresholds.drowned)
-        self.clamps = ClampCounts(self.reward)
-        self.outcomes = EpisodeOutcomes(self.context)
-        self.walks = Walks(self.context, self.outcomes)
+        self.clamps = clamps.ClampCounts(self.reward)
+        found = outcomes.EpisodeOutcomes(self.context)
+        self.walks = walks.Walks(self.context, found)
         self._checked = checked
         self.happened = Happenings(self.context, () if checked is None else checked.findings)
         self._failed: list[Failed] = []
         self._detectors: list[Detector] = [
             self.happened,
             self.walks,
-            self.outcomes,
-            ActionCounts(self.context),
+            found,
+            returns.EpisodeReturns(found),
+            actions.ActionCounts(self.context),
             self.clamps,
-            BranchesTaken(self.context),
-            self.terms,
-            Declarations(self.context),
-            EpisodeReturns(self.outcomes),
+            branches.BranchesTaken(self.context),
+            terms.TermStatistics(self.reward, thresholds.drowned),
+            declared.Declarations(self.context),
         ]
 
     def run(self, chosen: Collection[str], progress: Progress | None = None) -> Report:
@@ -138,12 +133,15 @@ class Audit:
         started = time.perf_counter()
         for batch in read_batches(self._ledger, self._layouts, self.context.table, self._query, progress):
             self.context.steps += len(batch)
-            self._ask(methodcaller("add", batch))
+            for detector in tuple(self._detectors):
+                if not self._try(detector.codes, partial(detector.add, batch)):
+                    self._detectors.remove(detector)
         found: list[Finding] = []
-        self._ask(lambda detector: found.extend(detector.find(self.context)))
-        order = list(HISTORY_RULES).index
-        found = sorted((each for each in found if each.code in chosen), key=lambda each: order(each.code))
-        kept, suppressed = separate_allowed(self.reward, found)
+        for detector in self._detectors:
+            for rule in detector.rules:
+                self.context.rule = rule
+                self._try([rule.code], lambda: found.extend(rule.find(detector, self.context)))  # noqa: B023 - at once
+        kept, suppressed = separate_allowed(self.reward, [each for each in found if each.code in chosen])
         report = Report(
             reward=self.reward.name,
             version=self.reward.version,
@@ -173,16 +171,16 @@ class Audit:
             seconds=checked.seconds + audited.seconds,
         )
 
-    def _ask(self, ask: Callable[[Detector], None]) -> None:
-        """Ask every detector; one that fails stops no other, and is asked nothing more."""
-        for detector in tuple(self._detectors):
-            try:
-                ask(detector)
-            except (PlauditError, MemoryError):  # a damaged ledger is nobody's fault here
-                raise
-            except Exception as error:
-                self._failed += [Failed(code, describe_failure(error)) for code in detector.codes]
-                self._detectors.remove(detector)
+    def _try(self, codes: Iterable[str], ask: Callable[[], None]) -> bool:
+        """Ask a detector or a rule, and return whether it answered; one that fails stops no other."""
+        try:
+            ask()
+        except (PlauditError, MemoryError):  # a damaged ledger is nobody's fault here
+            raise
+        except Exception as error:
+            self._failed += [Failed(code, describe_failure(error)) for code in codes]
+            return False
+        return True
 
     def _describe(self) -> str:
         steps, episodes = self.context.steps, len(self.context.table)
@@ -193,8 +191,8 @@ class Audit:
 def _choose_codes(only: Collection[str], ignore: Collection[str]) -> list[str]:
     """Return the codes that are looked for; those of rules about the definition are somebody else's business."""
     for code in (*only, *ignore):
-        if code not in ALL_RULES:
-            raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, ALL_RULES)}")
+        if code not in RULES and code not in HISTORY_RULES:
+            raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, {**RULES, **HISTORY_RULES})}")
     return [code for code in HISTORY_RULES if (not only or code in only) and code not in ignore]
 
 

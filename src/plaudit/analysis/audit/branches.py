@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plaudit.analysis.audit.context import AuditContext
+from plaudit.analysis.audit.context import AuditContext, Detector, history_rule
 from plaudit.analysis.audit.steps import FlagProgram, StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.rules.branches import MarkedTerm, group_marks, mark_branches
@@ -15,10 +15,8 @@ MOST_LISTED = 3
 """So many places of a term are told one by one; of more, how many there are."""
 
 
-class BranchesTaken:
+class BranchesTaken(Detector):
     """The places of each term that no step has reached yet; what was reached once is not looked at again."""
-
-    codes = ("branch-not-taken",)
 
     def __init__(self, context: AuditContext) -> None:
         """Mark the branches of every term whose source is known."""
@@ -63,9 +61,12 @@ class BranchesTaken:
                 self._open[term] = marked, left
                 self._compile(term)
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield places that no step reached."""
-        if not context.has_steps("branch-not-taken"):
+    @history_rule(
+        "branch-not-taken", severity="advice", why="What never happened was never paid: the number there is untested."
+    )
+    def find_not_taken(self, context: AuditContext) -> Iterator[Finding]:
+        """Find places that no step reached."""
+        if not context.has_steps():
             return
         for term, (marked, places) in self._open.items():
             lines = [marked.locate(marks[0]) for marks in places]
@@ -76,7 +77,6 @@ class BranchesTaken:
     def _describe(self, context: AuditContext, term: str, place: SourceLine, more: int) -> Finding:
         others = f" The same is true of {more} other places in it." if more > 0 else ""
         return context.finding(
-            "branch-not-taken",
             term,
             f"no step of {context.steps:,} got to `{place.text}` in {term!r}.{others}",
             "See that it can happen in the runs that train the agent; if it cannot, the branch is for nobody.",

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plaudit.analysis.audit.context import AuditContext
+from plaudit.analysis.audit.context import AuditContext, Detector, history_rule
 from plaudit.analysis.audit.steps import StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number
 from plaudit.reward.reward import Reward
 
 
-class ClampCounts:
+class ClampCounts(Detector):
     """In how many steps each end of each clamp bound: the score lay beyond it, and what was beyond was lost."""
-
-    codes = ("clamp-bound",)
 
     def __init__(self, reward: Reward) -> None:
         """Count nothing yet; an end that follows a schedule is not counted."""
@@ -45,9 +43,12 @@ class ClampCounts:
                 self.first[key] = int(batch.numbers[beyond.argmax()])
             self.bound[key] += count
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield clamps that bound in nearly every step."""
-        if not self.limits or not context.has_steps("clamp-bound"):
+    @history_rule(
+        "clamp-bound", severity="warning", why="Where a clamp binds in nearly every step, the term says nothing."
+    )
+    def find_bound(self, context: AuditContext) -> Iterator[Finding]:
+        """Find clamps that bound in nearly every step."""
+        if not self.limits or not context.has_steps():
             return
         for (name, side), count in self.bound.items():
             if count < context.thresholds.clamp * context.steps:
@@ -56,7 +57,6 @@ class ClampCounts:
             owner = "the total" if name == "total" else repr(name)
             limit = format_number(self.limits[name, side][1])
             yield context.finding(
-                "clamp-bound",
                 name,
                 f"{owner} was held at its {what} of {limit} in {context.format_share(count)}: there it says nothing "
                 "about what the agent did.",

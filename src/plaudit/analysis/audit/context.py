@@ -1,25 +1,85 @@
 """What every detector of an audit is given: the reward, its episodes, the thresholds, and how to tell what it found."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from math import floor, log10
-from typing import Protocol
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.audit.episodes import EpisodeTable
 from plaudit.analysis.audit.steps import FlagProgram, StepBatch
-from plaudit.analysis.audit.thresholds import Thresholds
 from plaudit.checks.finding import Finding, Severity, Step
-from plaudit.checks.history_rules import HISTORY_RULES
 from plaudit.checks.model import RewardModel
-from plaudit.language.field import Field
+from plaudit.checks.rules.registry import Rule, collect_rules, rule
+from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.language.field import Field, validate_number
 from plaudit.language.intervals import bound_nodes
 from plaudit.language.reading.source import SourceLine
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.summary.returns import name_episode
 from plaudit.reward.reward import Reward
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """When an audit speaks up.
+
+    >>> Thresholds().with_values({"one_term": 0.9}).one_term
+    0.9
+    """
+
+    min_steps: int = 1000
+    """With fewer steps nothing is said of shares of steps."""
+    min_episodes: int = 20
+    """With fewer episodes nothing is said of how returns are distributed."""
+    late: float = 0.2
+    """The last share of each run's episodes: what is learnt shows there, and not what was tried at first."""
+    habit: float = 0.2
+    """What so many of the late episodes do is a habit."""
+    laps: int = 5
+    """So many times round in an episode are laps, and no coincidence."""
+    stay: int = 10
+    """So many steps in one place are a stay."""
+    spent: float = 0.5
+    """An episode is about laps, or a stay, where they are this share of its steps and of what it earned."""
+    one_term: float = 0.95
+    """The share of all that was earned that one term may pay."""
+    length: float = 0.98
+    """The share of the variance of returns that the length of episodes may explain."""
+    action: float = 0.95
+    """The share of an episode's steps that one action may have."""
+    clamp: float = 0.99
+    """The share of steps in which a clamp may bind."""
+    drowned: float = 0.01
+    """A term is heard where it is this share of what all terms are together; less often than that, it is drowned."""
+    redundant: float = 0.99
+    """The correlation from which two terms are one."""
+    spike: float = 32.0
+    """How many times the 99.9th percentile of its size a term may be."""
+    chance: float = 0.005
+    """How often chance alone may make an audit report that the return parted from what is wanted."""
+    fall: float = 3.0
+    """How many standard errors something must rise or fall by, to have risen or fallen."""
+
+    def with_values(self, given: Mapping[str, object]) -> Self:
+        """Return the same with other numbers; DefinitionError for a name or a number that makes no sense."""
+        known = {each.name: each.type for each in fields(self)}
+        numbers: dict[str, float] = {}
+        for name, value in given.items():
+            if name not in known:
+                near = did_you_mean(name, known)
+                raise DefinitionError(f"there is no threshold {name!r}.{near} There are: {', '.join(known)}.")
+            number = validate_number(name, value)
+            whole = isinstance(getattr(self, name), int)
+            share = not whole and getattr(self, name) <= 1
+            if number <= 0 or (share and number > 1) or (whole and not number.is_integer()):
+                wanted = "an integer of at least 1" if whole else "above 0 and at most 1" if share else "above 0"
+                raise DefinitionError(f"the threshold {name}={number:g} must be {wanted}.")
+            numbers[name] = int(number) if whole else number
+        return replace(self, **numbers)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -38,6 +98,8 @@ class AuditContext:
     """Codes that nothing can be said about, and why."""
     remarks: list[str] = field(default_factory=list)
     """What else is to be said of what was not looked at."""
+    rule: Rule | None = None
+    """The rule that is asked, which a finding is of."""
 
     def __post_init__(self) -> None:
         """Choose the late episodes, and find out which terms can pay."""
@@ -57,32 +119,31 @@ class AuditContext:
         """The terms, then the adjustments of the total, as records have them."""
         return self.reward.program.terms
 
-    def has_steps(self, *codes: str) -> bool:
-        """Return whether there are steps enough; say of these codes that there are not."""
+    def has_steps(self) -> bool:
+        """Return whether there are steps enough; say of the rule that there are not."""
         least = self.thresholds.min_steps
         if self.steps < least:
-            self.skip(f"{least:,} steps are needed, and there are {self.steps:,}", *codes)
+            self.skip(f"{least:,} steps are needed, and there are {self.steps:,}")
         return self.steps >= least
 
-    def has_episodes(self, *codes: str, least: int | None = None) -> bool:
-        """Return whether there are whole episodes enough; say of these codes that there are not."""
+    def has_episodes(self, *, least: int | None = None) -> bool:
+        """Return whether there are whole episodes enough; say of the rule that there are not."""
         wanted = self.thresholds.min_episodes if least is None else least
         count = int(self.table.whole.sum())
         if not len(self.table):
-            self.skip("no record belongs to an episode", *codes)
+            self.skip("no record belongs to an episode")
         elif count < wanted:
             noun = "episode is" if wanted == 1 else "episodes are"
-            self.skip(f"{wanted:,} whole {noun} needed, and there are {count:,}", *codes)
+            self.skip(f"{wanted:,} whole {noun} needed, and there are {count:,}")
         return len(self.table) > 0 and count >= wanted
 
     def skip(self, why: str, *codes: str) -> None:
-        """Say of codes why nothing can be said about them."""
-        for code in codes:
+        """Say of codes, or of the rule that is asked, why nothing can be said about them."""
+        for code in codes or ([self.rule.code] if self.rule is not None else []):
             self.skipped.setdefault(code, why)
 
     def finding(
         self,
-        code: str,
         term: str,
         message: str,
         advice: str,
@@ -91,10 +152,11 @@ class AuditContext:
         severity: Severity | None = None,
         place: SourceLine | None = None,
     ) -> Finding:
-        """Return a finding, as grave as its rule says and where the term stands unless told otherwise."""
+        """Return a finding of the rule, as grave as it says and where the term stands unless told otherwise."""
+        assert self.rule is not None, "a finding is of a rule"
         return Finding(
-            code=code,
-            severity=severity or HISTORY_RULES[code].severity,
+            code=self.rule.code,
+            severity=severity or self.rule.severity,
             term=term,
             message=message,
             advice=advice,
@@ -116,18 +178,29 @@ class AuditContext:
         return f"{count:,} of {self.steps:,} steps ({format_percent(count / max(self.steps, 1))})"
 
 
-class Detector(Protocol):
-    """Looks at every step once, then says what it found."""
+class Detector:
+    """Looks at every step once; the rules of its module are then asked what it saw."""
 
     @property
-    def codes(self) -> tuple[str, ...]:
-        """The rules whose findings it yields."""
+    def rules(self) -> Collection[Rule]:
+        """The rules that it answers for."""
+        return collect_rules(sys.modules[type(self).__module__]).values()
+
+    @property
+    def codes(self) -> list[str]:
+        """What fails with it."""
+        return [each.code for each in self.rules]
 
     def add(self, batch: StepBatch) -> None:
         """Take the steps of a batch in."""
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield what was found, after the last batch."""
+
+_Find = TypeVar("_Find", bound=Callable[[Any, AuditContext], Iterator[Finding]])
+
+
+def history_rule(code: str, *, severity: Severity, why: str) -> Callable[[_Find], _Find]:
+    """Make a rule of a function of a detector and the context, which is asked after the last batch."""
+    return rule(code, severity=severity, why=why, needs="history")
 
 
 def format_percent(share: float) -> str:

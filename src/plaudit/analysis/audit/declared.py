@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.audit.context import AuditContext
+from plaudit.analysis.audit.context import AuditContext, Detector, history_rule
 from plaudit.analysis.audit.steps import FlagProgram, StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number
@@ -26,10 +26,8 @@ class _Outside:
     first: int = 0
 
 
-class Declarations:
+class Declarations(Detector):
     """Steps in which a number was outside its declared range, or a fact false."""
-
-    codes = ("outside-range", "fact-broken")
 
     def __init__(self, context: AuditContext) -> None:
         """Look up what is declared; a fact that reads what no step has cannot be asked."""
@@ -83,15 +81,17 @@ class Declarations:
         found.count += int(np.count_nonzero(beyond))
         found.low, found.high = min(found.low, column[beyond].min()), max(found.high, column[beyond].max())
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield fields that left their ranges, and facts that were false."""
+    @history_rule(
+        "outside-range", severity="warning", why="What was proved for the declared range does not hold outside it."
+    )
+    def find_outside(self, context: AuditContext) -> Iterator[Finding]:
+        """Find fields that left their ranges."""
         for name, found in self.outside.items():
             field = self._ranged[name]
             clipped = field.outside == "clip"
             if clipped and found.count < CLIPPED * context.steps:
                 continue
             yield context.finding(
-                "outside-range",
                 "total",
                 f"{name} is declared to be {_describe_range(field)}, and was {_describe_span(found)} in "
                 f"{context.format_share(found.count)}{', where it is clipped' if clipped else ''}.",
@@ -99,11 +99,16 @@ class Declarations:
                 severity="advice" if clipped else None,
                 witness=(context.step(found.first),),
             )
+
+    @history_rule(
+        "fact-broken", severity="warning", why="What was proved with a fact does not hold where the fact is false."
+    )
+    def find_broken(self, context: AuditContext) -> Iterator[Finding]:
+        """Find facts that were false."""
         for fact, (count, first) in self.broken.items():
             if count:
                 declared = next((each for each in context.reward.facts if each.name == fact), None)
                 yield context.finding(
-                    "fact-broken",
                     "total",
                     f"the fact {fact!r} was false in {context.format_share(count)}.",
                     "Correct the fact, or what measures its inputs; every finding and proof that uses it is in doubt.",

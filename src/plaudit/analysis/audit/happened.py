@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.audit.clamps import ClampCounts
-from plaudit.analysis.audit.context import AuditContext
+from plaudit.analysis.audit.context import AuditContext, Detector
 from plaudit.analysis.audit.steps import StepBatch
 from plaudit.analysis.audit.walks import Walk, Walks
 from plaudit.checks.finding import Finding, Step
@@ -43,10 +43,10 @@ class _Count:
     episodes: set[int] = field(default_factory=set)
 
 
-class Happenings:
+class Happenings(Detector):
     """How often what findings show happened."""
 
-    codes = ("what-happened",)
+    codes = ["what-happened"]  # noqa: RUF012 - what the base class computes
 
     def __init__(self, context: AuditContext, findings: Sequence[Finding]) -> None:
         """Keep the findings that a single step can show."""
@@ -79,10 +79,6 @@ class Happenings:
                 count.steps += len(rows)
                 count.paid += float((batch.totals if at is None else batch.values[at])[rows].sum())
                 count.episodes |= set(np.unique(batch.episodes[rows]).tolist()) - {-1}
-
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield nothing: what happened is told with the findings of `check`."""
-        yield from ()
 
     def tell(self, context: AuditContext, finding: Finding, walks: Walks, clamps: ClampCounts) -> Finding:
         """Return a finding of `check` with what came of it in the history."""

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.audit.context import AuditContext, compile_goal, find_input, format_percent
+from plaudit.analysis.audit.context import (
+    AuditContext,
+    Detector,
+    compile_goal,
+    find_input,
+    format_percent,
+    history_rule,
+)
 from plaudit.analysis.audit.episodes import format_runs
 from plaudit.analysis.audit.parting import Parting, find_parting
 from plaudit.analysis.audit.steps import Numbers, Positions, StepBatch
@@ -32,10 +39,8 @@ class Wish(NamedTuple):
         return (format_percent(one), format_percent(other)) if self.is_share else format_apart(one, other)
 
 
-class EpisodeOutcomes:
+class EpisodeOutcomes(Detector):
     """What is wanted, added up for each episode."""
-
-    codes = ("parted-from-goal", "goal-earned-less")
 
     def __init__(self, context: AuditContext) -> None:
         """Find out what is wanted, and whether steps have it."""
@@ -108,26 +113,21 @@ class EpisodeOutcomes:
 
     # -- what is found -------------------------------------------------------------------------------------------------
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield where the reward parts from what is wanted, and whether the goal is worth less than something else."""
+    @history_rule(
+        "parted-from-goal", severity="warning", why="The reward rises while what is wanted falls: it is being gamed."
+    )
+    def find_partings(self, context: AuditContext) -> Iterator[Finding]:
+        """Find for each wish where the return rises while it falls, within a run: runs differ in more than that."""
         if not self.wishes:
             why = "neither a goal nor a field that is better high or low is declared, and no reward of the environment"
-            context.skip(f"{why} is recorded", "parted-from-goal")
-        if self._goal is None:
-            context.skip("no goal is declared", "goal-earned-less")
-        if not context.has_episodes(*self.codes):
+            context.skip(f"{why} is recorded")
+        if not context.has_episodes():
             return
-        yield from self._find_partings(context)
-        if self.reached is not None:
-            yield from self._find_worthless_goal(context, self.reached)
-
-    def _find_partings(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield for each wish where the return rises while it falls, within a run: runs differ in more than that."""
         least = context.thresholds.min_episodes
         runs = [rows for rows in context.table.split_runs() if len(rows) >= least]
         if not runs:
             longest = max(len(rows) for rows in context.table.split_runs())
-            context.skip(f"{least:,} whole episodes of one run are needed, and there are {longest:,}", self.codes[0])
+            context.skip(f"{least:,} whole episodes of one run are needed, and there are {longest:,}")
         chance = min(0.5, context.thresholds.chance / max(1, len(runs) * len(self.wishes)))  # Bonferroni
         for wish in self.wishes:
             found = []
@@ -156,7 +156,6 @@ class EpisodeOutcomes:
             after[wish.sign * (wish.values[after] - wish.values[after].mean()) <= 0][-1],
         )
         return context.finding(
-            "parted-from-goal",
             "total",
             f"from about episode {table.name(rows[parting.turn])} (record {turn.first_record}) on the mean return "
             f"rises from {low} to {high} while {wish.name} {'falls' if wish.sign > 0 else 'rises'} from {good} to "
@@ -170,14 +169,22 @@ class EpisodeOutcomes:
             ),
         )
 
-    def _find_worthless_goal(self, context: AuditContext, reached: NDArray[np.bool_]) -> Iterator[Finding]:
-        """Yield that episodes that reach the goal rank below those that do not, by more than chance would have it."""
+    @history_rule(
+        "goal-earned-less", severity="warning", why="Episodes that reach the goal earn less than those that do not."
+    )
+    def find_worthless_goal(self, context: AuditContext) -> Iterator[Finding]:
+        """Find that episodes that reach the goal rank below those that do not, by more than chance would have it."""
+        reached = self.reached
+        if reached is None:
+            context.skip("no goal is declared")
+        if not context.has_episodes() or reached is None:
+            return
         rows = np.flatnonzero(context.table.whole)
         done = reached[rows]
         one, other = int(done.sum()), int((~done).sum())
         if min(one, other) < context.thresholds.min_episodes // 4:
             few = "reach" if one < other else "miss"
-            context.skip(f"too few episodes {few} the goal to compare: {min(one, other)}", "goal-earned-less")
+            context.skip(f"too few episodes {few} the goal to compare: {min(one, other)}")
             return
         returns = context.table.returns[rows]
         ranks = compute_ranks(returns)
@@ -188,7 +195,6 @@ class EpisodeOutcomes:
         best = int(rows[~done][returns[~done].argmax()])
         typical = int(rows[done][np.argsort(returns[done])[one // 2]])
         yield context.finding(
-            "goal-earned-less",
             "total",
             f"{one:,} episodes reach the goal and earn {format_number(returns[done].mean())} on average; {other:,} do "
             f"not and earn {format_number(returns[~done].mean())}, up to {format_number(returns[~done].max())} "

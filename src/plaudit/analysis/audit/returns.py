@@ -1,12 +1,13 @@
 """What the returns of episodes say: one term that pays everything, length that explains it, shaping that decides it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from plaudit.analysis.audit.context import AuditContext, format_percent
+from plaudit.analysis.audit.context import AuditContext, Detector, format_percent, history_rule
 from plaudit.analysis.audit.outcomes import EpisodeOutcomes
-from plaudit.analysis.audit.steps import Numbers, StepBatch
+from plaudit.analysis.audit.steps import Numbers
 from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_number
 
@@ -18,28 +19,18 @@ MOSTLY = 0.5
 """Where more than this share of the late episodes reach the goal, they are after it."""
 
 
-class EpisodeReturns:
+@dataclass(frozen=True)
+class EpisodeReturns(Detector):
     """What the returns of whole episodes show; the ledger keeps their sums, and no step is looked at."""
 
-    codes = ("one-term-paid", "length-paid", "shaping-reordered")
-
-    def __init__(self, outcomes: EpisodeOutcomes) -> None:
-        """Hold returns against what episodes came to otherwise."""
-        self._outcomes = outcomes
-
-    def add(self, batch: StepBatch) -> None:
-        """Take nothing in."""
-
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield a term that paid everything, lengths that explain it, and shaping that decides it."""
-        if context.has_episodes(*self.codes):
-            yield from _find_one_term(context)
-            yield from _find_length(context, self._outcomes)
-            yield from _find_shaping(context)
+    outcomes: EpisodeOutcomes
 
 
-def _find_one_term(context: AuditContext) -> Iterator[Finding]:
-    """Yield a term that paid nearly all of what late episodes were paid, where others could have paid too."""
+@history_rule("one-term-paid", severity="advice", why="One term paid nearly everything: the others had no say.")
+def find_one_term(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding]:
+    """Find a term that paid nearly all of what late episodes were paid, where others could have paid too."""
+    if not context.has_episodes():
+        return
     terms = {term.name: term for term in context.reward.terms if term.weight != 0 and term.name in context.can_pay}
     summed = {name: context.table.sum_term(name)[context.late] for name in terms}
     earned = {name: np.maximum(column, 0.0) for name, column in summed.items()}
@@ -52,7 +43,6 @@ def _find_one_term(context: AuditContext) -> Iterator[Finding]:
     cost = any((column < 0).any() for column in summed.values())
     left_out = " Episodes in which a term cost more than it paid are left out of its sum." if cost else ""
     yield context.finding(
-        "one-term-paid",
         largest,
         f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of all that the "
         f"late {len(earned[largest]):,} episodes were paid for; of the others: {others}.{left_out}",
@@ -69,8 +59,13 @@ def _show_best(context: AuditContext, paid: Numbers, term: str) -> Iterator[Step
     yield context.step(episode.last_record, f"{term} paid {format_number(paid.max())} in this episode")
 
 
-def _find_length(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[Finding]:
-    """Yield that returns follow from lengths alone, where the reward means to pay for something else as well."""
+@history_rule(
+    "length-paid", severity="advice", why="How long an episode lasts explains what it earns; nothing else does."
+)
+def find_length(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding]:
+    """Find that returns follow from lengths alone, where the reward means to pay for something else as well."""
+    if not context.has_episodes():
+        return
     whole = context.table.whole
     lengths, returns = context.table.lengths[whole].astype(np.float64), context.table.returns[whole]
     plain = not any(term.reads and term.weight != 0 for term in context.reward.terms)
@@ -79,19 +74,18 @@ def _find_length(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[F
     explained = _explain_by(lengths, returns)
     if explained < context.thresholds.length:
         return
-    reached = outcomes.reached
+    reached = seen.outcomes.reached
     after_goal = reached is not None and reached[context.late].mean() > MOSTLY
     slope = float(np.polyfit(lengths, returns, 1)[0])
     rising = slope > 0
     if after_goal or (not rising and reached is None):
         return  # who is paid by the step for reaching the goal soon, or ends soon for all that is known
-    original = outcomes.original
+    original = seen.outcomes.original
     if original is not None and original[whole].std() and _explain_by(lengths, original[whole]) >= explained:
         return  # the environment itself pays by the step
     row = int(np.flatnonzero(whole)[(lengths if rising else -lengths).argmax()])
     which = "longest" if rising else "shortest"
     yield context.finding(
-        "length-paid",
         "total",
         f"how long an episode lasts explains {format_percent(explained)} of the variance of returns, over "
         f"{len(lengths):,} episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: one "
@@ -107,8 +101,13 @@ def _explain_by(lengths: Numbers, returns: Numbers) -> float:
     return float(np.corrcoef(lengths, returns)[0, 1] ** 2) if returns.std() else 0.0
 
 
-def _find_shaping(context: AuditContext) -> Iterator[Finding]:
-    """Yield that the best episodes are the best by shaping alone: without it, they are below the middle."""
+@history_rule(
+    "shaping-reordered", severity="warning", why="Shaping decides which episodes are best, and it should not."
+)
+def find_shaping(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding]:
+    """Find that the best episodes are the best by shaping alone: without it, they are below the middle."""
+    if not context.has_episodes():
+        return
     shaping = [term.name for term in context.reward.terms if term.kind == "shaping" and term.weight != 0]
     if not shaping or len(shaping) == len(context.reward.terms):
         return
@@ -123,7 +122,6 @@ def _find_shaping(context: AuditContext) -> Iterator[Finding]:
         return
     row = int(np.flatnonzero(whole)[best[-1]])
     yield context.finding(
-        "shaping-reordered",
         shaping[0],
         f"the best {count:,} of {len(returns):,} episodes earn {format_number(returns[best].mean())} on average; "
         f"without what {', '.join(map(repr, shaping))} paid {format_number(bare[best].mean())}, and half of all "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.audit.context import AuditContext, format_percent
+from plaudit.analysis.audit.context import AuditContext, Detector, format_percent, history_rule
 from plaudit.analysis.audit.steps import Numbers, StepBatch
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number
@@ -27,10 +27,8 @@ _OFFSET = 1100
 """Sizes are counted by powers of two, the smallest and the largest that a float has included."""
 
 
-class TermStatistics:
+class TermStatistics(Detector):
     """What each term, then each adjustment of the total, was like over all steps."""
-
-    codes = ("constant-in-practice", "drowned-in-practice", "redundant-terms", "spike")
 
     def __init__(self, reward: Reward, drowned: float) -> None:
         """Begin with no step; `drowned` is the share of all terms from which one of them is heard."""
@@ -115,20 +113,22 @@ class TermStatistics:
 
     # -- what is found -------------------------------------------------------------------------------------------------
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield terms that were constant, drowned, two of a kind, or had spikes."""
-        terms = list(enumerate(self.reward.terms))
-        paid = [(at, term) for at, term in terms if term.weight != 0 and not term.terminal]
-        if context.has_steps(*self.codes):
-            for at, term in paid:
-                yield from self._find_constant(context, at, term)
-                yield from self._find_drowned(context, at, term)
-                yield from self._find_spike(context, at, term)
-            yield from self._find_redundant(context, paid)
+    def _list_paid(self, context: AuditContext) -> list[tuple[int, Term]]:
+        """Return the terms that are paid in steps, with their places; none where there are too few steps."""
+        if not context.has_steps():
+            return []
+        return [(at, each) for at, each in enumerate(self.reward.terms) if each.weight != 0 and not each.terminal]
 
-    def _find_constant(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
-        if self.steps < LEAST_STEPS or not term.reads or self.low[at] != self.high[at]:
-            return
+    @history_rule(
+        "constant-in-practice", severity="advice", why="A term that was the same in every step taught nothing."
+    )
+    def find_constant(self, context: AuditContext) -> Iterator[Finding]:
+        """Find terms that were the same in every step."""
+        for at, term in self._list_paid(context):
+            if self.steps >= LEAST_STEPS and term.reads and self.low[at] == self.high[at]:
+                yield from self._describe_constant(context, at, term)
+
+    def _describe_constant(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
         value = float(self.low[at])
         if value == 0 and (term.kind == "penalty" or term.name not in context.can_pay):
             return  # a price that never had to be paid
@@ -147,46 +147,34 @@ class TermStatistics:
                 "reads never changes it."
             )
         yield context.finding(
-            "constant-in-practice",
             term.name,
             message,
             advice,
             witness=(context.step(self.first, "like every other step"),),
         )
 
-    def _find_drowned(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
-        heard, paid = int(self.heard[at]), int(self.nonzero[at])
-        if len(self.reward.terms) < 2 or paid < LEAST_OFTEN or heard >= SMALL * paid:
-            return
-        yield context.finding(
-            "drowned-in-practice",
-            term.name,
-            f"{term.name!r} was {format_percent(context.thresholds.drowned)} of what all terms are together, or more, "
-            f"in {heard:,} of the {paid:,} steps in which it was not 0; its largest size was "
-            f"{format_number(self.largest[at])}.",
-            "Raise its weight until it is heard, lower what drowns it, or drop it.",
-            witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
-        )
+    @history_rule("drowned-in-practice", severity="advice", why="A term that never made a difference was not heard.")
+    def find_drowned(self, context: AuditContext) -> Iterator[Finding]:
+        """Find terms that made a difference in hardly any step."""
+        for at, term in self._list_paid(context):
+            heard, paid = int(self.heard[at]), int(self.nonzero[at])
+            if len(self.reward.terms) < 2 or paid < LEAST_OFTEN or heard >= SMALL * paid:
+                continue
+            yield context.finding(
+                term.name,
+                f"{term.name!r} was {format_percent(context.thresholds.drowned)} of what all terms are together, or "
+                f"more, in {heard:,} of the {paid:,} steps in which it was not 0; its largest size was "
+                f"{format_number(self.largest[at])}.",
+                "Raise its weight until it is heard, lower what drowns it, or drop it.",
+                witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
+            )
 
-    def _find_spike(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
-        if self.nonzero[at] < context.thresholds.min_steps or self.is_price_list(at):
-            return
-        usual = self.find_percentile(at, RARE)
-        if self.largest[at] < context.thresholds.spike * usual:
-            return
-        least = 2.0 ** float(np.frexp(context.thresholds.spike * usual)[1] - 1)
-        yield context.finding(
-            "spike",
-            term.name,
-            f"{term.name!r} was {format_number(self.largest[at])} in size, and at least {format_percent(1 - RARE)} of "
-            f"its payments were below {format_number(usual)}; it was {format_number(least)} or more in "
-            f"{context.format_share(self.count_beyond(at, least))}.",
-            "Clamp the score where it stops meaning anything, or find out what the simulator did there.",
-            witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
-        )
-
-    def _find_redundant(self, context: AuditContext, paid: list[tuple[int, Term]]) -> Iterator[Finding]:
-        found = self.correlations
+    @history_rule(
+        "redundant-terms", severity="advice", why="Two terms that rise and fall together pay twice for one thing."
+    )
+    def find_redundant(self, context: AuditContext) -> Iterator[Finding]:
+        """Find terms that rise and fall together."""
+        found, paid = self.correlations, self._list_paid(context)
         for place, (at, term) in enumerate(paid):
             for other, twin in paid[:place]:
                 often = min(self.nonzero[at], self.nonzero[other]) >= LEAST_OFTEN
@@ -194,10 +182,28 @@ class TermStatistics:
                     continue
                 how = "together" if found[at, other] > 0 else "against each other"
                 yield context.finding(
-                    "redundant-terms",
                     term.name,
                     f"{twin.name!r} and {term.name!r} rise and fall {how}: their correlation over {self.steps:,} steps "
                     f"is {found[at, other]:z.4f}.",
                     "Keep the one that measures what is wanted, or let them measure different things.",
                     witness=(context.step(int(self.largest_at[at]), "both at once"),),
                 )
+
+    @history_rule("spike", severity="warning", why="A few steps outweigh all others, and learning follows them.")
+    def find_spikes(self, context: AuditContext) -> Iterator[Finding]:
+        """Find terms a few payments of which outweigh all others."""
+        for at, term in self._list_paid(context):
+            if self.nonzero[at] < context.thresholds.min_steps or self.is_price_list(at):
+                continue
+            usual = self.find_percentile(at, RARE)
+            if self.largest[at] < context.thresholds.spike * usual:
+                continue
+            least = 2.0 ** float(np.frexp(context.thresholds.spike * usual)[1] - 1)
+            yield context.finding(
+                term.name,
+                f"{term.name!r} was {format_number(self.largest[at])} in size, and at least {format_percent(1 - RARE)} "
+                f"of its payments were below {format_number(usual)}; it was {format_number(least)} or more in "
+                f"{context.format_share(self.count_beyond(at, least))}.",
+                "Clamp the score where it stops meaning anything, or find out what the simulator did there.",
+                witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
+            )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.audit.context import AuditContext, compile_goal
+from plaudit.analysis.audit.context import AuditContext, Detector, compile_goal, history_rule
 from plaudit.analysis.audit.outcomes import EpisodeOutcomes
 from plaudit.analysis.audit.steps import Numbers, Positions, StepBatch
 from plaudit.checks.finding import Finding, Severity
@@ -56,10 +56,8 @@ class _Steps(NamedTuple):
         return _Steps(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-class Walks:
+class Walks(Detector):
     """The laps and the stays of every episode that has some."""
-
-    codes = ("walked-laps", "stayed-put")
 
     def __init__(self, context: AuditContext, outcomes: EpisodeOutcomes) -> None:
         """Find what makes up a place, and whether the goal can be asked about."""
@@ -73,7 +71,7 @@ class Walks:
         self._goal = compile_goal(context)
         self._usable = bool(self._names) and len(self._table) > 0
         if not self._names:
-            context.skip('no recorded field is a state: role="state" declares one', *self.codes)
+            context.skip('no recorded field is a state: role="state" declares one', "walked-laps", "stayed-put")
         self._open: dict[int, list[_Steps]] = {}
         self._seen = np.zeros(len(self._table), np.int64)
         self.laps: dict[int, Walk] = {}
@@ -172,19 +170,28 @@ class Walks:
 
     # -- what is found -------------------------------------------------------------------------------------------------
 
-    def find(self, context: AuditContext) -> Iterator[Finding]:
-        """Yield laps and stays that are what the late episodes are about."""
-        if not self._usable or not context.has_episodes(*self.codes, least=1):
-            return
+    def _is_complete(self, context: AuditContext) -> bool:
+        """Return whether there are episodes to tell of, all of them looked at."""
+        if not self._usable or not context.has_episodes(least=1):
+            return False
         if self._open:  # episodes of which not every step was chosen, or there
             self._look_at([*self._open.items()])
             self._open = {}
-        wanted: Severity | None = None if self._goal is not None else "advice"
+        return True
+
+    @property
+    def _severity(self) -> Severity | None:
+        return None if self._goal is not None else "advice"
+
+    @history_rule("walked-laps", severity="warning", why="The agent goes round and is paid for it, and gets nowhere.")
+    def find_laps(self, context: AuditContext) -> Iterator[Finding]:
+        """Find laps that are what the late episodes are about."""
+        if not self._is_complete(context):
+            return
         gone = self.choose(self.laps)
         if self._is_habit(gone) and self._is_unwanted(gone) is not False:
             walk = self.laps[gone[-1]]
             yield context.finding(
-                "walked-laps",
                 "total",
                 f"{self._describe(gone, self.laps)} going round: {self._context.table.name(gone[-1])} passed one place "
                 f"{format_count(walk.times + 1, 'time')} in {walk.steps:,} steps and earned {format_number(walk.pay)} "
@@ -192,23 +199,28 @@ class Walks:
                 "Pay the way back what the way there earned (a potential-based difference), pay each state once, or "
                 "let a step cost more than it can earn.",
                 witness=(context.step(walk.first, "the first lap begins"), context.step(walk.last, "back again")),
-                severity=wanted,
+                severity=self._severity,
             )
+
+    @history_rule("stayed-put", severity="warning", why="The agent stays where it is and is paid for it.")
+    def find_stays(self, context: AuditContext) -> Iterator[Finding]:
+        """Find stays that are what the late episodes are about."""
+        if not self._is_complete(context):
+            return
         stayed = self.choose(self.stays)
         if self._is_habit(stayed) and self._is_unwanted(stayed) is None:
             why = "no goal is declared and no reward of the environment says otherwise: staying may be the task"
-            context.skip(why, "stayed-put")
+            context.skip(why)
         elif self._is_habit(stayed) and self._is_unwanted(stayed):
             walk = self.stays[stayed[-1]]
             yield context.finding(
-                "stayed-put",
                 "total",
                 f"{self._describe(stayed, self.stays)} standing still: {self._context.table.name(stayed[-1])} for "
                 f"{walk.steps:,} steps, which earned {format_number(walk.pay)}.",
                 "If finishing is what you want, let a step cost something or the end pay more than waiting; if staying "
                 "is the task, allow this with that reason, or declare a goal that it meets.",
                 witness=(context.step(walk.first, "it stays here"), context.step(walk.last, "and still does")),
-                severity=wanted,
+                severity=self._severity,
             )
 
     def choose(self, walks: dict[int, Walk]) -> list[int]:

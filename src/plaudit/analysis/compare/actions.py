@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.analysis.compare.coverage import Coverage, Steps, list_entries
 from plaudit.analysis.compare.measures import CONFIDENCE, RESAMPLES, Scorer
-from plaudit.analysis.coverage import Coverage, Steps, list_entries
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
 

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from plaudit.analysis.compare.actions import find_action, measure_disagreement
 from plaudit.analysis.compare.comparison import TITLES, Comparison, Measure
+from plaudit.analysis.compare.coverage import BLOCKS, Coverage, keep_shared_terms
 from plaudit.analysis.compare.draws import Ranges, draw_coverage
 from plaudit.analysis.compare.measures import Moments, Scorer, drop_unscored, rank, split, to_distance
-from plaudit.analysis.compare.shared_terms import keep_shared_terms
 from plaudit.analysis.compare.tabular import MEASURES, build_tables, measure_tables, resample_tables
-from plaudit.analysis.coverage import BLOCKS, Coverage
-from plaudit.analysis.transitions import Given, Transitions, read_ledger, read_transitions
+from plaudit.analysis.compare.transitions import Given, Transitions, read_ledger, read_transitions
 from plaudit.errors import DefinitionError, InputError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.analysis.compare.coverage import Coverage
 from plaudit.analysis.compare.measures import CONFIDENCE
-from plaudit.analysis.coverage import Coverage
 from plaudit.errors import DefinitionError
 from plaudit.html import build_heading, build_note, build_table, join
 from plaudit.terminal import escape_controls, format_table

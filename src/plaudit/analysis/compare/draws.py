@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.coverage import (
+from plaudit.analysis.compare.coverage import (
     BLOCKS,
     LARGEST_BLOCK,
     Block,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.analysis.compare.coverage import Block, Columns, Steps, select_inputs
 from plaudit.analysis.compare.separate import AFTER, BEFORE, PairMean, separate
-from plaudit.analysis.coverage import Block, Columns, Steps, select_inputs
 from plaudit.language import nodes as n
 from plaudit.language.static import analyse_program
 from plaudit.ledger.summary.ranks import compute_ranks

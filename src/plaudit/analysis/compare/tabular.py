@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.analysis.compare.coverage import list_entries, select_inputs
 from plaudit.analysis.compare.measures import CONFIDENCE
-from plaudit.analysis.coverage import list_entries, select_inputs
-from plaudit.analysis.transitions import Given
+from plaudit.analysis.compare.transitions import Given
 from plaudit.errors import InputError
 from plaudit.reward.reward import Reward
 

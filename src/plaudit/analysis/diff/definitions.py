@@ -1,12 +1,12 @@
 """What is different in the definitions of two rewards: functions, numbers, fields, and what is declared of steps."""
 
+import difflib
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plaudit.analysis.diff.side_by_side import set_side_by_side
 from plaudit.html import Markup, build_element, build_name, build_note, build_table, join
 from plaudit.language.program import prune
 from plaudit.language.schedule import Schedule
@@ -294,3 +294,26 @@ def format_part(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(format_part, value))}]"
     return format_value(value) if isinstance(value, bool | int | float | str) else str(value)
+
+
+def set_side_by_side(before: str, after: str, width: int, *, indent: int = 0) -> Iterator[str]:
+    r"""Yield the lines of two texts beside each other; those that are too long for half of `width` are wrapped.
+
+    >>> print(*set_side_by_side("return 1", "return 2", 30), sep="\n")
+    return 1 |  return 2
+    """
+    room = max((width - indent - 4) // 2, 20)  # with a mark and blanks between them
+    left, right = ([line for each in text.splitlines() for line in _wrap(each, room)] for text in (before, after))
+    room = max(map(len, left), default=0)
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+    for tag, start, end, first, last in matcher.get_opcodes():
+        for at in range(max(end - start, last - first)):
+            one = left[start + at] if start + at < end else ""
+            other = right[first + at] if first + at < last else ""
+            mark = " " if tag == "equal" else "<" if not other else ">" if not one else "|"
+            yield f"{' ' * indent}{one.ljust(room)} {mark}  {other}".rstrip()
+
+
+def _wrap(line: str, room: int) -> list[str]:
+    own = len(line) - len(line.lstrip())
+    return textwrap.wrap(line, room, subsequent_indent=" " * (own + 4)) or [""]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from plaudit.analysis.compare.shared_terms import keep_shared_terms
+from plaudit.analysis.compare.coverage import keep_shared_terms
 from plaudit.analysis.diff.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.diff.effect import Effect
 from plaudit.checks.prove import Difference, Proof, prove

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.diff.side_by_side import set_tables
 from plaudit.html import Markup, build_heading, build_note, build_table, join
 from plaudit.ledger.rescore.changes import Changes
 from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST = 10
 """How many steps, and how many episodes, are shown."""
+_GAP = 4
+"""Columns between two tables beside each other."""
 _TERM_HEADERS = ("term", "before", "after", "changed in")
 _EPISODE_HEADERS = ("episode", "steps", "before", "after", "rank")
 
@@ -270,3 +271,15 @@ def _format_episode(each: EpisodeChange) -> tuple[str, ...]:
     ranks = f"{each.rank_before:g} → {each.rank_after:g}"
     name = escape_line(name_episode(each.episode))
     return (name, f"{each.length:,}", f"{each.before:z.6g}", f"{each.after:z.6g}", ranks)
+
+
+def set_tables(before: str, after: str, width: int, *, indent: int = 0) -> Iterator[str]:
+    """Yield the lines of two tables beside each other, or one below the other where there is no room."""
+    left, right = before.splitlines(), after.splitlines()
+    room = max(map(len, left), default=0)
+    if room + _GAP + max(map(len, right), default=0) > width - indent:
+        yield from (f"{' ' * indent}{line}" for line in (*left, *right))
+        return
+    for at in range(max(len(left), len(right))):
+        one, other = (side[at] if at < len(side) else "" for side in (left, right))
+        yield f"{' ' * indent}{one.ljust(room + _GAP)}{other}".rstrip()

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.analysis.compare.coverage import Entry
 from plaudit.analysis.compare.draws import Ranges, find_spans
-from plaudit.analysis.coverage import Entry
 from plaudit.checks.report import Report
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.ranges import encode_value, value_at_rest

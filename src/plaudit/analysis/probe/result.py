@@ -15,7 +15,7 @@ from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport, Report, format_reports
 from plaudit.frames import Tabular
 from plaudit.html import Markup, build_heading, build_note, build_table, join
-from plaudit.learn.quantiles import t_quantile
+from plaudit.quantiles import t_quantile
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls, format_count, format_table, format_value
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from plaudit.checks.finding import Finding, Incentive, Step
 from plaudit.checks.formats.plain import encode_number, relative_path
-from plaudit.checks.history_rules import ALL_RULES
 from plaudit.checks.report import LocatedReport, Report
+from plaudit.checks.rules import find_rule
 
 
 def format_json(reports: Sequence[LocatedReport], *, root: str | Path = "") -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _format_finding(finding: Finding, root: str | Path) -> dict[str, Any]:
         "message": finding.message,
         "witness": [format_step(step) for step in finding.witness],
         "advice": finding.advice,
-        "why": ALL_RULES[finding.code].why,
+        "why": find_rule(finding.code).why,
         "facts": list(finding.facts),
     }
 

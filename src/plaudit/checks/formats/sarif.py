@@ -10,15 +10,14 @@ from typing import Any
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.json import format_step
 from plaudit.checks.formats.plain import format_finding, format_uri
-from plaudit.checks.history_rules import ALL_RULES, HistoryRule
 from plaudit.checks.report import LocatedReport, Report
+from plaudit.checks.rules import list_all_rules
 from plaudit.checks.rules.registry import Rule
 from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import escape_line
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note"}
-_POSITION = {code: at for at, code in enumerate(ALL_RULES)}
 
 
 def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version: str = "") -> dict[str, Any]:
@@ -30,7 +29,7 @@ def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version:
     driver = {"name": "plaudit", **({"version": version} if version else {})}
     results = _Results(root, Counter())
     run = {
-        "tool": {"driver": {**driver, "rules": [_format_rule(rule) for rule in ALL_RULES.values()]}},
+        "tool": {"driver": {**driver, "rules": [_format_rule(rule) for rule in list_all_rules().values()]}},
         "invocations": [
             {
                 "executionSuccessful": not any(each.report.failed for each in reports),
@@ -43,7 +42,7 @@ def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _format_rule(rule: Rule | HistoryRule) -> dict[str, Any]:
+def _format_rule(rule: Rule) -> dict[str, Any]:
     page = rule.page
     return {
         "id": rule.code,
@@ -75,7 +74,7 @@ class _Results:
         report, place = located.report, finding.place or located.home
         return {
             "ruleId": finding.code,
-            "ruleIndex": _POSITION[finding.code],
+            "ruleIndex": list(list_all_rules()).index(finding.code),
             "level": _LEVELS[finding.severity],
             "message": {"text": format_finding(finding, located.report.rest)},
             **({"locations": [self._format_location(report, finding, place)]} if place else {}),
@@ -120,5 +119,6 @@ def _format_notifications(reports: Sequence[LocatedReport]) -> Iterator[dict[str
 
 
 def _format_notification(code: str, text: str, *, level: str = "note") -> dict[str, Any]:
-    rule = {"id": code, **({"index": _POSITION[code]} if code in _POSITION else {})}
+    known = list(list_all_rules())
+    rule = {"id": code, **({"index": known.index(code)} if code in known else {})}
     return {"level": level, "message": {"text": text}, "associatedRule": rule}

@@ -1,19 +1,15 @@
 """What `check` looks for: one module a family of rules, all of them together in `RULES`."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from plaudit.checks.rules import (
     actions,
     branches,
     clamps,
-    composition,
     declared,
     ends,
     failures,
     goals,
-    horizon,
-    idle,
     lasting,
     loops,
     potential,
@@ -22,19 +18,17 @@ from plaudit.checks.rules import (
     units,
     wanted,
 )
-from plaudit.checks.rules.registry import Rule, rules_of
+from plaudit.checks.rules.registry import Rule, collect_rules
+from plaudit.plugins import import_target
 
-FAMILIES = (
+RULES: Mapping[str, Rule] = collect_rules(
     loops,
     potential,
     lasting,
     ends,
     goals,
-    idle,
-    horizon,
     clamps,
     terms,
-    composition,
     branches,
     actions,
     preferences,
@@ -43,6 +37,20 @@ FAMILIES = (
     units,
     declared,
 )
+"""Every rule of `check` by its code, in the order in which rules are listed and run."""
 
-RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for family in FAMILIES for rule in rules_of(family)})
-"""Every rule by its code, in the order in which rules are listed and run."""
+
+def list_history_rules() -> Mapping[str, Rule]:
+    """Return the rules of audits by their codes; audits build on checks, so here they are known by name only."""
+    found: Mapping[str, Rule] = import_target("plaudit.analysis.audit.audit:HISTORY_RULES")
+    return found
+
+
+def list_all_rules() -> Mapping[str, Rule]:
+    """Return every rule by its code, those of audits last."""
+    return {**RULES, **list_history_rules()}
+
+
+def find_rule(code: str) -> Rule:
+    """Return the rule of a finding."""
+    return RULES.get(code) or list_history_rules()[code]

@@ -8,10 +8,17 @@ from itertools import pairwise, product
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.goals import add_goal, bound_goal, drop_potentials, is_goal_reached, maximise_where
-from plaudit.checks.rules.horizon import count_steps, describe_horizon
+from plaudit.checks.rules.goals import add_goal, bound_goal, is_goal_reached, maximise_where
 from plaudit.checks.rules.registry import CheckContext, Found, rule
-from plaudit.checks.rules.staying import add_standing_step, bound_best_end, drop_shaping, read_standing_row
+from plaudit.checks.rules.staying import (
+    add_standing_step,
+    bound_best_end,
+    count_steps,
+    describe_horizon,
+    drop_potentials,
+    drop_shaping,
+    read_standing_row,
+)
 from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question

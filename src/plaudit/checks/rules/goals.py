@@ -1,4 +1,4 @@
-"""Rules about the goal: that it can be reached, and that nothing else is worth more."""
+"""Rules about the goal: that it can be reached and seen, and that neither idling nor anything else is worth more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from plaudit.checks.finding import Finding, Step
+from plaudit.checks.finding import Finding, Severity, Step
 from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
-from plaudit.checks.rules.horizon import TOLERANCE, count_steps, describe_horizon
-from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.state_graph import StateGraph, build_row
-from plaudit.checks.rules.staying import add_standing_step, maximise_pay, read_standing_row
+from plaudit.checks.rules.staying import (
+    TOLERANCE,
+    add_standing_step,
+    bound_best_end,
+    count_steps,
+    describe_horizon,
+    drop_potentials,
+    maximise_pay,
+    read_standing_row,
+)
 from plaudit.checks.solver.boxes import Maximum, evaluate
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import (
@@ -29,6 +36,10 @@ from plaudit.language.program import Builder, renumber
 from plaudit.reward.declared import Fact, build_facts_program
 from plaudit.reward.reward import Reward
 
+IDLE_SHARE = 0.5
+"""Doing nothing that is worth more than this share of the best goal or end is worth a word."""
+MOST_BEYOND = 10
+"""An episode of more than so many times the steps that a discount sees has an end that nobody sees."""
 STAYING, ENDING = "staying", "the other end"
 
 
@@ -118,18 +129,6 @@ def maximise_where(context: CheckContext, question: Question, asked: int, condit
     best = maximise_pay(context, question, asked)
     row = None if best.row is None or not isinstance(answer, Witness) else {**answer.row, **best.row}
     return replace(best, row=row)
-
-
-def drop_potentials(context: CheckContext) -> RewardModel:
-    """Return the reward without its potential-based terms, which favour no way over another."""
-    shaping = classify_shaping_terms(context)
-    gate = context.reward.gate is not None
-    kept = [
-        term.name for term in context.reward.terms if shaping.get(term.name) != Impossible() or (gate and term.gated)
-    ]
-    if not kept or len(kept) == len(context.reward.terms):
-        return context.model
-    return RewardModel(context.reward.only(*kept))
 
 
 def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
@@ -284,3 +283,79 @@ def _is_in_goal(context: CheckContext, step: Step) -> bool:
     """Return whether the step of a witness reaches the goal, as far as its inputs tell."""
     row = {name: encode_value(context.model.fields[name], value) for name, value in step.inputs.items()}
     return context.reward.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
+
+
+@rule("idle-floor", severity="warning", why="Where doing nothing is worth as much as the goal, nothing is learnt.")
+def find_idle_floor(context: CheckContext) -> Found:
+    """Find an idle life that is worth as much as the best goal or end, or a large share of it."""
+    steps, idle = count_steps(context.reward), _encode_idle(context)
+    best = _bound_best_outcome(context)
+    scores = None if idle is None else drop_potentials(context).score(idle)
+    if steps is None or idle is None or scores is None or best is None:
+        return
+    pay = float(scores.total)
+    worth = pay * steps
+    if worth >= best - TOLERANCE * max(1.0, abs(best)):
+        how = "at least as much as"
+        severity: Severity = "warning"
+    elif worth > 0 and worth > IDLE_SHARE * best * (1 + TOLERANCE):
+        how, severity = f"more than {IDLE_SHARE:.0%} of", "advice"
+    else:
+        return
+    outcome = "the goal" if context.reward.goal is not None else "the best end"
+    yield context.finding(
+        "total",
+        f"doing nothing pays {format_number(pay)} a step: {format_number(worth)} {describe_horizon(context.reward)}, "
+        f"{how} {outcome}, which is worth {format_number(best)} at most.",
+        "Let the goal or the end pay more than waiting does, or pay less for merely being there; if surviving is the "
+        "task, allow this with that reason.",
+        witness=(context.model.build_step(idle, "doing nothing"),),
+        severity=severity,
+    )
+
+
+def _encode_idle(context: CheckContext) -> NumericRow | None:
+    """Return the idle step; None where none is declared, where states are carried, and where it reaches the goal."""
+    reward = context.reward
+    if reward.idle is None or reward.states:
+        return None
+    row = {name: encode_value(reward.known_inputs[name], value) for name, value in reward.idle.items()}
+    if reward.goal is not None and is_goal_reached(context, row):
+        return None
+    return {name: value for name, value in row.items() if name in context.model.fields}
+
+
+def _bound_best_outcome(context: CheckContext) -> float | None:
+    """Return the most that the goal, or the best end, can be worth; None where there is neither."""
+    found = [each for each in (bound_goal(context), _bound_best_end(context)) if each is not None]
+    if context.reward.goal is not None and bound_goal(context) is None:
+        return None
+    return max(found, default=None)
+
+
+def _bound_best_end(context: CheckContext) -> float | None:
+    """Return the most that an end can pay; None where no end is paid for, and surviving is all there is."""
+    if bound_best_end(context) <= 0:
+        return None
+    question = Question()
+    best = context.solver.maximise(question, context.model.add_row(question, fixed={"terminal": 1.0})["total"])
+    return best.bound if best.possible and not is_unlimited(best.bound) else None
+
+
+@rule("short-sighted", severity="advice", why="What is paid beyond the horizon of the discount is not seen.")
+def find_short_sight(context: CheckContext) -> Found:
+    """Find a discount that sees only a small part of an episode at whose end there is something to be had."""
+    discount, horizon = context.reward.discount, context.reward.horizon
+    reached = context.reward.goal is not None and context.reward.goal_ends
+    ends = reached or any(term.terminal and term.weight != 0 for term in context.reward.terms)
+    if discount is None or horizon is None or discount >= 1 or not ends:
+        return
+    seen = 1 / (1 - discount)
+    if horizon > MOST_BEYOND * seen * (1 + TOLERANCE):
+        yield context.finding(
+            "total",
+            f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
+            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
+            f"{discount**horizon:.1g} times as much.",
+            f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
+        )

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from plaudit.checks.finding import Severity, Step
 from plaudit.checks.formats.plain import format_apart, format_number
 from plaudit.checks.model import RewardModel, find_tied_inputs
-from plaudit.checks.rules.horizon import count_steps
-from plaudit.checks.rules.places import find_stays
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     LEAST,
     add_standing_step,
     bound_best_end,
+    count_steps,
     describe_worth,
     drop_shaping,
+    find_stays,
     format_pay,
     has_end,
     maximise_pay,

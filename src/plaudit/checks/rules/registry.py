@@ -1,8 +1,8 @@
-"""What a rule is, how a function becomes one, and what every rule is given to work with."""
+"""What a rule is, how a function becomes one, and what every rule of `check` is given to work with."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Literal, TypeVar
 
 from plaudit.checks.bounds import Ranges, Span
@@ -18,32 +18,32 @@ ROUGH = 40
 
 Found = Iterator[Finding | Undecided]
 """What a rule yields: flaws, and questions that stay open."""
-Needs = Literal["reward", "outcomes", "findings"]
-"""What a rule needs to run: the reward alone, whole episodes as well, or what all other rules found."""
+Needs = Literal["reward", "outcomes", "findings", "history"]
+"""What a rule needs to run: the reward alone, whole episodes as well, what all other rules found, or recorded steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a finding's code stands for; `docs/checks/<code>.md` says more."""
+    """What a finding's code stands for; its page says more."""
 
     code: str
     severity: Severity
     """What a finding of this rule usually is."""
     why: str
     """Why it matters, in a sentence."""
-    find: "Callable[[CheckContext], Found]"
+    find: "Callable[..., Found]"
     """Two rules may share a function; each finding names its rule."""
     needs: Needs = "reward"
 
     @property
     def page(self) -> str:
         """Where the documentation says more."""
-        return f"docs/checks/{self.code}.md"
+        return f"docs/{'audit' if self.needs == 'history' else 'checks'}/{self.code}.md"
 
 
 _REGISTERED: dict[str, Rule] = {}
 
-_Find = Callable[["CheckContext"], Found]
+_Find = TypeVar("_Find", bound=Callable[..., Iterator[Any]])
 _Known = TypeVar("_Known")
 
 
@@ -58,9 +58,10 @@ def rule(code: str, *, severity: Severity, why: str, needs: Needs = "reward") ->
     return register
 
 
-def rules_of(family: ModuleType) -> list[Rule]:
-    """Return the rules that a module defines, in the order of the file."""
-    return [each for each in _REGISTERED.values() if each.find.__module__ == family.__name__]
+def collect_rules(*families: ModuleType) -> Mapping[str, Rule]:
+    """Return the rules that modules define, by code: family by family, in the order of the file."""
+    found = [each for family in families for each in _REGISTERED.values() if each.find.__module__ == family.__name__]
+    return MappingProxyType({each.code: each for each in found})
 
 
 @dataclass(frozen=True)

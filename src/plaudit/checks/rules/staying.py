@@ -1,21 +1,67 @@
-"""What rules about staying are built on: a step that leaves everything as it is, and what pay that goes on is worth."""
+"""What rules about staying build on: steps that leave everything as it is, where they pay, what that adds up to."""
 
-from dataclasses import replace
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, name_step_inputs
-from plaudit.checks.rules.horizon import count_steps, describe_horizon
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
-from plaudit.checks.solver.boxes import Maximum
-from plaudit.checks.solver.plain import simplify_maximum
-from plaudit.checks.solver.question import Impossible, Question, Witness
-from plaudit.checks.solver.ranges import NumericRow, is_unlimited, strip_step_end
+from plaudit.checks.solver.boxes import Maximum, evaluate, is_close
+from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
+from plaudit.checks.solver.ranges import (
+    HUGE,
+    NumericRow,
+    decode_value,
+    is_plain,
+    is_unlimited,
+    strip_step_end,
+    value_at_rest,
+)
+from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.program import Program
 from plaudit.language.schedule import Schedule
+from plaudit.reward.reward import Reward
+from plaudit.reward.term import Term
 
 LEAST = 1e-9
 """What a step must pay to count as more than nothing."""
+TOLERANCE = 1e-6
+"""By how much one thing must be worth more than another, relative to it, to count as more."""
+MOST_STRETCHES = 8
+MOST_NAMED = 3
+"""Of a place so many states are named."""
+
+
+def count_steps(reward: Reward) -> float | None:
+    """Return how many steps a pay for every step adds up to; None where neither discount nor horizon says so.
+
+    >>> from plaudit import term
+    >>> @term
+    ... def alive():
+    ...     return 1
+    >>> count_steps(Reward("r", version="1", terms=[alive], fields=[], discount=0.5, horizon=3))
+    1.75
+    """
+    discount, horizon = reward.discount or 1.0, reward.horizon
+    if discount >= 1:
+        return None if horizon is None else float(horizon)
+    seen = 1.0 if horizon is None else 1 - discount**horizon
+    return seen / (1 - discount)
+
+
+def describe_horizon(reward: Reward) -> str:
+    """Return over how long something adds up, as people say it."""
+    parts = [] if reward.horizon is None else [f"over {format_number(reward.horizon)} steps"]
+    if reward.discount is not None and reward.discount < 1:
+        parts += [] if parts else ["for ever"]
+        parts += [f"at a discount of {format_number(reward.discount)}"]
+    return " ".join(parts)
 
 
 def describe_worth(context: CheckContext, pay: float) -> str:
@@ -31,18 +77,25 @@ def drop_shaping(context: CheckContext) -> RewardModel | None:
 
     None where nothing else is left of it.
     """
-    return context.recall("lasting", lambda: _drop_shaping(context))
+    kept = [term.name for term in _list_unshaped(context) if not term.terminal]
+    return context.recall("lasting", lambda: _select_terms(context, kept)) if kept else None
 
 
-def _drop_shaping(context: CheckContext) -> RewardModel | None:
+def drop_potentials(context: CheckContext) -> RewardModel:
+    """Return the reward without its potential-based terms, which favour no way over another."""
+    kept = [term.name for term in _list_unshaped(context)]
+    return _select_terms(context, kept) if kept else context.model
+
+
+def _list_unshaped(context: CheckContext) -> list[Term]:
     shaping = classify_shaping_terms(context)
     gate = context.reward.gate is not None  # what a gate multiplies is no difference of potentials any more
-    kept = [
-        term.name
-        for term in context.reward.terms
-        if not term.terminal and (shaping.get(term.name) != Impossible() or (gate and term.gated))
-    ]
-    return RewardModel(context.reward.only(*kept)) if kept else None
+    return [term for term in context.reward.terms if shaping.get(term.name) != Impossible() or (gate and term.gated)]
+
+
+def _select_terms(context: CheckContext, terms: list[str]) -> RewardModel:
+    whole = len(terms) == len(context.reward.terms)
+    return context.model if whole else RewardModel(context.reward.only(*terms))
 
 
 def add_standing_step(
@@ -117,3 +170,152 @@ def has_end(context: CheckContext) -> bool:
 def format_pay(pay: float, prefix: str = "") -> str:
     """Return what a step pays; what has no bound is no number."""
     return "as much as you like" if is_unlimited(pay) else f"{prefix}{format_number(pay)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A place to stay, or a stretch of places, and what a step there pays."""
+
+    pay: float
+    bound: float
+    """No step there pays more."""
+    row: NumericRow
+    """One such step, as an answer to the question of `add_standing_step`."""
+    where: str
+    throughout: bool = False
+    """Whether `where` is a stretch in which every place pays the same."""
+
+
+def find_stays(context: CheckContext, *, outside_goal: bool = False) -> list[Stay] | Unknown:
+    """Return the best place to stay and the stretches that pay throughout, the best first; none if nothing lasts."""
+    return context.recall(f"stays {outside_goal}", lambda: _find_stays(context, outside_goal))
+
+
+def _find_stays(context: CheckContext, outside_goal: bool) -> list[Stay] | Unknown:
+    model = drop_shaping(context)
+    if model is None:
+        return []
+    question = Question()
+    pay = add_standing_step(model, question, outside_goal=outside_goal)
+    best = maximise_pay(context, question, pay)
+    if not best.possible:
+        return []  # no step leaves everything as it is
+    if best.row is None or (best.bound > LEAST >= best.value):
+        return Unknown(context.solver.explain_unknown())
+    program = question.program(pay)
+    best = simplify_maximum(program, best)
+    assert best.row is not None
+    stretches = sorted(_find_stretches(context, program), key=lambda stay: -stay.pay)
+    if stretches and is_close(stretches[0].pay, best.value):
+        return stretches[:MOST_STRETCHES]
+    place = Stay(best.value, best.bound, best.row, describe_place(model, best.row))
+    return [place, *stretches[:MOST_STRETCHES]]
+
+
+def describe_place(model: RewardModel, row: NumericRow) -> str:
+    """Return the states of a step that stays as people say them: "distance 20 m". Of many, those not at rest."""
+    names = name_step_inputs(model, "s", "s")
+    known = {names[each]: field for each, field in model.fields.items() if names.get(each, "") in row}
+    moved = {name: field for name, field in known.items() if row[name] != value_at_rest(field)}
+    shown = known if len(known) <= MOST_NAMED else moved
+    parts = [f"{name.removeprefix('s.')} {format_state(field, row[name])}" for name, field in shown.items()]
+    more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
+    return ", ".join([*parts[:MOST_NAMED], *more]) or ("everything at rest" if known else "any state")
+
+
+def describe_row(model: RewardModel, row: NumericRow) -> str:
+    """Return what is not at rest in a step, as people say it: "cells_left 1 → 0, left true"."""
+    said: dict[str, str] = {}
+    for name in model.fields:
+        plain, field = strip_step_end(name), model.fields[name]
+        ends = [row[each] for each in (f"prev.{plain}", f"curr.{plain}", plain) if each in row]
+        if plain != "terminal" and any(value != value_at_rest(field) for value in ends):
+            values = ends[:1] if len(set(ends)) == 1 else ends
+            said[plain] = f"{plain} {' → '.join(format_state(field, value) for value in values)}"
+    parts = list(said.values())
+    more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
+    return ", ".join([*parts[:MOST_NAMED], *more]) or "everything at rest"
+
+
+def format_state(field: Field, value: float) -> str:
+    """Return a value of a state as people say it: "20 m", "coding", "true"."""
+    known = decode_value(field, value)
+    if isinstance(known, bool):
+        return str(known).lower()
+    unit = f" {field.unit}" if field.unit else ""
+    return (
+        f"{format_number(known) if is_plain(known) else format_value(known)}{unit}"
+        if isinstance(known, float)
+        else str(known)
+    )
+
+
+def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
+    """Yield each stretch of the state with most zones in which every place pays the same, and more than nothing."""
+    breakpoints = {name: at for name, at in find_breakpoints(program).items() if name.startswith("s.")}
+    counts = sorted(map(len, breakpoints.values()), reverse=True)
+    if not counts or counts[0] == 0 or counts.count(counts[0]) > 1:
+        return  # no state has zones, or several have as many
+    name = max(breakpoints, key=lambda each: len(breakpoints[each]))
+    field = program.inputs[name]
+    found: list[tuple[float, float, Maximum]] = []
+    for low, high in pairwise((-math.inf, *breakpoints[name], math.inf)):
+        answer = _find_constant_pay(context, program, name, (low, high))
+        if answer is None:
+            continue
+        last = found[-1] if found else None
+        if last and last[1] == low and is_close(last[2].value, answer.value) and _pays_at(program, answer, name, low):
+            found[-1] = last[0], high, answer
+        else:
+            found.append((low, high, answer))
+    for low, high, answer in found:
+        assert answer.row is not None
+        yield Stay(
+            answer.value, answer.bound, answer.row, _describe_stretch(field, name.removeprefix("s."), low, high), True
+        )
+
+
+def _describe_moved(program: Program, row: NumericRow) -> Iterator[str]:
+    """Yield the states that are not at rest, as people say them."""
+    for name, value in row.items():
+        if value != value_at_rest(program.inputs[name]):
+            yield f"{name.removeprefix('s.')} {format_state(program.inputs[name], value)}"
+
+
+def _pays_at(program: Program, answer: Maximum, name: str, at: float) -> bool:
+    return answer.row is not None and is_close(evaluate(program, {**answer.row, name: at}), answer.value)
+
+
+def _find_constant_pay(context: CheckContext, program: Program, name: str, ends: tuple[float, float]) -> Maximum | None:
+    """Return what a step pays between two values of an input, if it is the same at all of them and not nothing."""
+    low, high = ends
+
+    def ask(fixed: NumericRow) -> tuple[Question, int, int]:
+        question = Question()
+        copy = question.copy(program, fixed=fixed)
+        at = question.input(name, program.inputs[name])
+        question.require(question.compare(at, n.Gt, question.number(low)))
+        question.require(question.compare(at, n.Lt, question.number(high)))
+        return question, copy["asked"], copy["given"]
+
+    question, pay, given = ask({})
+    question.require(given)
+    best = maximise_pay(context, question, pay)
+    if best.row is None or best.value <= LEAST or is_unlimited(best.value):
+        return None
+    best = simplify_maximum(question.program(pay), best)
+    question, pay, given = ask({each: value for each, value in (best.row or {}).items() if each != name})
+    least = context.solver.minimise(question, question.builder.simplify(n.Select(given, pay, question.number(-HUGE))))
+    return best if is_close(least.bound, best.value) else None
+
+
+def _describe_stretch(field: Field, name: str, low: float, high: float) -> str:
+    """Return a stretch as people say it: "distance beyond 40 m"."""
+    unit = f" {field.unit}" if field.unit else ""
+    above = math.isfinite(low) and (field.low is None or low > field.low)
+    below = math.isfinite(high) and (field.high is None or high < field.high)
+    if above and below:
+        return f"{name} from {format_number(low)} to {format_number(high)}{unit}"
+    if above:
+        return f"{name} beyond {format_number(low)}{unit}"
+    return f"{name} below {format_number(high)}{unit}" if below else f"any {name}"

@@ -1,12 +1,22 @@
 """The solver: how high an expression can get, and whether there is a row at all. Boxes first, z3 where they fail."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from plaudit.checks.solver.boxes import MOST_BOXES, Maximum, climb, evaluate, maximise
+from plaudit.checks.solver.boxes import (
+    CLOSE,
+    MOST_BOXES,
+    MOST_WORK,
+    Maximum,
+    climb,
+    compile_question,
+    evaluate,
+    is_close,
+    maximise,
+)
 from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.parts import Memory, maximise_by_parts
 from plaudit.checks.solver.question import (
@@ -19,9 +29,18 @@ from plaudit.checks.solver.question import (
     split_by_infinity,
     splits_completely,
 )
-from plaudit.checks.solver.ranges import HUGE, NumericRow, limit_range
+from plaudit.checks.solver.ranges import (
+    HUGE,
+    NumericRow,
+    is_plain,
+    is_unlimited,
+    limit_range,
+    list_plainer_values,
+    value_at_rest,
+)
 from plaudit.checks.solver.z3 import NO_ANSWER, UNINTERPRETED, Z3Question, is_available
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Program
 
@@ -30,6 +49,8 @@ QUESTIONS = 10
 """Where the number of questions still to come is not known, each gets this part of the remaining time."""
 STEP = 1e-8
 """How much higher than the best row so far z3 must go, relative to it, before a bound counts as reached."""
+SLACK = 1e-3
+"""What a row may lose for plain numbers where none are worth quite as much: "up to 5" is shown with 4.999."""
 INSTALL = "z3 is not installed: pip install 'plaudit[prove]'"
 
 _Key = TypeVar("_Key")
@@ -246,3 +267,59 @@ def _estimate_noise(program: Program, row: NumericRow) -> float:
 def complete_row(row: NumericRow, program: Program) -> NumericRow:
     """Return a row with the inputs that a variant of the question had fixed at infinity."""
     return {name: row.get(name, math.inf if field.infinite else 0.0) for name, field in program.inputs.items()}
+
+
+def simplify_maximum(program: Program, found: Maximum) -> Maximum:
+    """Return an answer with a row of plain numbers, and with its value where that is the same but for rounding."""
+    if found.row is None or is_unlimited(found.value):
+        return found
+    row = simplify_row(program, found.row)
+    value = evaluate(program, row)
+    value = value if is_close(value, found.value) else max(value, found.value)
+    return Maximum(max(found.bound, value), row, value)
+
+
+def simplify_row(program: Program, row: NumericRow) -> NumericRow:
+    """Return a row at which a question is worth as much, of inputs at rest and of numbers that a person would write.
+
+    >>> from plaudit import Field, Reward, term
+    >>> from plaudit.checks.solver.question import Question
+    >>> @term
+    ... def near(x):
+    ...     return 3 - abs(x)
+    >>> question = Question()
+    >>> centred = Reward("centred", version="1", terms=[near], fields=[Field("x", low=-9, high=9)])
+    >>> simplify_row(question.program(question.copy(centred.program)["total"]), {"x": 5e-324})
+    {'x': 0.0}
+    """
+    row = {name: row[name] for name in program.inputs}
+    compute = compile_question(program)
+    value = compute(row)
+    same = value - CLOSE * max(1.0, abs(value))
+    odd = [name for name, field in program.inputs.items() if field.kind == "number" and not is_plain(row[name])]
+    short = {name: round(row[name], 3) for name in odd if program.inputs[name].holds(round(row[name], 3))}
+    if compute(row | short) >= same:
+        row |= short
+    others = [
+        (name, other)
+        for name in sorted(program.inputs, key=lambda name: name not in odd)
+        for other in _list_others(program.inputs[name], row[name])
+    ]
+    tries = [(*each, same) for each in others]
+    tries += [(*each, value - SLACK * abs(value)) for each in others if each[0] in odd]
+    settled: set[str] = set()
+    for name, other, least in tries[: 4 * MOST_WORK // len(program.nodes)]:
+        if name not in settled and compute({**row, name: other}) >= least:
+            row[name] = other
+            settled.add(name)
+    return row
+
+
+def _list_others(field: Field, value: float) -> Iterator[float]:
+    """Yield what an input may be instead: at rest, and a plainer number where it is not plain."""
+    if value == value_at_rest(field):
+        return
+    if field.kind != "number" or field.numbers or is_plain(value):
+        yield value_at_rest(field)
+    else:
+        yield from (other for other in list_plainer_values(field, value) if field.holds(other))

@@ -16,7 +16,6 @@ from plaudit.checks.check import FailOn, list_failing
 from plaudit.checks.formats.github import format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.sarif import format_sarif
-from plaudit.checks.history_rules import HistoryRule
 from plaudit.checks.report import WIDTH, LocatedReport, format_lines, format_reports, summarise_counts
 from plaudit.checks.rules.registry import Rule
 from plaudit.errors import did_you_mean
@@ -28,12 +27,12 @@ STANDARD = "-"
 _STYLES = {"": "", "title": "bold", "warning": "bold yellow", "advice": "bold cyan", "dim": "dim"}
 
 
-def report_options(rules: Collection[str], listed_by: str) -> Callable[[Command], Command]:
-    """Return what adds the options of a command that reports findings of `rules`, which `listed_by` lists."""
+def report_options(list_rules: Callable[[], Collection[str]], listed_by: str) -> Callable[[Command], Command]:
+    """Return what adds the options of a command that reports findings of some rules, which `listed_by` lists."""
 
     def check_codes(ctx: click.Context, option: click.Parameter, given: Sequence[str] | str | None) -> object:
         for code in [given] if isinstance(given, str) else given or ():
-            if code not in rules:
+            if code not in (rules := list_rules()):
                 near = did_you_mean(code, rules)
                 raise click.BadParameter(f"there is no rule {code!r}.{near} `{listed_by}` lists them.")
         return given
@@ -122,7 +121,7 @@ def exit_with(reports: Sequence[LocatedReport], fail_on: FailOn) -> None:
         raise click.exceptions.Exit(ExitCode.FOUND)
 
 
-def print_rules(known: Collection[Rule | HistoryRule], explain: str | None, form: Format) -> None:
+def print_rules(known: Collection[Rule], explain: str | None, form: Format) -> None:
     """Print all rules, or the one to `explain`."""
     if form not in ("text", "json"):
         raise click.UsageError(f"rules are listed as text or json, not as {form}.")
@@ -135,19 +134,19 @@ def print_rules(known: Collection[Rule | HistoryRule], explain: str | None, form
         _print_table(rules)
 
 
-def describe_rule(rule: Rule | HistoryRule) -> dict[str, str]:
+def describe_rule(rule: Rule) -> dict[str, str]:
     """Return a rule as plain data."""
     return {"code": rule.code, "severity": rule.severity, "why": rule.why, "page": rule.page}
 
 
-def _print_table(rules: Collection[Rule | HistoryRule]) -> None:
+def _print_table(rules: Collection[Rule]) -> None:
     table = build_table("rule", "severity", "why it matters")
     for rule in rules:
         table.add_row(rule.code, rule.severity, rule.why)
     Screen().print(table)
 
 
-def _print_explained(rule: Rule | HistoryRule) -> None:
+def _print_explained(rule: Rule) -> None:
     screen = Screen()
     screen.print(Text.assemble((rule.code, "bold"), f"  {rule.severity}"))
     screen.print(rule.why)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from plaudit.errors import OutOfRange
 from plaudit.learn.off_policy.estimators import Case, Ratio
 from plaudit.learn.off_policy.log import Codes
-from plaudit.learn.quantiles import t_quantile
 from plaudit.learn.ridge import Numbers
+from plaudit.quantiles import t_quantile
 
 Kind = Literal["normal", "bootstrap", "anytime"]
 KINDS: tuple[Kind, ...] = ("normal", "bootstrap", "anytime")

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from plaudit.analysis.audit import audit
+from plaudit.analysis.audit.audit import audit
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_step
-from plaudit.checks.history_rules import ALL_RULES
+from plaudit.checks.rules import find_rule
 from plaudit.errors import PlauditError
 from plaudit.page.addresses import format_address
 from plaudit.page.documents.values import Document, to_plain
@@ -53,8 +53,8 @@ def _describe_finding(source: LedgerSource, run: str | None, listing: Listing, f
         "where": finding.term,
         "message": finding.message,
         "advice": finding.advice,
-        "why": ALL_RULES[finding.code].why,
-        "docs": ALL_RULES[finding.code].page,
+        "why": find_rule(finding.code).why,
+        "docs": find_rule(finding.code).page,
         "x": at,
         "episode": episode,
         "address": address,

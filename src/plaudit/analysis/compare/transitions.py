@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.coverage import BLOCKS, LARGEST_BLOCK, Block, Coverage, Entry, Steps, list_entries
+from plaudit.analysis.compare.coverage import BLOCKS, LARGEST_BLOCK, Block, Coverage, Entry, Steps, list_entries
 from plaudit.errors import InputError, MissingField, ShapeMismatch
 from plaudit.ledger.history import History
 from plaudit.ledger.record import Page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit.learn.quantiles import t_quantile
+from plaudit.quantiles import t_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 30, 99, 100, 101, 102, 1000, 10**6])
