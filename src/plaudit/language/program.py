@@ -119,6 +119,20 @@ class Program:
         guards = (guard.node for guard in self.value_guards + self.ranges)
         return self._replace_nodes(*prune(self.nodes, [*self.outputs.values(), *guards]))
 
+    def with_terms(self, nodes: Mapping[str, int]) -> "Program":
+        """Return a Program whose terms are some of its nodes, by their names in `nodes`; it refuses no row."""
+        outputs = {f"{name}.{part}": at for name, at in nodes.items() for part in ("value", "score", "clamped")}
+        total = next(iter(nodes.values()))
+        return replace(
+            self,
+            terms=tuple(nodes),
+            outputs={"total": total, **outputs},
+            value_guards=(),
+            ranges=(),
+            states={},
+            adjustments=(),
+        )
+
     def bind(self, params: Mapping[str, float | bool] | None = None) -> "Program":
         """Return this Program with parameters turned into constants and exact simplifications made.
 

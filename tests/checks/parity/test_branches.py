@@ -13,7 +13,7 @@ from plaudit import Field, Reward, fact, term
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity import Recorded, parity
 from plaudit.checks.parity.branches import Branches, BranchQuestions
-from plaudit.checks.parity.trace import Trace
+from plaudit.checks.trace import Trace
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Impossible, Witness
 from plaudit.checks.solver.ranges import decode_row

@@ -10,9 +10,9 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.parity.branches import Branch, Branches, BranchQuestions, Decision
 from plaudit.checks.parity.candidates import Pool, StepFacts
 from plaudit.checks.parity.judge import Judge
-from plaudit.checks.parity.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, to_float32
 from plaudit.checks.solver.question import Witness, list_inputs
 from plaudit.checks.solver.ranges import decode_row
+from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, to_float32
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.reward.rows import FlatRow, Value

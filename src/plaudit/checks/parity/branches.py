@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit.checks.model import RewardModel, drop_sure_guards
-from plaudit.checks.parity.trace import Trace, Values
 from plaudit.checks.solver.deadline import TIME_IS_UP
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown
 from plaudit.checks.solver.ranges import decode_value
 from plaudit.checks.solver.solver import Solver, TimeIsUp
+from plaudit.checks.trace import Trace, Values
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 from plaudit.language.writing.render import render_expression

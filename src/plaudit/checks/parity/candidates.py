@@ -6,8 +6,8 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from plaudit.checks.parity.trace import Trace, float32_neighbours, to_float32
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_values_to_try
+from plaudit.checks.trace import Trace, float32_neighbours, to_float32
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward

@@ -14,9 +14,9 @@ from plaudit.checks.parity.branches import Branches, BranchQuestions, Coverage
 from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpler_values
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
-from plaudit.checks.parity.trace import Trace
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.solver import Solver
+from plaudit.checks.trace import Trace
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import FlatRow, encode_row, nest_row

@@ -14,10 +14,10 @@ from plaudit.checks.parity.aim import Aim
 from plaudit.checks.parity.branches import Branches, BranchQuestions
 from plaudit.checks.parity.candidates import StepFacts, build_pools
 from plaudit.checks.parity.judge import Judge
-from plaudit.checks.parity.trace import next_float32, to_float32
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.ranges import encode_value
 from plaudit.checks.solver.solver import Solver
+from plaudit.checks.trace import next_float32, to_float32
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.reward.reward import Reward

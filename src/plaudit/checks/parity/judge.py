@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.checks.parity.answers import Answer
-from plaudit.checks.parity.trace import EPSILON, Trace, Values, next_float32, round_constants
 from plaudit.checks.solver.ranges import decode_value
+from plaudit.checks.trace import EPSILON, Trace, Values, next_float32, round_constants
 from plaudit.errors import InputError
 from plaudit.language.program import Program
 from plaudit.reward.rows import FlatRow, Value

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,10 +45,7 @@ class Trace:
         """Compile `program`, whose parameters must be bound; with `single`, what no 32-bit float holds is not exact."""
         self.program = program
         self._single = single
-        names = tuple(f"n{at}" for at in range(len(program.nodes)))
-        parts = ("value", "score", "clamped")
-        outputs = {f"{name}.{part}": at for at, name in enumerate(names) for part in parts}
-        opened = replace(program, terms=names, outputs={"total": 0, **outputs}, value_guards=(), ranges=())
+        opened = program.with_terms({f"n{at}": at for at in range(len(program.nodes))})
         self._run = PythonReward(opened, guard=False).function
         self.jumps = [at for at, node in enumerate(program.nodes) if node.jump]
         self.kinks = [at for at, node in enumerate(program.nodes) if isinstance(node, KINKS)]
@@ -60,9 +57,17 @@ class Trace:
         positions = (_encode_argument(field, row[name]) for name, field in fields.items())
         return self._run(*positions)[1:]
 
+    def columns(self, arguments: Sequence[Any]) -> list[Any]:
+        """Return the values of every node as columns, for columns of inputs; an unknown category counts as the last."""
+        given = zip(self.program.inputs.values(), arguments, strict=True)
+        known = (np.minimum(each, len(field.labels) - 1) if field.labels else each for field, each in given)
+        rows = zip(*(each.tolist() for each in known), strict=True) if arguments else [()]
+        found = map(np.array, zip(*(self._run(*row)[1:] for row in rows), strict=True))
+        return [column if column.dtype.kind in "bi" else column.astype(float) for column in found]
+
     def largest_value(self, values: Values) -> float:
         """Return the size of the largest finite number that an operation gave on the way to an output."""
-        reached = self._find_reached(values)
+        reached = find_reached(self.program, values, self.program.outputs.values())
         sizes = [
             abs(value)
             for at, (node, value) in enumerate(zip(self.program.nodes, values, strict=True))
@@ -95,39 +100,44 @@ class Trace:
         """Return for each jump whether its operands are exact, so that no rounding can have decided it."""
         exact: list[bool] = []
         for at, node in enumerate(self.program.nodes):
-            operands = n.operands(node)
             holds = not self._single or not n.operands(node) or to_float32(values[at]) == values[at]
-            exact.append(
-                holds and all(exact[operand] for operand in operands) and _is_exact(node, operands, values, at)
-            )
+            exact.append(holds and all(exact[operand] for operand in n.operands(node)) and _is_exact(node, values, at))
         return tuple(all(exact[operand] for operand in n.operands(self.program.nodes[at])) for at in self.jumps)
 
-    def _find_reached(self, values: Values) -> list[bool]:
-        """Return for each node whether some output depends on it in this row."""
-        found = [False] * len(values)
-        for root in self.program.outputs.values():
-            found[root] = True
-        for at in range(len(values) - 1, -1, -1):
-            if not found[at]:
+
+def find_reached(program: Program, values: Sequence[Any], roots: Iterable[int]) -> list[Any]:
+    """Return for each node whether some root depends on it; `values` are those of a row, or columns of many."""
+    found: list[Any] = [False] * len(values)
+    for root in roots:
+        found[root] = True
+    for at in range(len(values) - 1, -1, -1):
+        here = found[at]
+        match node := program.nodes[at]:
+            case _ if here is False:
                 continue
-            node = self.program.nodes[at]
-            operands: Sequence[int] = n.operands(node)
-            if isinstance(node, n.Select):
-                operands = (node.condition, node.then if values[node.condition] else node.otherwise)
-            for operand in operands:
-                found[operand] = True
-        return found
+            case n.Select(condition, then, otherwise):
+                needed = [(condition, here), (then, here & values[condition])]
+                needed.append((otherwise, here & (values[condition] ^ True)))
+            case n.And(left, right):
+                needed = [(left, here), (right, here & values[left])]
+            case n.Or(left, right):
+                needed = [(left, here), (right, here & (values[left] ^ True))]
+            case _:
+                needed = [(operand, here) for operand in n.operands(node)]
+        for operand, reached in needed:
+            found[operand] = found[operand] | reached
+    return found
 
 
 def _encode_argument(field: Field, value: Value) -> Value:
     return encode_value(field, value) if isinstance(value, str) else value
 
 
-def _is_exact(node: n.Node, operands: Sequence[int], values: Values, at: int) -> bool:
+def _is_exact(node: n.Node, values: Values, at: int) -> bool:
     """Return whether an operation on exact operands gave an exact result."""
     if node.inexact:
         return False
-    numbers = [float(values[operand]) for operand in operands]
+    numbers = [float(values[operand]) for operand in n.operands(node)]
     if not all(map(math.isfinite, [*numbers, values[at]])):
         return True  # infinity is what it is
     result = Fraction(float(values[at]))
