@@ -16,7 +16,7 @@ SOURCE = Path(plaudit.__file__).parent
 
 # What the extras bring, by the name it is imported under.
 EXTRAS = {
-    "alembic", "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "polars", "psycopg",
+    "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "polars", "psycopg",
     "pyarrow", "pyspark", "ray", "scipy", "sklearn", "sqlalchemy", "sqlglot", "stable_baselines3", "starlette",
     "sumo", "tensorboard", "torch", "traci", "transformers", "trl", "uvicorn", "z3",
 }  # fmt: skip

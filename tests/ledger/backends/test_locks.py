@@ -69,13 +69,6 @@ def test_a_lock_of_another_user_is_refused(tmp_path):
         ledger.record(signal(0))
 
 
-def test_the_lock_of_an_older_plaudit_is_taken_as_it_is(tmp_path):
-    (tmp_path / "rewards.db.lock").write_bytes(b"\x01\x02\x03\x04\x05\x06\x07\x08")
-    with Ledger(tmp_path / "rewards.db") as ledger:
-        ledger.record(signal(0))
-    assert (tmp_path / "rewards.db.lock").read_bytes() == b"\x01\x02\x03\x04\x05\x06\x07\x08"
-
-
 def test_nothing_is_written_into_a_lock(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger, Ledger(tmp_path / "rewards.db") as other:
         for step in range(5):

@@ -83,11 +83,14 @@ class PostgresBackend(Backend):
     def migration(self) -> Iterator[Connection]:
         """Open a transaction that may change the tables, alone."""
         self.check_writable()
-        with self.translate_errors(), self._budget.share(), self.engine.begin() as connection:
-            connection.exec_driver_sql(_TAKE_TURN, self._describe_turn())
-            with self._budget.renew():
-                yield connection
-            self._budget.start()  # for the commit
+        with self.translate_errors(), self._budget.share(), self.engine.connect() as connection:
+            # A snapshot for all of it would be taken before the lock, and not show what was made while waiting for it.
+            connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                connection.exec_driver_sql(_TAKE_TURN, self._describe_turn())
+                with self._budget.renew():
+                    yield connection
+                self._budget.start()  # for the commit
 
     def start_budget(self) -> None:
         """Begin to count how long the server keeps a write waiting."""

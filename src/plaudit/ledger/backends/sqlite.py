@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, Pool, QueuePool
 from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
@@ -45,7 +45,7 @@ class SqliteBackend(Backend):
         self._claims = ClaimedNames(self.path)
         self._writer: sqlite3.Connection | None = None
         self._next: int | None = None
-        self.engine = self._engine()
+        self.engine = self._build_engine(QueuePool, partial(_connect_reader, self.path, self._timeout), max_overflow=20)
         if read_only:
             self._file = _identify(self.path)
         else:
@@ -62,7 +62,7 @@ class SqliteBackend(Backend):
             self._writer = self._connect("rwc" if new else "rw")
             self._writer.execute(f"PRAGMA page_size = {PAGE}")  # takes effect in a new file
             tables = {row[0] for row in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if not tables or "alembic_version" in tables:  # what is no ledger is left as it is, and refused later
+            if not tables or "schema_revision" in tables:  # what is no ledger is left as it is, and refused later
                 self._start_log()
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // PAGE}")
@@ -104,10 +104,9 @@ class SqliteBackend(Backend):
     def _connect(self, mode: str) -> sqlite3.Connection:
         return _connect(self.path, self._timeout, mode)
 
-    def _engine(self) -> Engine:
-        reader: Any = partial(_connect_reader, self.path, self._timeout)
-        pool = QueuePool(reader, pool_size=2, max_overflow=20, dialect=self.dialect)
-        return Engine(pool, self.dialect, make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
+    def _build_engine(self, pool: type[Pool], connect: Any, **options: Any) -> Engine:
+        made = pool(connect, dialect=self.dialect, **options)
+        return Engine(made, self.dialect, make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -123,29 +122,11 @@ class SqliteBackend(Backend):
     @contextmanager
     def migration(self) -> Iterator[Connection]:
         """Open a transaction that may change the tables, alone."""
-        made = create_engine("sqlite://", creator=lambda: self._connect("rw"), poolclass=NullPool)
-        try:
-            with self.translate_errors(), self._writer_lock, made.connect() as connection:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                yield connection
-                connection.exec_driver_sql("COMMIT")
-        finally:
-            made.dispose()
-
-    def fill(self, database: bytes) -> bool:
-        """Copy a database into the file, in one transaction; return False where something has been in the file."""
-
-        def check(status: int, remaining: int, total: int) -> None:
-            if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # Python would try again for ever
-                raise sqlite3.OperationalError("database is locked")
-
-        with self.translate_errors(), self._writer_lock, closing(sqlite3.connect(":memory:")) as source:
-            found = [self.writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_size")]
-            if found != [0, PAGE]:
-                return False
-            source.deserialize(database)
-            source.backup(self.writer, progress=check)
-            return True
+        engine = self._build_engine(NullPool, partial(self._connect, "rw"))
+        with self.translate_errors(), self._writer_lock, engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.exec_driver_sql("COMMIT")
 
     def transaction(self, *, single: bool = False) -> "_Transaction":
         """Open a transaction to write; what it wrote is durable when the block ends."""

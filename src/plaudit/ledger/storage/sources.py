@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, bindparam, func, select
 
 from plaudit.ledger.backends.backend import Backend
-from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.contents import split_runs
 from plaudit.ledger.storage.schema import blocks, imported, writers
 
@@ -21,23 +20,20 @@ class Source(NamedTuple):
     writer: str
     """The token of the writer."""
     seq: int
-    """The place of the record among those of its writer; with `position`, that of its block."""
-    position: int | None
+    """The place of the record among those of its writer."""
 
 
 def format_source(token: str, row: Any, at: int) -> str:
     """Return the source of the record at a position of a block that was first recorded here."""
-    return f"{token}/{row.seq}/{at}" if row.scheme == BY_BLOCK else f"{token}/{row.seq + at}"
+    return f"{token}/{row.seq + at}"
 
 
 def parse_source(text: str) -> Source | None:
     """Return the parts of a source; None where no ledger wrote it."""
-    token, *places = text.split("/")
-    if len(places) not in (1, 2) or not all(place.isascii() and place.isdecimal() for place in places):
+    token, _, place = text.partition("/")
+    if not (place.isascii() and place.isdecimal() and len(place) <= 18):  # a database counts no further
         return None
-    if max(map(len, places)) > 18:  # beyond what a database counts to
-        return None
-    return Source(token, int(places[0]), int(places[1]) if len(places) == 2 else None)
+    return Source(token, int(place))
 
 
 class Lookup(NamedTuple):
@@ -106,11 +102,5 @@ def _find_own(
         if at < 0:
             continue
         seq, first, records = held[at]
-        if source.position is None:
-            position = source.seq - seq
-        elif source.seq == seq:
-            position = source.position
-        else:
-            continue
-        if position < records:
-            yield text, first + position
+        if source.seq - seq < records:
+            yield text, first + source.seq - seq

@@ -13,7 +13,7 @@ from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.storage.codec import PackedRecord
 from plaudit.ledger.storage.recompute import check_recomputes
-from plaudit.ledger.storage.schema import upgrade_tables
+from plaudit.ledger.storage.revisions import prepare_tables
 from plaudit.ledger.storage.signing import Signer
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
@@ -61,7 +61,7 @@ def open_store(
         raise InputError(f"timeout={shorten(timeout)} must be a number of seconds, 0 or more.")
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
     try:
-        upgrade_tables(backend)
+        prepare_tables(backend)
     except BaseException:
         backend.close()
         raise

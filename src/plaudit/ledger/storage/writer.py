@@ -27,7 +27,7 @@ from plaudit.errors import (
 )
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, read_bytes, report_damage
 from plaudit.ledger.context import Scope, to_microseconds
-from plaudit.ledger.storage.chain import BY_RECORD, RecordChain, close_chain, extend_rows, start_chain
+from plaudit.ledger.storage.chain import RecordChain, close_chain, extend_rows, start_chain
 from plaudit.ledger.storage.codec import (
     Block,
     PackedRecord,
@@ -320,10 +320,10 @@ class BlockWriter:
         about = (self.token, self.now(), socket.gethostname(), os.getpid(), made_with)
         self._chain = RecordChain(start_chain(*about))
         head = self._chain.head
-        values = (*about, 0, 0, head, BY_RECORD, close_chain(self.token, 0, head), None)
+        values = (*about, 0, head, close_chain(self.token, 0, head), None)
         cursor.execute(self._backend.render(_ADD_WRITER), values)
         number = int(cursor.execute(self._backend.render(_FIND_WRITER), (self.token,)).fetchone()[0])
-        self.chain_rows(cursor, "writers", [(number, *about, BY_RECORD)])
+        self.chain_rows(cursor, "writers", [(number, *about)])
         self._number = number
         return number
 

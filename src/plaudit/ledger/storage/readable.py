@@ -1,101 +1,8 @@
-"""The first tables, and the view `readable`."""
+"""The view `readable`: every record with its numbers spelled out, for people who have only an SQL shell.
 
-import sqlalchemy as sa
-from alembic import op
-
-revision = "0001"
-down_revision = None
-
-NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-
-
-def upgrade() -> None:
-    """Create every table, the powers of two and the view."""
-    op.create_table(
-        "labels",
-        sa.Column("name", sa.Text, primary_key=True),
-        sa.Column("version", sa.Text, primary_key=True),
-        sa.Column("fingerprint", sa.Text, nullable=False),
-    )
-    op.create_table(
-        "specs",
-        sa.Column("id", NUMBER, primary_key=True),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("name", "version", "part", "fingerprint", "domain")),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("spec", "inputs", "outputs")),
-        sa.UniqueConstraint("name", "version", "part", "fingerprint", "domain"),
-    )
-    op.create_table(
-        "scopes",
-        sa.Column("id", NUMBER, primary_key=True),
-        sa.Column("digest", sa.Text, nullable=False, unique=True),
-        sa.Column("run", sa.Text, index=True),
-        sa.Column("phase", sa.Text),
-        sa.Column("decision_class", sa.Text, index=True),
-        sa.Column("actor", sa.Text),
-    )
-    op.create_table(
-        "writers",
-        sa.Column("id", NUMBER, primary_key=True),
-        sa.Column("token", sa.Text, nullable=False, unique=True),
-        sa.Column("opened", NUMBER, nullable=False),
-        sa.Column("host", sa.Text, nullable=False),
-        sa.Column("process", NUMBER, nullable=False),
-        sa.Column("made_with", sa.Text, nullable=False),
-        sa.Column("blocks", NUMBER, nullable=False),
-        sa.Column("records", NUMBER, nullable=False),
-        sa.Column("head", sa.LargeBinary, nullable=False),
-    )
-    op.create_table(
-        "jobs",
-        sa.Column("id", NUMBER, primary_key=True),
-        sa.Column("digest", sa.Text, nullable=False, unique=True),
-        sa.Column("spec", NUMBER, sa.ForeignKey("specs.id"), nullable=False),
-        sa.Column("filters", sa.Text, nullable=False),
-        sa.Column("started", NUMBER, nullable=False),
-        sa.Column("finished", NUMBER),
-    )
-    op.create_table(
-        "blocks",
-        sa.Column("first", NUMBER, primary_key=True),
-        sa.Column("records", NUMBER, nullable=False),
-        sa.Column("writer", NUMBER, sa.ForeignKey("writers.id"), nullable=False),
-        *(sa.Column(name, NUMBER, nullable=False) for name in ("seq", "earliest", "latest")),
-        sa.Column("spec", NUMBER, sa.ForeignKey("specs.id"), nullable=False),
-        sa.Column("scope", NUMBER, sa.ForeignKey("scopes.id"), nullable=False),
-        sa.Column("target", sa.Text, nullable=False),
-        sa.Column("job", NUMBER, sa.ForeignKey("jobs.id")),
-        sa.Column("origin", NUMBER),
-        *(sa.Column(name, sa.Text) for name in ("picked", "times", "keys", "episodes", "steps", "contexts")),
-        *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("inputs", "outputs", "checksum")),
-    )
-    op.create_index("blocks_by_scope", "blocks", ["scope", "first"])
-    only_jobs = sa.text("job IS NOT NULL")
-    op.create_index(
-        "blocks_by_job",
-        "blocks",
-        ["job", "origin"],
-        unique=True,
-        sqlite_where=only_jobs,
-        postgresql_where=only_jobs,
-    )
-    op.create_table("keys", sa.Column("key", sa.Text, primary_key=True), sa.Column("record", NUMBER, nullable=False))
-    op.create_table(
-        "imported",
-        sa.Column("source", sa.Text, primary_key=True),
-        sa.Column("record", NUMBER, nullable=False, index=True),
-    )
-    powers = op.create_table(
-        "powers",
-        sa.Column("exponent", NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("value", sa.Double, nullable=False),
-    )
-    op.bulk_insert(powers, [{"exponent": e, "value": 2.0 ** (max(e, 1) - 1075)} for e in range(2047)])
-    if op.get_bind().dialect.name == "sqlite":
-        statements: tuple[str, ...] = (_SQLITE_HEAD, _SQLITE)
-    else:
-        statements = (*_POSTGRESQL_HEAD, _POSTGRESQL)
-    for statement in statements:
-        op.get_bind().exec_driver_sql(statement.replace("%", "%%") if statement is _POSTGRESQL else statement)
+Neither SQLite nor PostgreSQL turns eight bytes into a float64, so the view computes it from sign, exponent and
+mantissa, with the powers of two from the table `powers`.
+"""
 
 
 def _from_digits(digits: str) -> str:
@@ -128,31 +35,6 @@ def _number(exponent: str, mantissa: str, negative: str) -> str:
     return f"({sign} * ({mantissa} + {hidden}) * {power})"
 
 
-# A writer's head moves with its block, in the same statement; a block that does not follow the last one is refused.
-_SQLITE_HEAD = """
-CREATE TRIGGER head AFTER INSERT ON blocks BEGIN
-    UPDATE writers SET blocks = NEW.seq, records = records + NEW.records, head = NEW.checksum
-    WHERE id = NEW.writer AND blocks = NEW.seq - 1;
-    SELECT RAISE(ABORT, 'this block does not follow the last one of its writer') WHERE changes() = 0;
-END
-"""
-
-_POSTGRESQL_HEAD = (
-    """
-CREATE FUNCTION move_head() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE writers SET blocks = NEW.seq, records = records + NEW.records, head = NEW.checksum
-    WHERE id = NEW.writer AND blocks = NEW.seq - 1;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'this block does not follow the last one of its writer' USING ERRCODE = 'unique_violation';
-    END IF;
-    RETURN NULL;
-END $$
-""",
-    "CREATE TRIGGER head AFTER INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION move_head()",
-)
-
-
 def _exactly(number: str, digits: str) -> str:
     """Return the SQLite expression for a number as JSON: as few digits as give it back, where 15 are too few."""
     texts = [f"printf('%!.{count}g', {number})" for count in (15, 17, 20)]
@@ -167,7 +49,7 @@ _INFINITE = "CASE substr(digits, 15, 2) WHEN '7F' THEN 'inf' ELSE '-inf' END"
 _PG_CONTEXTS = r"replace(b.contexts, '\u0000', '\u2400')::json"  # PostgreSQL cannot show a NUL: ␀ stands for it
 _PG_MOMENT = "(b.earliest + coalesce((b.times::json ->> n.key::int)::bigint, 0))"
 
-_SQLITE = f"""
+SQLITE = f"""
 CREATE VIEW readable AS
 SELECT
     b.first + n.key AS id,
@@ -208,7 +90,7 @@ JOIN scopes AS c ON c.id = b.scope
 JOIN json_each('[' || substr(replace(hex(zeroblob(b.records)), '00', ',0'), 2) || ']') AS n
 """
 
-_POSTGRESQL = f"""
+POSTGRESQL = f"""
 CREATE VIEW readable AS
 SELECT
     b.first + n.key AS id,
