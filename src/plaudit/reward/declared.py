@@ -10,8 +10,8 @@ from plaudit.errors import DefinitionError, DuplicateName, shorten
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
+from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_fact
-from plaudit.language.reading.inputs import Scope
 from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")

@@ -12,8 +12,9 @@ from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
+from plaudit.language.reading.context import Computed, Scope
 from plaudit.language.reading.functions import Reading, read_term
-from plaudit.language.reading.inputs import Computed, Scope, hold_within_range
+from plaudit.language.reading.inputs import hold_within_range
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, TotalFunction, build_total, read_total_function
 from plaudit.reward.schedules import find_counters, lower_numbers

@@ -17,7 +17,7 @@ from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder, Program
-from plaudit.language.reading.reader import Mark
+from plaudit.language.reading.context import Mark
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType, NoneType
 from typing import Any
 
-from plaudit.language.kinds import FLAG, UNKNOWN
+from plaudit.language.field import to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
+from plaudit.language.reading.advice import FOREIGN
 from plaudit.language.reading.source import Source
-from plaudit.language.reading.syntax import FOREIGN
 from plaudit.language.shapes import Shape, nest_entries
 
 
@@ -135,6 +136,28 @@ def describe(value: Value) -> str:
 def format_part(base: Value, part: str) -> str:
     """Return the local name under which a function keeps what it assigned to a part of a record."""
     return ".".join((*getattr(base, "path", ()), part))
+
+
+def find_kind(value: Value) -> str:
+    """Return the kind of a value; "string" and "other" are kinds of constants."""
+    match value:
+        case Ref(_, kind):
+            return kind
+        case Undeclared():
+            return UNKNOWN
+        case Constant(known) if isinstance(known, str):
+            return "string"
+        case Constant(known) if isinstance(known, bool):
+            return FLAG
+        case Constant(known) if to_number(known) is not None:
+            return NUMBER
+    return "other"
+
+
+def build_tuple(items: list[Value]) -> Value:
+    """Return a tuple of values; a constant where all of them are."""
+    known = [item.value for item in items if isinstance(item, Constant)]
+    return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
 
 
 def is_object(known: object) -> bool:

@@ -9,8 +9,18 @@ from itertools import zip_longest
 from math import prod
 from typing import Any
 
-from plaudit.language.kinds import UNKNOWN
-from plaudit.language.reading.values import Constant, Dictionary, Record, Ref, Undeclared, Value, Vector, build_vector
+from plaudit.language.kinds import FLAG, UNKNOWN
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Ref,
+    Undeclared,
+    Value,
+    Vector,
+    build_vector,
+    find_kind,
+)
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
@@ -98,6 +108,11 @@ def list_entries(value: Value) -> list[Value]:
     return [value] if parts is None else [entry for part in parts for entry in list_entries(part)]
 
 
+def holds_flags(value: Value) -> bool:
+    """Return whether every entry is a bool."""
+    return all(find_kind(entry) == FLAG for entry in list_entries(value))
+
+
 def build_array(entries: Sequence[Value], shape: Shape) -> Value:
     """Return an array of a shape from its entries in row-major order; a scalar where the shape is empty."""
     return build_vector(entries, shape) if shape else entries[0]
@@ -125,7 +140,7 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     return validate_shape(tuple(reversed(found)))
 
 
-def spread(function: Callable[..., Value], *values: Value) -> Value:
+def map_entries(function: Callable[..., Value], *values: Value) -> Value:
     """Return a function of scalars applied entry by entry, the shapes brought together."""
     shapes = [find_shape(value) for value in values]
     shape = broadcast_shapes(shapes)
