@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches, Value
 from plaudit.checks.parity.branches import Branch, Branches, Decision
-from plaudit.checks.trace import Trace, Values, find_edge
 from plaudit.checks.rules.branches import mark_branches
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.ranges import NEAR, declared_range, decode_value, encode_value, limit_range, list_choices
+from plaudit.checks.trace import Trace, Values, find_edge
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.language.program import Program
