@@ -32,8 +32,7 @@ from plaudit.language.reading.vectors import (
 
 
 @reads(ast.Constant)
-def read_literal(context: Context, node: ast.Constant) -> Value:
-    """Return a constant that is written in the function."""
+def _read_literal(context: Context, node: ast.Constant) -> Value:
     return read_constant(context, node.value, node)
 
 
@@ -65,8 +64,7 @@ def read_name(context: Context, node: ast.Name) -> Value:
 
 
 @reads(ast.Attribute)
-def read_attribute(context: Context, node: ast.Attribute) -> Value:
-    """Return a part of a record, a constant of a module or class, or the shape of an array."""
+def _read_attribute(context: Context, node: ast.Attribute) -> Value:
     base = context.read(node.value)
     if is_record(base) and (local := format_part(base, node.attr)) in context.names:
         return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
@@ -100,14 +98,12 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
 
 
 @reads(ast.Tuple)
-def read_tuple(context: Context, node: ast.Tuple) -> Value:
-    """Return a tuple that is written out."""
+def _read_tuple(context: Context, node: ast.Tuple) -> Value:
     return find_open_star(context, node.elts) or build_tuple(read_several(context, node.elts))
 
 
 @reads(ast.List)
-def read_list(context: Context, node: ast.List) -> Value:
-    """Return a list that is written out."""
+def _read_list(context: Context, node: ast.List) -> Value:
     return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)))
 
 

@@ -114,7 +114,7 @@ def read_constant(context: Context, value: object, node: ast.AST) -> Value:
     if number is not None:
         return Constant(number)
     if is_library_array(value):
-        return read_array(context, value, node)
+        return _read_array(context, value, node)
     if type(value).__name__ == "dtype":
         return Constant(value)
     if isinstance(value, list):
@@ -129,8 +129,7 @@ def read_constant(context: Context, value: object, node: ast.AST) -> Value:
     return Constant(value)  # None, or an object whose attributes may be read
 
 
-def read_array(context: Context, value: Any, node: ast.AST) -> Value:
-    """Return a constant array of NumPy, JAX or PyTorch."""
+def _read_array(context: Context, value: Any, node: ast.AST) -> Value:
     if value.ndim > MOST_AXES or math.prod(value.shape) > MOST_ENTRIES:
         shown = f"an array of shape {tuple(value.shape)} is too large"
         raise context.error(node, f"{shown}: at most {MOST_AXES} axes and {MOST_ENTRIES:,} entries are read.")
