@@ -13,18 +13,19 @@ from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import compare, negate
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.operands import add_number, chain, fit, list_items, read_constant, read_truth, spread
-from plaudit.language.reading.values import Constant, Ref, Value, build_tuple, find_kind
-from plaudit.language.reading.vectors import (
-    build_array,
+from plaudit.language.reading.expressions import add_number, chain, fit, list_items, read_constant, read_truth, spread
+from plaudit.language.reading.values import (
+    Constant,
+    Ref,
+    Value,
+    build_tuple,
+    find_kind,
     find_open,
-    find_shape,
     has_items,
-    holds_flags,
     is_array,
     is_open,
-    transpose,
 )
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, transpose
 from plaudit.language.shapes import MOST_ENTRIES
 
 LARGEST_POWER = 64
@@ -130,6 +131,16 @@ def _expand_power(context: Context, base: Value, whole: int, node: ast.AST) -> V
         return Constant(1.0)
     context.require(context.add(n.IsFinite(result)), "raises a power beyond every float", node)
     return find_open(base) or Ref(result, NUMBER)
+
+
+def apply_function(context: Context, node: ast.AST, kind: type[n.Node], *values: Value) -> Value:
+    """Return a function of one or two numbers."""
+    if (unknown := find_open(*values)) is not None:
+        return unknown
+    at = [add_number(context, value, node) for value in values]
+    if kind.partial:
+        return context.add_partial(kind(*at), node)
+    return Ref(context.add(kind(*at)), FLAG if kind.flag else NUMBER)
 
 
 @reads(ast.UnaryOp)

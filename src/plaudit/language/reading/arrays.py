@@ -7,12 +7,11 @@ from math import prod
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.entrywise import apply_operator
-from plaudit.language.reading.operands import fit, list_integers, list_items, spread
-from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe
+from plaudit.language.reading.expressions import fit, list_integers, list_items, spread
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items
 from plaudit.language.reading.vectors import (
     build_array,
     find_shape,
-    has_items,
     insert_axis,
     join_arrays,
     list_entries,

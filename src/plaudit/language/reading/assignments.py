@@ -10,10 +10,9 @@ from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key
 from plaudit.language.reading.entrywise import choose
-from plaudit.language.reading.expressions import read_name
+from plaudit.language.reading.expressions import fit, list_items, read_name, spread
 from plaudit.language.reading.flow import runs
 from plaudit.language.reading.indexing import Part, fill_ellipsis, find_open_index, pick_entries, read_indices
-from plaudit.language.reading.operands import fit, list_items, spread
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -24,19 +23,13 @@ from plaudit.language.reading.values import (
     Value,
     Vector,
     describe,
-    format_part,
-)
-from plaudit.language.reading.vectors import (
-    build_array,
     find_open,
-    find_shape,
+    format_part,
     has_items,
-    holds_flags,
     is_array,
     is_open,
-    list_entries,
-    map_entries,
 )
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, map_entries
 
 
 @runs(ast.Assign, ast.AnnAssign)

@@ -10,16 +10,22 @@ from plaudit.language import nodes as n
 from plaudit.language.kinds import NUMBER
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
-from plaudit.language.reading.arithmetic import apply_arithmetic, fold, raise_to_power
+from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, combine_elements, list_elements, read_builtin_loop
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
-from plaudit.language.reading.entrywise import apply_function, cast_entry, map_node, to_flag, truncate
-from plaudit.language.reading.expressions import find_attribute, find_open_star, read_several
+from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
+from plaudit.language.reading.expressions import (
+    chain,
+    find_attribute,
+    find_open_star,
+    read_constant,
+    read_several,
+    spread,
+)
 from plaudit.language.reading.helpers import read_helper, read_nested
 from plaudit.language.reading.library_calls import METHODS, call_spelling, find_spelling, read_method, refuse_library
-from plaudit.language.reading.operands import chain, read_constant, spread
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.values import (
@@ -33,8 +39,10 @@ from plaudit.language.reading.values import (
     Vector,
     describe,
     find_kind,
+    find_open,
+    has_items,
+    is_array,
 )
-from plaudit.language.reading.vectors import find_open, has_items, is_array
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
@@ -73,7 +81,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
     bound: list[Value] = []
     if isinstance(called, types.MethodType) and isinstance(called.__func__, types.FunctionType):
         bound, called = [Constant(called.__self__)], called.__func__
-    if (name := find_spelling(called)) is not None:
+    if not _is_one_of(called, FUNCTIONS) and (name := find_spelling(called)) is not None:
         return call_spelling(context, name, node)
     if (kind := _find_operation(called)) is not None:
         return _read_function(context, kind, node)

@@ -8,9 +8,8 @@ from itertools import islice
 from plaudit.language import nodes as n
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.operands import chain, list_integers, list_items, read_truth
-from plaudit.language.reading.values import Constant, Ref, Value, Vector
-from plaudit.language.reading.vectors import find_open, is_open
+from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, find_open, is_open
 from plaudit.language.shapes import MOST_ENTRIES
 
 MOST_TURNS = 20_000

@@ -6,13 +6,21 @@ from functools import partial
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import to_number
-from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
+from plaudit.language.field import format_category, to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import (
+    add_flag,
+    add_number,
+    chain,
+    list_items,
+    read_constant,
+    read_truth,
+    spread,
+)
 from plaudit.language.reading.inputs import read_part
-from plaudit.language.reading.operands import add_flag, add_number, chain, list_items, read_constant, read_truth, spread
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -24,8 +32,11 @@ from plaudit.language.reading.values import (
     Vector,
     describe,
     find_kind,
+    find_open,
+    has_items,
+    is_array,
+    is_open,
 )
-from plaudit.language.reading.vectors import find_open, has_items, is_array, is_open
 
 COMPARISONS: Mapping[type[ast.cmpop], type[n.Binary]] = {
     ast.Lt: n.Lt,

@@ -12,10 +12,22 @@ from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
-from plaudit.language.reading.operands import chain, list_items, read_truth
-from plaudit.language.reading.values import Constant, Dictionary, Record, Undeclared, Value, Vector, describe, find_kind
-from plaudit.language.reading.vectors import find_open, has_items, is_open, is_record
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    find_open,
+    has_items,
+    is_open,
+    is_record,
+)
 
 
 @reads(ast.Dict)

@@ -8,12 +8,12 @@ from math import log, pi
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
-from plaudit.language.reading.arithmetic import apply_arithmetic, apply_unary, fold
+from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, apply_unary, fold
 from plaudit.language.reading.conditions import compare, join, negate
 from plaudit.language.reading.context import X_Y, Context, X, spells
-from plaudit.language.reading.operands import add_number, fit, list_items, read_truth, spread
+from plaudit.language.reading.expressions import add_number, fit, list_items, read_truth, spread
 from plaudit.language.reading.values import Constant, Ref, Value
-from plaudit.language.reading.vectors import find_open, to_array
+from plaudit.language.reading.vectors import to_array
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "abs": ("absolute", "fabs"),
@@ -46,16 +46,6 @@ for _kind in (*n.FUNCTIONS, n.IsInf):
     _name = n.split_function(_kind)[1]
     _names = " ".join((_name, *SYNONYMS.get(_name, ())))
     spells(_names, X_Y if len(n.operand_names(_kind)) == 2 else X, kind=_kind)(map_node)
-
-
-def apply_function(context: Context, node: ast.AST, kind: type[n.Node], *values: Value) -> Value:
-    """Return a function of one or two numbers."""
-    if (unknown := find_open(*values)) is not None:
-        return unknown
-    at = [add_number(context, value, node) for value in values]
-    if kind.partial:
-        return context.add_partial(kind(*at), node)
-    return Ref(context.add(kind(*at)), FLAG if kind.flag else NUMBER)
 
 
 @spells("add", X_Y, op=ast.Add())

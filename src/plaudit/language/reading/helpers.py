@@ -9,9 +9,8 @@ from functools import partial
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.expressions import read_several
+from plaudit.language.reading.expressions import read_constant, read_several
 from plaudit.language.reading.flow import run_function
-from plaudit.language.reading.operands import read_constant
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
 from plaudit.language.reading.values import Dictionary, Nested, Value, describe
 

@@ -11,8 +11,8 @@ from plaudit.language.reading.advice import explain_unsupported_index
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import look_up_key
+from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant
 from plaudit.language.reading.inputs import read_member, refuse_record
-from plaudit.language.reading.operands import add_flag, add_number, fit, list_items, read_constant
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -24,20 +24,13 @@ from plaudit.language.reading.values import (
     build_tuple,
     describe,
     find_kind,
-)
-from plaudit.language.reading.vectors import (
-    BATCH,
-    BATCHED,
-    build_array,
     find_open,
-    find_shape,
     has_items,
-    insert_axis,
     is_array,
     is_open,
     is_record,
-    list_entries,
 )
+from plaudit.language.reading.vectors import BATCH, BATCHED, build_array, find_shape, insert_axis, list_entries
 
 NEW_AXIS = slice(None, None, 0)
 """Stands for an index of None."""

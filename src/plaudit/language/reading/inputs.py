@@ -5,8 +5,8 @@ import re
 
 from plaudit.errors import UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import RECORDS, TERMINAL, Field, to_number
-from plaudit.language.kinds import FLAG, NUMBER, infer_field_kind
+from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind, to_number
+from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Context

@@ -13,10 +13,10 @@ from plaudit.language.reading import arrays, entrywise, reductions  # noqa: F401
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
+from plaudit.language.reading.expressions import list_items
 from plaudit.language.reading.indexing import look_up_position
-from plaudit.language.reading.operands import list_items
-from plaudit.language.reading.values import Constant, Value, Vector, describe
-from plaudit.language.reading.vectors import BATCH, find_open, holds_flags, is_array
+from plaudit.language.reading.values import Constant, Value, Vector, describe, find_open, is_array
+from plaudit.language.reading.vectors import BATCH, holds_flags
 
 Arguments = dict[str, Any]
 """What a call passes, by the name of the parameter; None for a literal None."""

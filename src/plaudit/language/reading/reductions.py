@@ -22,9 +22,9 @@ from plaudit.language.reading.entrywise import (
     square_entries,
     to_flag,
 )
-from plaudit.language.reading.operands import chain, fit, list_items, read_truth, spread
-from plaudit.language.reading.values import Constant, Value, Vector
-from plaudit.language.reading.vectors import build_array, find_shape, has_items, list_entries, reduce_axis
+from plaudit.language.reading.expressions import chain, fit, list_items, read_truth, spread
+from plaudit.language.reading.values import Constant, Value, Vector, has_items
+from plaudit.language.reading.vectors import build_array, find_shape, list_entries, reduce_axis
 
 
 def _reduce_array(

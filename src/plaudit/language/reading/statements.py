@@ -12,6 +12,7 @@ from plaudit.language.reading.comprehensions import count_turns, list_rows
 from plaudit.language.reading.conditions import compare, negate, read_test
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.dictionaries import look_up_key
+from plaudit.language.reading.expressions import add_number, chain, list_items, read_constant, read_truth
 from plaudit.language.reading.flow import (
     Flow,
     Leave,
@@ -26,9 +27,18 @@ from plaudit.language.reading.flow import (
     runs,
 )
 from plaudit.language.reading.helpers import define_helper
-from plaudit.language.reading.operands import add_number, chain, list_items, read_constant, read_truth
-from plaudit.language.reading.values import Constant, Dictionary, Ref, Value, Vector, describe, find_kind
-from plaudit.language.reading.vectors import has_items, is_open, list_entries
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Ref,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    has_items,
+    is_open,
+)
+from plaudit.language.reading.vectors import list_entries
 
 
 class Branch(NamedTuple):
