@@ -58,19 +58,19 @@ class Program:
 
     name: str
     """The reward it belongs to, for errors."""
-    terms: tuple[str, ...]
+    terms: tuple[str, ...] = ()
     """Every row of a score: the terms, then the adjustments of the total."""
-    nodes: tuple[n.Node, ...]
-    inputs: Mapping[str, Field]
+    nodes: tuple[n.Node, ...] = ()
+    inputs: Mapping[str, Field] = field(default_factory=dict)
     """Each input's name (`prev.tokens_used`, `torque[3]`) and the field it is a value of."""
-    params: Mapping[str, float | bool]
-    outputs: Mapping[str, int]
+    params: Mapping[str, float | bool] = field(default_factory=dict)
+    outputs: Mapping[str, int] = field(default_factory=dict)
     """`total`, for each term `<term>.score`, `<term>.clamped` and `<term>.value`, and each state: `curr.<state>`."""
-    terminal: frozenset[str]
+    terminal: frozenset[str] = frozenset()
     """Inputs that only terminal terms read: needed only where `terminal` is true."""
-    value_guards: tuple[Guard, ...]
+    value_guards: tuple[Guard, ...] = ()
     """Partial operations that a row reaches are inside their domain, scores are finite, and facts hold if asked for."""
-    ranges: tuple[Guard, ...]
+    ranges: tuple[Guard, ...] = ()
     """Inputs lie in their declared sets."""
     states: Mapping[str, Carried] = field(default_factory=dict)
     """What is carried from step to step: an input before the step, `prev.<state>`, and an output after it."""

@@ -122,14 +122,10 @@ def build_facts_program(
     kept, moved = prune(nodes, [*flags.values(), *(guard.node for guard in guards)])
     return Program(
         name,
-        terms=(),
         nodes=kept,
         inputs={node.name: inputs[node.name] for node in kept if isinstance(node, n.Input)},
-        params={},
         outputs={fact: moved[at] for fact, at in flags.items()},
-        terminal=frozenset(),
         value_guards=tuple(replace(guard, node=moved[guard.node]) for guard in guards),
-        ranges=(),
     )
 
 

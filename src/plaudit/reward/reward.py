@@ -16,10 +16,9 @@ from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
 from plaudit.reward import variants
-from plaudit.reward.arguments import define
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import Fact, add_fact_guards
-from plaudit.reward.definition import PARTS, Definition, FieldIndex
+from plaudit.reward.definition import PARTS, Definition, FieldIndex, define, validate_definition, validate_title
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
@@ -30,7 +29,6 @@ from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numb
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
 from plaudit.reward.term import Term
-from plaudit.reward.validation import validate_definition, validate_title
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
 from plaudit.targets.dtypes import Dtypes
@@ -127,31 +125,10 @@ class Reward(Definition):
         Raises:
             DefinitionError: Something in the definition cannot work; its subclasses say what.
         """
+        arguments = locals()  # what it is called with, by the names above
         for keyword in unknown:
             raise TypeError(_describe_unknown(keyword))
-        define(
-            self,
-            name=name,
-            version=version,
-            terms=terms,
-            fields=fields,
-            action=action,
-            shared=shared,
-            low=low,
-            high=high,
-            scale=scale,
-            gate=gate,
-            override=override,
-            facts=facts,
-            discount=discount,
-            horizon=horizon,
-            prefer=prefer,
-            goal=goal,
-            goal_ends=goal_ends,
-            idle=idle,
-            allow=allow,
-            doc=doc,
-        )
+        define(self, arguments)
 
     @classmethod
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
@@ -323,10 +300,10 @@ class Reward(Definition):
         arguments = merge_changes(self, version, changes)
         made = Reward.__new__(Reward)
         optional = find_inherited(self, arguments, changes)
-        define(made, self, optional, **arguments)
+        define(made, arguments, self, optional)
         if unread := made.states.keys() - made._formula.states.keys():
             made = Reward.__new__(Reward)
-            define(made, self, optional, **drop_states(arguments, unread))
+            define(made, drop_states(arguments, unread), self, optional)
         return made._drop_unread()
 
     def with_facts(self, *facts: Fact) -> "Reward":

@@ -7,7 +7,7 @@ from typing import Any
 from plaudit.errors import UnknownParameter, did_you_mean
 from plaudit.language.field import Field
 from plaudit.reward.declared import Fact, read_facts, select_facts
-from plaudit.reward.definition import Definition
+from plaudit.reward.definition import Definition, validate_fact_names
 from plaudit.reward.intent import (
     Preference,
     Row,
@@ -21,7 +21,6 @@ from plaudit.reward.intent import (
 from plaudit.reward.lower import Function, clip_field, clip_inputs
 from plaudit.reward.overrides import apply_overrides, validate_overrides
 from plaudit.reward.term import Term
-from plaudit.reward.validation import validate_fact_names
 
 Parts = dict[str, Any]
 """The parts of a reward that change, by name."""

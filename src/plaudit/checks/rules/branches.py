@@ -15,13 +15,12 @@ from plaudit.checks.solver.ranges import NumericRow, list_choices, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
-from plaudit.language.parameters import expand_parameters
+from plaudit.language.parameters import expand_parameters, find_schedules
 from plaudit.language.program import Builder, Program
 from plaudit.language.reading.context import Mark
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
-from plaudit.reward.schedules import find_schedules
 
 MOST_LISTED = 5
 """So many branches of a term are listed one by one; of more, how many there are."""

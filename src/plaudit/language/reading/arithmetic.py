@@ -13,18 +13,19 @@ from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import compare, negate
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.operands import add_number, chain, fit, list_items, read_constant, read_truth, spread
-from plaudit.language.reading.values import Constant, Ref, Value, build_tuple, find_kind
-from plaudit.language.reading.vectors import (
-    build_array,
+from plaudit.language.reading.expressions import add_number, chain, fit, list_items, read_constant, read_truth, spread
+from plaudit.language.reading.values import (
+    Constant,
+    Ref,
+    Value,
+    build_tuple,
+    find_kind,
     find_open,
-    find_shape,
     has_items,
-    holds_flags,
     is_array,
     is_open,
-    transpose,
 )
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, transpose
 from plaudit.language.shapes import MOST_ENTRIES
 
 LARGEST_POWER = 64
@@ -49,8 +50,7 @@ FOLDS: Mapping[type[n.Binary], Callable[[Any, Any], Any]] = {
 
 
 @reads(ast.BinOp)
-def read_operation(context: Context, node: ast.BinOp) -> Value:
-    """Return `left op right`."""
+def _read_operation(context: Context, node: ast.BinOp) -> Value:
     return apply_arithmetic(context, node.op, context.read(node.left), context.read(node.right), node)
 
 
@@ -59,13 +59,13 @@ def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Val
     if isinstance(op, ast.MatMult):
         return multiply_matrices(context, left, right, node)
     if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
-        return spread(context, partial(apply_bits, context, op, node=node), left, right, node=node)
+        return spread(context, partial(_apply_bits, context, op, node=node), left, right, node=node)
     if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
         raise context.error(node, *explain_unsupported(op))
     if has_items(left) or has_items(right):
-        return apply_to_vectors(context, op, left, right, node)
+        return _apply_to_vectors(context, op, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return fold_constants(context, node, op, left, right)
+        return _fold_constants(context, node, op, left, right)
     unknown = find_open(left, right)
     if isinstance(op, ast.Pow):
         found = raise_to_power(context, left, right, node)
@@ -79,7 +79,7 @@ def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Val
     return Ref(context.add(kind(*operands)), NUMBER)
 
 
-def fold_constants(context: Context, node: ast.AST, op: ast.operator, left: Constant, right: Constant) -> Value:
+def _fold_constants(context: Context, node: ast.AST, op: ast.operator, left: Constant, right: Constant) -> Value:
     """Return arithmetic on constants, computed by Python itself."""
     numbers = [to_number(value.value) for value in (left, right)]
     if None in numbers:
@@ -103,7 +103,7 @@ def raise_to_power(context: Context, base: Value, exponent: Value, node: ast.AST
                 f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}.",
                 "For a larger one write math.exp(n * math.log(x)).",
             )
-        return expand_power(context, base, int(known), node)
+        return _expand_power(context, base, int(known), node)
     operands = [add_number(context, value, node) for value in (base, exponent)]
     zero = context.builder.const(0)
     above = context.add(n.Gt(operands[0], zero))
@@ -114,10 +114,10 @@ def raise_to_power(context: Context, base: Value, exponent: Value, node: ast.AST
     return Ref(result, NUMBER)
 
 
-def expand_power(context: Context, base: Value, whole: int, node: ast.AST) -> Value:
+def _expand_power(context: Context, base: Value, whole: int, node: ast.AST) -> Value:
     """Write a power out as products: squares are halved, so `x ** 8` is three products, and `x ** -2` 1 by one."""
     if whole < 0:
-        below = add_number(context, expand_power(context, base, -whole, node), node)
+        below = add_number(context, _expand_power(context, base, -whole, node), node)
         return context.add_partial(n.Div(context.builder.const(1.0), below), node)
     square = add_number(context, base, node)
     result: int | None = None
@@ -133,9 +133,18 @@ def expand_power(context: Context, base: Value, whole: int, node: ast.AST) -> Va
     return find_open(base) or Ref(result, NUMBER)
 
 
+def apply_function(context: Context, node: ast.AST, kind: type[n.Node], *values: Value) -> Value:
+    """Return a function of one or two numbers."""
+    if (unknown := find_open(*values)) is not None:
+        return unknown
+    at = [add_number(context, value, node) for value in values]
+    if kind.partial:
+        return context.add_partial(kind(*at), node)
+    return Ref(context.add(kind(*at)), FLAG if kind.flag else NUMBER)
+
+
 @reads(ast.UnaryOp)
-def read_unary(context: Context, node: ast.UnaryOp) -> Value:
-    """Return `op operand`."""
+def _read_unary(context: Context, node: ast.UnaryOp) -> Value:
     return apply_unary(context, node.op, context.read(node.operand), node)
 
 
@@ -163,7 +172,7 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
     raise context.error(node, *explain_unsupported(op))
 
 
-def apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """Return arithmetic on arrays entry by entry; tuples and lists are joined by `+` and repeated by `*`."""
     if is_array(left) or is_array(right):
         if isinstance(op, ast.Add | ast.Sub) and holds_flags(left) and holds_flags(right):
@@ -184,7 +193,7 @@ def apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Val
     raise context.error(node, "a tuple or list has no arithmetic but `+` and `* 2`, as in Python.", advice)
 
 
-def apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:
+def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:
     """Return `&`, `|` or `^` of two bools; both are computed."""
     if any(find_kind(value) not in (FLAG, UNKNOWN) for value in (left, right)):
         raise context.error(node, *explain_unsupported(op))
@@ -212,12 +221,11 @@ def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST
         raise context.error(node, f"the shapes {shapes[0]} and {shapes[1]} do not fit.", advice)
     rows = [left] if len(shapes[0]) == 1 else list_items(context, left, node)
     columns = [right] if len(shapes[1]) == 1 else list_items(context, transpose(right), node)
-    found = [add_products(context, row, column, node) for row in rows for column in columns]
+    found = [_add_products(context, row, column, node) for row in rows for column in columns]
     return build_array(found, shapes[0][:-1] + shapes[1][1:])
 
 
-def add_products(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
-    """Return the sum of the products of two vectors of one length."""
+def _add_products(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
     pairs = zip(list_items(context, left, node), list_items(context, right, node), strict=True)
     products = [apply_arithmetic(context, ast.Mult(), one, other, node) for one, other in pairs]
     return reduce(lambda total, product: apply_arithmetic(context, ast.Add(), total, product, node), products)

@@ -10,10 +10,9 @@ from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key
 from plaudit.language.reading.entrywise import choose
-from plaudit.language.reading.expressions import read_name
+from plaudit.language.reading.expressions import fit, list_items, read_name, spread
 from plaudit.language.reading.flow import runs
 from plaudit.language.reading.indexing import Part, fill_ellipsis, find_open_index, pick_entries, read_indices
-from plaudit.language.reading.operands import fit, list_items, spread
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -24,23 +23,17 @@ from plaudit.language.reading.values import (
     Value,
     Vector,
     describe,
-    format_part,
-)
-from plaudit.language.reading.vectors import (
-    build_array,
     find_open,
-    find_shape,
+    format_part,
     has_items,
-    holds_flags,
     is_array,
     is_open,
-    list_entries,
-    map_entries,
 )
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, map_entries
 
 
 @runs(ast.Assign, ast.AnnAssign)
-def run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> None:
+def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> None:
     """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
@@ -58,11 +51,10 @@ def run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> N
 
 
 @runs(ast.AugAssign)
-def run_augmented(context: Context, statement: ast.AugAssign) -> None:
-    """Read `name += expression` and the like."""
+def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
     target = statement.target
     try:
-        value = augment(context, statement)
+        value = _augment(context, statement)
     except UnknownField as error:
         if not isinstance(target, ast.Name):
             raise
@@ -70,17 +62,16 @@ def run_augmented(context: Context, statement: ast.AugAssign) -> None:
     context.bind(target, value)
 
 
-def augment(context: Context, statement: ast.AugAssign) -> Value:
-    """Return what `name += expression` gives the name."""
+def _augment(context: Context, statement: ast.AugAssign) -> Value:
     target = statement.target
     left = context.read(_load(target))
-    if isinstance(left, Vector) and isinstance(target, ast.Name) and is_given(context, left):
+    if isinstance(left, Vector) and isinstance(target, ast.Name) and _is_given(context, left):
         name = ast.unparse(target)
         advice = f"Write a new value: `{name} = {name} + ...`."
         raise context.error(statement, f"this changes the array that {name!r} shares with others.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):
-        forget_shared(context, left, ast.unparse(target))
+        _forget_shared(context, left, ast.unparse(target))
     return value
 
 
@@ -93,7 +84,7 @@ def _load(target: ast.expr) -> ast.expr:
 
 
 @reads(ast.NamedExpr)
-def read_walrus(context: Context, node: ast.NamedExpr) -> Value:
+def _read_walrus(context: Context, node: ast.NamedExpr) -> Value:
     """Return what is assigned inside an expression, where every row that gets to the statement gets here."""
     if context.names is not context.statement_names or context.path != context.statement_path:
         raise context.error(node, *explain_unsupported(node))
@@ -103,19 +94,17 @@ def read_walrus(context: Context, node: ast.NamedExpr) -> Value:
 
 
 @binds(ast.Name)
-def bind_name(context: Context, target: ast.Name, value: Value) -> None:
-    """Give a local name a value."""
+def _bind_name(context: Context, target: ast.Name, value: Value) -> None:
     context.assign(target.id, value)
 
 
 @binds(ast.Tuple, ast.List)
-def bind_several(context: Context, target: ast.Tuple | ast.List, value: Value) -> None:
-    """Give each of several targets its value."""
-    for one, item in zip(target.elts, split_value(context, target.elts, value, target), strict=True):
+def _bind_several(context: Context, target: ast.Tuple | ast.List, value: Value) -> None:
+    for one, item in zip(target.elts, _split_value(context, target.elts, value, target), strict=True):
         context.bind(one.value if isinstance(one, ast.Starred) else one, item)
 
 
-def split_value(context: Context, targets: list[ast.expr], value: Value, node: ast.AST) -> list[Value]:
+def _split_value(context: Context, targets: list[ast.expr], value: Value, node: ast.AST) -> list[Value]:
     """Return a value for each target; what a star takes is a list."""
     if is_open(value):
         return [find_open(value) or value] * len(targets)
@@ -135,7 +124,7 @@ def split_value(context: Context, targets: list[ast.expr], value: Value, node: a
 
 
 @binds(ast.Attribute)
-def assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
+def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
     """Read `self.x = value`: from here on `self.x` is that value, as a local name is; nothing is kept."""
     base = context.read(target.value)
     if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
@@ -144,25 +133,24 @@ def assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
 
 
 @binds(ast.Subscript)
-def assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
-    """Read `name[index] = value`."""
-    local = find_local(context, target.value)
+def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
+    local = _find_local(context, target.value)
     if local is None:
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):
         key = find_key(context, context.read(target.slice), target)
-        return change(context, old, Dictionary({**old.items, key: value}))
+        return _change(context, old, Dictionary({**old.items, key: value}))
     parts = read_indices(context, target)
     if (unknown := find_open(old, value) or find_open_index(context, old, parts)) is not None:
-        return change(context, old, unknown)
+        return _change(context, old, unknown)
     masks = [part for part in parts if is_array(part) and holds_flags(part)]  # type: ignore[arg-type]
     if masks and len(parts) == 1 and is_array(old):
-        return change(context, old, choose_rows(context, masks[0], value, old, target))  # type: ignore[arg-type]
-    return change(context, old, replace_entries(context, old, parts, value, target))
+        return _change(context, old, _choose_rows(context, masks[0], value, old, target))  # type: ignore[arg-type]
+    return _change(context, old, _replace_entries(context, old, parts, value, target))
 
 
-def choose_rows(context: Context, mask: Value, value: Value, old: Value, node: ast.AST) -> Value:
+def _choose_rows(context: Context, mask: Value, value: Value, old: Value, node: ast.AST) -> Value:
     """Return an array with `value` where a mask is true, along the axes that the mask has."""
     missing = len(fit(context, find_shape, old, node=node)) - len(fit(context, find_shape, mask, node=node))
     for _ in range(missing):
@@ -170,8 +158,7 @@ def choose_rows(context: Context, mask: Value, value: Value, old: Value, node: a
     return choose(context, node, mask, value, old)
 
 
-def replace_entries(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
-    """Return a list or array with another value where an index points."""
+def _replace_entries(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
     assert isinstance(old, Vector)
     entries = list_entries(old) if old.array else list(old.items)
     shape = fit(context, find_shape, old, node=node) if old.array else (len(entries),)
@@ -181,7 +168,7 @@ def replace_entries(context: Context, old: Value, parts: list[Part], value: Valu
         advice = "Choose among whole arrays: np.where(np.arange(4) == leg, x, v)."
         raise context.error(node, "an entry is replaced at a constant index.", advice)
     if not old.array:
-        refuse_several(context, picked, node)
+        _refuse_several(context, picked, node)
         entries[list_entries(picked)[0].value] = value  # type: ignore[union-attr,index]
         return Vector(tuple(entries))
 
@@ -193,24 +180,23 @@ def replace_entries(context: Context, old: Value, parts: list[Part], value: Valu
     return build_array(entries, shape)
 
 
-def refuse_several(context: Context, picked: Value, node: ast.AST) -> None:
-    """Refuse a slice of a list on the left of an assignment."""
+def _refuse_several(context: Context, picked: Value, node: ast.AST) -> None:
     if isinstance(picked, Vector):
         raise context.error(node, "a slice of a list is not assigned to.", "Join lists: v[:1] + w.")
 
 
 @runs(ast.Expr)
-def run_expression(context: Context, statement: ast.Expr) -> None:
+def _run_expression(context: Context, statement: ast.Expr) -> None:
     """Read a call that changes a list or dict in place; any other expression has no effect."""
-    if not isinstance(statement.value, ast.Call) or not call_in_place(context, statement.value):
+    if not isinstance(statement.value, ast.Call) or not _call_in_place(context, statement.value):
         raise context.error(statement, *explain_unsupported(statement))
 
 
-def call_in_place(context: Context, node: ast.Call) -> bool:
+def _call_in_place(context: Context, node: ast.Call) -> bool:
     """Read `v.append(x)`, `v.extend(w)` and `d.update(e)`, where `v` is a local list and `d` a local dict."""
     if not isinstance(node.func, ast.Attribute) or node.keywords or len(node.args) != 1:
         return False
-    local = find_local(context, node.func.value)
+    local = _find_local(context, node.func.value)
     if local is None or node.func.attr not in ("append", "extend", "update"):
         return False
     old, value = local[1], context.read(node.args[0])
@@ -218,48 +204,46 @@ def call_in_place(context: Context, node: ast.Call) -> bool:
         case _ if is_open(old):
             pass
         case "append", Vector(items, False), _:
-            change(context, old, Vector((*items, value)))
+            _change(context, old, Vector((*items, value)))
         case "extend", Vector(items, False), _:
-            change(context, old, Vector((*items, *list_items(context, value, node))))
+            _change(context, old, Vector((*items, *list_items(context, value, node))))
         case "update", Dictionary(entries), Dictionary(others):
-            change(context, old, Dictionary({**entries, **others}))
+            _change(context, old, Dictionary({**entries, **others}))
         case _:
             what = f"`.{node.func.attr}()` cannot be read of {describe(old)} and {describe(value)}."
             raise context.error(node, what, "Lists take append and extend, dicts take update.")
     return True
 
 
-def find_local(context: Context, node: ast.expr) -> tuple[str, Value] | None:
+def _find_local(context: Context, node: ast.expr) -> tuple[str, Value] | None:
     """Return the local name that is changed in place, and its value; None where it is not the function's own."""
     if not isinstance(node, ast.Name) or node.id not in context.names:
         return None
     value = read_name(context, node)
     own = isinstance(value, Vector | Dictionary) or (is_open(value) and isinstance(value, Ref))
-    return (node.id, value) if own and not is_given(context, value) else None
+    return (node.id, value) if own and not _is_given(context, value) else None
 
 
-def is_given(context: Context, value: Value) -> bool:
-    """Return whether a value, or what it is a part of, was passed by the caller."""
+def _is_given(context: Context, value: Value) -> bool:
     if is_array(value) and any(id(entry) in context.entries for entry in list_entries(value)):
         return True  # a field that was read from a record
-    return any(is_shared(value, other) for other in context.given)
+    return any(_is_shared(value, other) for other in context.given)
 
 
-def change(context: Context, old: Value, new: Value) -> None:
-    """Give every name of `old` the value `new`; other names that share a part of it have none any more."""
+def _change(context: Context, old: Value, new: Value) -> None:
     names = [name for name, value in context.names.items() if value is old]
-    forget_shared(context, old, *names)
+    _forget_shared(context, old, *names)
     context.names.update(dict.fromkeys(names, new))
 
 
-def forget_shared(context: Context, old: Value, *but: str) -> None:
+def _forget_shared(context: Context, old: Value, *but: str) -> None:
     """Take the value from every name, but some, that a change of `old` in place may be seen in."""
     for name, value in context.names.items():
-        if name not in but and is_shared(old, value):
+        if name not in but and _is_shared(old, value):
             context.names[name] = Unassigned(f"{name!r} may share what was changed in place.")
 
 
-def is_shared(value: Value, other: Value) -> bool:
+def _is_shared(value: Value, other: Value) -> bool:
     """Return whether a change of `value` in place may be seen in `other`: it is the same, holds it, or shares entries.
 
     An entry on its own counts as shared: in PyTorch it is a view of its array.
@@ -268,7 +252,7 @@ def is_shared(value: Value, other: Value) -> bool:
         return isinstance(value, Vector | Dictionary)
     if isinstance(other, Dictionary) or (isinstance(other, Vector) and not other.array):
         held = other.items.values() if isinstance(other, Dictionary) else other.items
-        return any(is_shared(value, each) for each in held if isinstance(each, Vector | Dictionary))
+        return any(_is_shared(value, each) for each in held if isinstance(each, Vector | Dictionary))
     if not is_array(value) or not isinstance(other, Vector | Ref):
         return False
     return not {id(entry) for entry in list_entries(value)}.isdisjoint(id(entry) for entry in list_entries(other))

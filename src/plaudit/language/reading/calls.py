@@ -9,38 +9,40 @@ from typing import Any
 from plaudit.language import nodes as n
 from plaudit.language.kinds import NUMBER
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reading.advice import explain_unsupported_call
-from plaudit.language.reading.arithmetic import apply_arithmetic, fold, raise_to_power
+from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
+from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, combine_elements, list_elements, read_builtin_loop
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.dictionaries import (
-    is_record_call,
-    make_dict,
-    read_attribute_call,
-    read_dict_method,
-    read_record_call,
+from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
+from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
+from plaudit.language.reading.expressions import (
+    chain,
+    find_attribute,
+    find_open_star,
+    read_constant,
+    read_several,
+    spread,
 )
-from plaudit.language.reading.entrywise import apply_function, cast_entry, map_node, to_flag, truncate
-from plaudit.language.reading.expressions import find_attribute, find_open_star, read_several
 from plaudit.language.reading.helpers import read_helper, read_nested
-from plaudit.language.reading.library_calls import call_spelling, read_method, refuse_library
-from plaudit.language.reading.operands import chain, read_constant, spread
+from plaudit.language.reading.library_calls import METHODS, call_spelling, find_spelling, read_method, refuse_library
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
-from plaudit.language.reading.spellings import find_spelling
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
     Nested,
+    Record,
     Ref,
     Undeclared,
     Value,
     Vector,
     describe,
     find_kind,
+    find_open,
+    has_items,
+    is_array,
 )
-from plaudit.language.reading.vectors import find_open, has_items, is_array
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
@@ -57,11 +59,10 @@ OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.va
 
 
 @reads(ast.Call)
-def read_call(context: Context, node: ast.Call) -> Value:
-    """Return what a call returns."""
+def _read_call(context: Context, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         base = context.read(node.func.value)
-        if is_record_call(context, base, node.func.attr):
+        if _is_record_call(context, base, node.func.attr):
             return read_record_call(context, base, node)
         if isinstance(base, Dictionary):
             return read_dict_method(context, base, node)
@@ -80,42 +81,47 @@ def read_call(context: Context, node: ast.Call) -> Value:
     bound: list[Value] = []
     if isinstance(called, types.MethodType) and isinstance(called.__func__, types.FunctionType):
         bound, called = [Constant(called.__self__)], called.__func__
-    if (name := find_spelling(called)) is not None:
+    if not _is_one_of(called, FUNCTIONS) and (name := find_spelling(called)) is not None:
         return call_spelling(context, name, node)
-    if (kind := find_operation(called)) is not None:
-        return read_function(context, kind, node)
+    if (kind := _find_operation(called)) is not None:
+        return _read_function(context, kind, node)
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
-    if is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
+    if _is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
         return read_attribute_call(context, called, node)
-    if is_one_of(called, (dict, OrderedDict)):
+    if _is_one_of(called, (dict, OrderedDict)):
         return make_dict(context, node)
-    if is_one_of(called, BUILTIN_LOOPS):
+    if _is_one_of(called, BUILTIN_LOOPS):
         return read_builtin_loop(context, called, node)
-    if is_one_of(called, (float, int, bool)) and len(node.args) == 1:
-        refuse_keywords(context, node)
-        return read_cast(context, called, node)
+    if _is_one_of(called, (float, int, bool)) and len(node.args) == 1:
+        _refuse_keywords(context, node)
+        return _read_cast(context, called, node)
     if called is pow and len(node.args) == 2:
         left, right = read_several(context, node.args)
         return apply_arithmetic(context, ast.Pow(), left, right, node)
     if called is sum and len(node.args) == 2:
         vector = ast.copy_location(ast.Call(node.func, node.args[:1], []), node)
         start = context.read(node.args[1])
-        return apply_arithmetic(context, ast.Add(), start, read_reduction(context, called, vector), node)
-    if is_one_of(called, REDUCTIONS):
-        refuse_keywords(context, node)
-        return read_reduction(context, called, node)
+        return apply_arithmetic(context, ast.Add(), start, _read_reduction(context, called, vector), node)
+    if _is_one_of(called, REDUCTIONS):
+        _refuse_keywords(context, node)
+        return _read_reduction(context, called, node)
     raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
 
 
-def refuse_keywords(context: Context, node: ast.Call) -> None:
-    """Refuse keyword arguments."""
+def _is_record_call(context: Context, base: Value, name: str) -> bool:
+    if isinstance(base, Undeclared):
+        return bool(base.path) and (name == "get" or not (name in METHODS or name in METHOD_ADVICE))
+    return isinstance(base, Record)
+
+
+def _refuse_keywords(context: Context, node: ast.Call) -> None:
     if node.keywords:
         raise context.error(node, "this call takes plain arguments only.")
 
 
-def read_cast(context: Context, called: object, node: ast.Call) -> Value:
+def _read_cast(context: Context, called: object, node: ast.Call) -> Value:
     """Read `float(x)`, which every number is already, `bool(x)`, and `int(x)`, the integer towards 0."""
     value = context.read(node.args[0])
     if (unknown := find_open(value)) is not None:
@@ -129,20 +135,18 @@ def read_cast(context: Context, called: object, node: ast.Call) -> Value:
     if called is bool:
         return to_flag(context, node, value)
     if called is int and not isinstance(known, bool | int) and find_kind(value) == NUMBER:
-        return value if is_listed_integer(context, value) else truncate(context, node, value)
+        return value if _is_listed_integer(context, value) else truncate(context, node, value)
     return Constant(int(known)) if called is int and isinstance(known, int) else cast_entry(context, node, value)
 
 
-def is_listed_integer(context: Context, value: Value) -> bool:
-    """Return whether a value is a field whose values are listed, all of them integers."""
+def _is_listed_integer(context: Context, value: Value) -> bool:
     name = getattr(context.builder.nodes[value.at], "name", "") if isinstance(value, Ref) else ""
     field = context.inputs.get(str(name))
     return field is not None and bool(field.numbers) and all(float(each).is_integer() for each in field.numbers)
 
 
-def read_function(context: Context, kind: type[n.Node], node: ast.Call) -> Value:
-    """Read a function of one or two numbers."""
-    refuse_keywords(context, node)
+def _read_function(context: Context, kind: type[n.Node], node: ast.Call) -> Value:
+    _refuse_keywords(context, node)
     if (unknown := find_open_star(context, node.args)) is not None:
         return unknown
     values = read_several(context, node.args)
@@ -150,29 +154,29 @@ def read_function(context: Context, kind: type[n.Node], node: ast.Call) -> Value
     if kind is n.Hypot and len(values) != count:
         return norm(context, node, Vector(tuple(values)))
     if kind is n.Log and len(values) == 2:
-        top, below = (apply_function(context, n.Log, node, value) for value in values)
+        top, below = (apply_function(context, node, n.Log, value) for value in values)
         return apply_arithmetic(context, ast.Div(), top, below, node)
     if len(values) != count:
         wanted = "one argument" if count == 1 else "two arguments"
         raise context.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
     if kind is n.Abs and is_array(values[0]):
-        return map_node(context, kind, node, x=values[0])
+        return map_node(context, node, kind, x=values[0])
     for value, argument in zip(values, node.args, strict=False):
         if is_array(value):
             advice = f"For an array write np.{n.split_function(kind)[1]}(v), entry by entry."
             raise context.error(argument, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
     if kind is n.Power:
         return raise_to_power(context, values[0], values[1], node)
-    return apply_function(context, kind, node, *values)
+    return apply_function(context, node, kind, *values)
 
 
-def read_reduction(context: Context, called: object, node: ast.Call) -> Value:
+def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
     """Read `min max sum any all len` of arguments, a vector, or a generator."""
     if len(node.args) == 1 and not isinstance(node.args[0], ast.Starred):
         elements, unknown = list_elements(context, node.args[0])
     elif called in (min, max) and node.args:
         values = read_several(context, node.args)
-        return find_open(*values) or reduce_values(context, called, [(True, value) for value in values], node)
+        return find_open(*values) or _reduce_values(context, called, [(True, value) for value in values], node)
     else:
         raise context.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
     if called in (any, all):
@@ -188,10 +192,10 @@ def read_reduction(context: Context, called: object, node: ast.Call) -> Value:
     if dropped and called is not sum:
         advice = "Keep every element, with one that does not count: max(x if condition else 0 for x in v)."
         raise context.error(node, f"`{ast.unparse(node.func)}` of a filter by data may have no element.", advice)
-    return reduce_values(context, called, [(counts, value) for counts, value in read if counts is not False], node)
+    return _reduce_values(context, called, [(counts, value) for counts, value in read if counts is not False], node)
 
 
-def reduce_values(context: Context, called: object, elements: list[tuple[int | bool, Value]], node: ast.Call) -> Value:
+def _reduce_values(context: Context, called: object, elements: list[tuple[int | bool, Value]], node: ast.Call) -> Value:
     """Return `len`, `sum`, `min` or `max` of elements, each with where it counts."""
     if called is len:
         return Constant(len(elements))
@@ -212,8 +216,7 @@ def reduce_values(context: Context, called: object, elements: list[tuple[int | b
     return fold(context, kind, values, node)
 
 
-def find_operation(called: object) -> type[n.Node] | None:
-    """Return the operation that a function is; None for anything else."""
+def _find_operation(called: object) -> type[n.Node] | None:
     name = f"{getattr(called, '__module__', '')}.{getattr(called, '__name__', '')}"
     for function, kind in FUNCTIONS.items():
         if called is function:
@@ -221,6 +224,6 @@ def find_operation(called: object) -> type[n.Node] | None:
     return OTHER_FUNCTIONS.get(name)
 
 
-def is_one_of(called: object, functions: Iterable[object]) -> bool:
+def _is_one_of(called: object, functions: Iterable[object]) -> bool:
     """Return whether a value, which may have no hash, is one of several functions."""
     return any(called is function for function in functions)

@@ -8,9 +8,8 @@ from itertools import islice
 from plaudit.language import nodes as n
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.operands import chain, list_integers, list_items, read_truth
-from plaudit.language.reading.values import Constant, Ref, Value, Vector
-from plaudit.language.reading.vectors import find_open, is_open
+from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, find_open, is_open
 from plaudit.language.shapes import MOST_ENTRIES
 
 MOST_TURNS = 20_000
@@ -42,13 +41,13 @@ def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref 
     for loop in node.generators:
         if loop.is_async:
             raise context.error(node, "an asynchronous loop cannot be read.")
-    turns = list(islice(list_turns(context, node.generators, context.names, True), MOST_ENTRIES + 1))
+    turns = list(islice(_list_turns(context, node.generators, context.names, True), MOST_ENTRIES + 1))
     if len(turns) > MOST_ENTRIES:
         raise context.error(node, f"more than {MOST_ENTRIES:,} turns of a loop.", "Compute it before scoring.")
     count_turns(context, len(turns), node)
     unknown = next((unknown for _, _, unknown in turns if unknown is not None), None)
     tests = node.generators[-1].ifs
-    elements = [partial(read_element, context, node.elt, tests, inner, counts) for inner, counts, _ in turns]
+    elements = [partial(_read_element, context, node.elt, tests, inner, counts) for inner, counts, _ in turns]
     if isinstance(node, ast.ListComp):  # all of a list is computed, whoever asks
         return [partial(_give, element()) for element in elements], unknown
     return list(elements), unknown
@@ -62,7 +61,7 @@ def count_turns(context: Context, turns: int, node: ast.AST) -> None:
         raise context.error(node, what, "Compute part of it before scoring and pass it in as a field.")
 
 
-def list_turns(
+def _list_turns(
     context: Context, loops: list[ast.comprehension], names: dict[str, Value], counts: int | bool
 ) -> Iterator[tuple[dict[str, Value], int | bool, Ref | None]]:
     """Yield the names of each turn of nested loops, where it counts, and an unknown where there may be others.
@@ -76,15 +75,15 @@ def list_turns(
     for value in list_items(context, iterable, loop.iter):
         with context.using(dict(names)) as inner:
             context.bind(loop.target, value)
-            here = read_filters(context, loop.ifs, counts) if rest else counts
+            here = _read_filters(context, loop.ifs, counts) if rest else counts
         if not rest:
             yield inner, counts, unknown
         elif here is not False:
-            for below, flag, other in list_turns(context, rest, inner, here):
+            for below, flag, other in _list_turns(context, rest, inner, here):
                 yield below, flag, unknown or other
 
 
-def read_filters(context: Context, tests: list[ast.expr], counts: int | bool) -> int | bool:
+def _read_filters(context: Context, tests: list[ast.expr], counts: int | bool) -> int | bool:
     """Return where an element passes the filters, given where it counts anyway."""
     if not tests:
         return counts
@@ -93,12 +92,11 @@ def read_filters(context: Context, tests: list[ast.expr], counts: int | bool) ->
     return read_truth(context, found, tests[0])
 
 
-def read_element(
+def _read_element(
     context: Context, node: ast.expr, tests: list[ast.expr], names: dict[str, Value], counts: int | bool
 ) -> tuple[int | bool, Value]:
-    """Return where an element counts, and what it is there."""
     with context.using(names):
-        counts = read_filters(context, tests, counts)
+        counts = _read_filters(context, tests, counts)
         if isinstance(counts, bool):
             return counts, context.read(node) if counts else Constant(0)
         with context.under(counts):
@@ -138,8 +136,7 @@ def read_builtin_loop(context: Context, called: object, node: ast.Call) -> Value
     return Vector(tuple(BUILTIN_LOOPS[called](context, values, node)))
 
 
-def pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
-    """Yield the rows of a zip."""
+def _pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
     rows = [list_items(context, value, node) for value in values]
     lengths = list(dict.fromkeys(len(row) for row in rows))
     if len(lengths) > 1:
@@ -148,8 +145,7 @@ def pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterato
     yield from (Vector(row) for row in zip(*rows, strict=True))
 
 
-def count_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
-    """Yield the pairs of an enumerate."""
+def _count_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
     first, *start = values
     (begin,) = list_integers(context, start or [Constant(0)], node)
     for at, item in enumerate(list_items(context, first, node), begin):
@@ -172,10 +168,10 @@ def combine_elements(
     context: Context, called: object, elements: list[Element], node: ast.AST
 ) -> list[Callable[[], int | bool]]:
     """Return the readers of the conditions that `any` or `all` joins; what a filter drops does not count."""
-    return [partial(read_counted, context, called is all, element, node) for element in elements]
+    return [partial(_read_counted, context, called is all, element, node) for element in elements]
 
 
-def read_counted(context: Context, conjunction: bool, element: Element, node: ast.AST) -> int | bool:
+def _read_counted(context: Context, conjunction: bool, element: Element, node: ast.AST) -> int | bool:
     """Return an element of `any` or `all` as a flag that is neutral where a filter drops it."""
     counts, value = element()
     if counts is False:
@@ -190,8 +186,8 @@ def read_counted(context: Context, conjunction: bool, element: Element, node: as
 
 
 BUILTIN_LOOPS: dict[object, Callable[[Context, list[Value], ast.Call], Iterator[Value] | list[Value]]] = {
-    zip: pair_items,
-    enumerate: count_items,
+    zip: _pair_items,
+    enumerate: _count_items,
     range: list_range,
     reversed: lambda context, values, node: list_items(context, values[0], node)[::-1],
     list: lambda context, values, node: list_items(context, values[0], node),

@@ -6,13 +6,21 @@ from functools import partial
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import to_number
-from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
+from plaudit.language.field import format_category, to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import (
+    add_flag,
+    add_number,
+    chain,
+    list_items,
+    read_constant,
+    read_truth,
+    spread,
+)
 from plaudit.language.reading.inputs import read_part
-from plaudit.language.reading.operands import add_flag, add_number, chain, list_items, read_constant, read_truth, spread
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -24,8 +32,11 @@ from plaudit.language.reading.values import (
     Vector,
     describe,
     find_kind,
+    find_open,
+    has_items,
+    is_array,
+    is_open,
 )
-from plaudit.language.reading.vectors import find_open, has_items, is_array, is_open
 
 COMPARISONS: Mapping[type[ast.cmpop], type[n.Binary]] = {
     ast.Lt: n.Lt,
@@ -43,8 +54,7 @@ def read_test(context: Context, node: ast.expr) -> int | bool:
 
 
 @reads(ast.IfExp)
-def read_choice(context: Context, node: ast.IfExp) -> Value:
-    """Return `body if test else orelse`."""
+def _read_choice(context: Context, node: ast.IfExp) -> Value:
     flag = read_test(context, node.test)
     if isinstance(flag, bool):
         return context.read(node.body if flag else node.orelse)
@@ -73,7 +83,7 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
         }
         return Dictionary({key: join(context, test, *pair, node) for key, pair in pairs.items()})
     if has_items(then) and has_items(otherwise):
-        return join_vectors(context, test, then, otherwise, node)
+        return _join_vectors(context, test, then, otherwise, node)
     kinds = {find_kind(then), find_kind(otherwise)}
     if kinds == {"string"}:
         raise context.error(node, "a string is not a value of its own.", "Keep the condition instead: fast = x > 1.")
@@ -82,15 +92,14 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
         kind = FLAG
     elif any(kind.startswith("category") for kind in kinds) or "string" in kinds:
         kind = next((kind for kind in kinds if kind.startswith("category")), UNKNOWN)
-        left, right = (find_label(context, value, kind, node) for value in (then, otherwise))
+        left, right = (_find_label(context, value, kind, node) for value in (then, otherwise))
     else:
         left, right = (add_number(context, value, node) for value in (then, otherwise))
         kind = UNKNOWN if UNKNOWN in kinds else NUMBER
     return Ref(context.add(n.Select(test, left, right)), kind)
 
 
-def join_vectors(context: Context, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
-    """Return one of two vectors of the same length."""
+def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
     rows = list_items(context, then, node), list_items(context, otherwise, node)
     if len(rows[0]) != len(rows[1]):
         advice = "Both branches give as many entries."
@@ -100,21 +109,20 @@ def join_vectors(context: Context, test: int, then: Value, otherwise: Value, nod
 
 
 @reads(ast.BoolOp)
-def read_boolean(context: Context, node: ast.BoolOp) -> Value:
+def _read_boolean(context: Context, node: ast.BoolOp) -> Value:
     """Read `and` or `or`; what follows is reached only where it is not cut short."""
     conjunction = isinstance(node.op, ast.And)
-    return leave_open(
-        context, chain(context, conjunction, [partial(read_flag, context, value) for value in node.values])
+    return _leave_open(
+        context, chain(context, conjunction, [partial(_read_flag, context, value) for value in node.values])
     )
 
 
-def leave_open(context: Context, value: Value) -> Value:
+def _leave_open(context: Context, value: Value) -> Value:
     """Return a condition that may yet turn out to be of arrays, where no field is declared."""
     return Ref(value.at, UNKNOWN) if isinstance(value, Ref) and context.scope.fields is None else value
 
 
-def read_flag(context: Context, node: ast.expr) -> int | bool:
-    """Return one side of `and` or `or`, which must be a flag."""
+def _read_flag(context: Context, node: ast.expr) -> int | bool:
     value = context.read(node)
     if find_kind(value) not in (FLAG, UNKNOWN):
         advice = "Write `a if condition else b`, or compare: `x != 0`."
@@ -127,7 +135,7 @@ def read_flag(context: Context, node: ast.expr) -> int | bool:
 
 
 @reads(ast.Compare)
-def read_comparison(context: Context, node: ast.Compare) -> Value:
+def _read_comparison(context: Context, node: ast.Compare) -> Value:
     """Return a chain of comparisons; each is reached only where those before it hold."""
     left = context.read(node.left)
     if len(node.ops) == 1:
@@ -145,15 +153,15 @@ def read_comparison(context: Context, node: ast.Compare) -> Value:
         return add_flag(context, value, node)
 
     links = zip(node.ops, node.comparators, strict=True)
-    return leave_open(context, chain(context, True, [partial(link, op, right) for op, right in links]))
+    return _leave_open(context, chain(context, True, [partial(link, op, right) for op, right in links]))
 
 
 def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
     """Return one comparison."""
-    if (same := compare_to_none(context, op, left, right)) is not None:
+    if (same := _compare_to_none(context, op, left, right)) is not None:
         return Constant(same)
     if isinstance(op, ast.In | ast.NotIn):
-        found = find_member(context, left, right, node)
+        found = _find_member(context, left, right, node)
         return found if isinstance(op, ast.In) else negate(context, found, node)
     if type(op) not in COMPARISONS:
         raise context.error(node, *explain_unsupported(op))
@@ -175,13 +183,13 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
                 node, "categories have no order.", "Compare positions: ORDER.index(a) < ORDER.index(b)."
             )
         wanted = category_kind or UNKNOWN
-        operands = (find_label(context, left, wanted, node), find_label(context, right, wanted, node))
+        operands = (_find_label(context, left, wanted, node), _find_label(context, right, wanted, node))
     else:
         operands = (add_number(context, left, node), add_number(context, right, node))
     return find_open(left, right) or Ref(context.add(kind(*operands)), FLAG)
 
 
-def compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) -> bool | None:
     """Return what a comparison with None gives: what is read from a row never is None."""
     nones = [isinstance(value, Constant) and value.value is None for value in (left, right)]
     if not any(nones) or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
@@ -189,8 +197,7 @@ def compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) 
     return all(nones) is isinstance(op, ast.Is | ast.Eq)
 
 
-def find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:
-    """Return `value in table`."""
+def _find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:
     if isinstance(table, Record) and isinstance(value, Constant) and isinstance(value.value, str):
         return Constant(not isinstance(read_part(context, (*table.path, value.value), node), Record))
     if is_open(table):
@@ -220,8 +227,7 @@ def find_labels(context: Context, value: Value) -> tuple[str, ...]:
     return next((f.labels for f in fields.values() if format_category(f.name) == find_kind(value)), ())
 
 
-def find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int:
-    """Return the position of `value` as a category of `kind`."""
+def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int:
     field_name = kind.removeprefix("category ")
     match value:
         case Ref(at, found) if found in (kind, UNKNOWN):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from plaudit.errors import ReadError
@@ -30,6 +30,13 @@ EXPRESSIONS: dict[type[ast.expr], Callable[["Context", Any], Value]] = {}
 TARGETS: dict[type[ast.expr], Callable[["Context", Any, Value], None]] = {}
 """What gives each kind of target its value: of an assignment, or of a loop."""
 
+SPELLINGS: dict[str, "Spelling"] = {}
+"""What functions and methods of NumPy, JAX and PyTorch mean, by name: no library is imported here."""
+
+X = "x|a|input|arr|object|data|tensors|arrays"
+X_Y = f"{X} y|other|x2|b|exponent"
+ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
+
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 
@@ -48,6 +55,28 @@ def register(table: dict[Any, Any], kinds: tuple[type[ast.AST], ...]) -> Callabl
 
     def add(function: Registered) -> Registered:
         table.update(dict.fromkeys(kinds, function))
+        return function
+
+    return add
+
+
+class Spelling(NamedTuple):
+    """How a function of an array library is called, and what it means."""
+
+    signature: str
+    """Its parameters: `x low?|min eps?=1e-8` has one that is needed, one that may be left out and has two names, and
+    one with a default."""
+    function: Callable[..., Value]
+
+
+def spells(names: str, signature: str = X, **fixed: object) -> Callable[[Registered], Registered]:
+    """Register a function that takes the context and the call as what functions or methods of these names mean.
+
+    Where PyTorch, the math module, or a method means something else: `torch.`, `math.` or `.` and its name.
+    """
+
+    def add(function: Registered) -> Registered:
+        SPELLINGS.update(dict.fromkeys(names.split(), Spelling(signature, partial(function, **fixed))))
         return function
 
     return add

@@ -8,19 +8,30 @@ from typing import Any
 from plaudit.errors import did_you_mean
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
-from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
+from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
-from plaudit.language.reading.operands import chain, list_items, read_truth
-from plaudit.language.reading.spellings import METHODS
-from plaudit.language.reading.values import Constant, Dictionary, Record, Undeclared, Value, Vector, describe, find_kind
-from plaudit.language.reading.vectors import find_open, has_items, is_open, is_record
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    find_open,
+    has_items,
+    is_open,
+    is_record,
+)
 
 
 @reads(ast.Dict)
-def read_dict(context: Context, node: ast.Dict) -> Value:
+def _read_dict(context: Context, node: ast.Dict) -> Value:
     """Return a dict that is written out; `**other` stands for the entries of another."""
     items: dict[Any, Value] = {}
     for key, expression in zip(node.keys, node.values, strict=True):
@@ -35,8 +46,7 @@ def read_dict(context: Context, node: ast.Dict) -> Value:
 
 
 @reads(ast.DictComp)
-def read_dict_comprehension(context: Context, node: ast.DictComp) -> Value:
-    """Return the dict of a comprehension, whose keys are constants."""
+def _read_dict_comprehension(context: Context, node: ast.DictComp) -> Value:
     pairs = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
     listed = read_elements(context, ast.copy_location(ast.ListComp(pairs, node.generators), node))
     if is_open(listed):
@@ -101,7 +111,7 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
         raise context.error(node, f"{describe(key)} is not a key of the dict.{near}", f"Its keys: {keys:.200}.")
     if (unknown := find_open(key)) is not None:
         return unknown
-    fits = [(match_key(context, key, each, node), value) for each, value in base.items.items()]
+    fits = [(_match_key(context, key, each, node), value) for each, value in base.items.items()]
     found = [(flag, value) for flag, value in fits if flag is not False]
     labels = find_labels(context, key)
     complete = bool(labels) and all(label in base.items for label in labels)
@@ -109,7 +119,7 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
         if not found:
             raise context.error(node, f"no key of the dict can be {describe(key)}.")
         if not complete:
-            flags = [add_condition(context, flag) for flag, _ in found]
+            flags = [_add_condition(context, flag) for flag, _ in found]
             why = "looks up a key that is not in its dict"
             context.require(context.builder.any(flags), why, node)
         default = found.pop()[1]
@@ -118,19 +128,18 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
     return default
 
 
-def add_condition(context: Context, flag: int | bool) -> int:
-    """Return the position of a condition that may be known."""
+def _add_condition(context: Context, flag: int | bool) -> int:
     return context.builder.const(flag) if isinstance(flag, bool) else flag
 
 
-def match_key(context: Context, key: Value, known: Any, node: ast.AST) -> int | bool:
+def _match_key(context: Context, key: Value, known: Any, node: ast.AST) -> int | bool:
     """Return where a key that is data equals a constant one."""
     if has_items(key) and isinstance(known, tuple):
         parts = list_items(context, key, node)
         if len(parts) != len(known):
             return False
         pairs = zip(parts, known, strict=True)
-        joined = chain(context, True, [partial(match_key, context, part, each, node) for part, each in pairs])
+        joined = chain(context, True, [partial(_match_key, context, part, each, node) for part, each in pairs])
         return read_truth(context, joined, node)
     if isinstance(key, Constant):
         return bool(key.value == known)
@@ -147,13 +156,6 @@ def read_argument(context: Context, node: ast.expr) -> Value | None:
     return None if isinstance(value, Constant) and value.value is None else value
 
 
-def is_record_call(context: Context, base: Value, name: str) -> bool:
-    """Return whether a method is of a record; `base` may turn out to be one as long as no field is declared."""
-    if isinstance(base, Undeclared):
-        return bool(base.path) and (name == "get" or not (name in METHODS or name in METHOD_ADVICE))
-    return isinstance(base, Record)
-
-
 def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     """Return what `record.get(...)` or another method gives: the field of that name, whatever it is passed.
 
@@ -164,7 +166,7 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
         key, *default = [read_argument(context, argument) for argument in node.args]
         if isinstance(key, Constant) and isinstance(key.value, str):
-            return read_default(context, read_member(context, base, key.value, node), default, key.value, node)
+            return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
     known = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
     if known and len(known) == len(node.args):
         found = read_member(context, base, "_".join([name, *map(str, known)]), node)
@@ -181,13 +183,13 @@ def read_attribute_call(context: Context, called: object, node: ast.Call) -> Val
         raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
     value = read_member(context, base, known, node)
     if called is getattr:
-        return read_default(context, value, default, known, node)
+        return _read_default(context, value, default, known, node)
     return find_open(value) or Constant(not isinstance(value, Record))
 
 
-def read_default(context: Context, value: Value, default: list[Value | None], key: str, node: ast.AST) -> Value:
+def _read_default(context: Context, value: Value, default: list[Value | None], key: str, node: ast.AST) -> Value:
     """Return a field that is read with a default, which what stands in for a missing one must agree with."""
-    declared = (context.scope.fields or {}).get(find_field(context, value))
+    declared = (context.scope.fields or {}).get(_find_field(context, value))
     if declared is None or declared.missing is None or default in ([], [None]):
         return value
     if isinstance(default[0], Constant) and default[0].value == declared.missing:
@@ -200,7 +202,7 @@ def read_default(context: Context, value: Value, default: list[Value | None], ke
     )
 
 
-def find_field(context: Context, value: Value) -> str:
+def _find_field(context: Context, value: Value) -> str:
     """Return the field that a part of a record was read as; an empty string for anything else."""
     at = getattr(value, "at", None)
     node = context.builder.nodes[at] if isinstance(at, int) else None

@@ -1,20 +1,29 @@
 """What functions of array libraries mean that work entry by entry."""
 
 import ast
+from collections.abc import Mapping
 from functools import partial
-from math import log
+from math import log, pi
 
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
-from plaudit.language.reading.arithmetic import apply_arithmetic, apply_unary, fold
+from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, apply_unary, fold
 from plaudit.language.reading.conditions import compare, join, negate
-from plaudit.language.reading.context import Context
-from plaudit.language.reading.operands import add_number, fit, list_items, read_truth, spread
+from plaudit.language.reading.context import X_Y, Context, X, spells
+from plaudit.language.reading.expressions import add_number, fit, list_items, read_truth, spread
 from plaudit.language.reading.values import Constant, Ref, Value
-from plaudit.language.reading.vectors import find_open, to_array
+from plaudit.language.reading.vectors import to_array
+
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "abs": ("absolute", "fabs"),
+    "round": ("rint", "around"),
+    **{name: (f"arc{name[1:]}",) for name in ("atan", "asin", "acos", "atan2")},
+}
 
 
+@spells("float double float32 float64")
+@spells("astype to type", f"{X} dtype")
 def cast_numbers(context: Context, node: ast.AST, x: Value) -> Value:
     """Return a value as numbers: bools count 1 and 0."""
     return spread(context, partial(cast_entry, context, node), x, node=node)
@@ -28,34 +37,47 @@ def cast_entry(context: Context, node: ast.AST, x: Value) -> Value:
     return Ref(add_number(context, x, node), NUMBER)
 
 
-def map_node(context: Context, kind: type[n.Node], node: ast.AST, **operands: Value) -> Value:
+def map_node(context: Context, node: ast.AST, kind: type[n.Node], **operands: Value) -> Value:
     """Return a function of one or two numbers, entry by entry."""
-    return spread(context, partial(apply_function, context, kind, node), *operands.values(), node=node)
+    return spread(context, partial(apply_function, context, node, kind), *operands.values(), node=node)
 
 
-def apply_function(context: Context, kind: type[n.Node], node: ast.AST, *values: Value) -> Value:
-    """Return a function of one or two numbers."""
-    if (unknown := find_open(*values)) is not None:
-        return unknown
-    at = [add_number(context, value, node) for value in values]
-    if kind.partial:
-        return context.add_partial(kind(*at), node)
-    return Ref(context.add(kind(*at)), FLAG if kind.flag else NUMBER)
+for _kind in (*n.FUNCTIONS, n.IsInf):
+    _name = n.split_function(_kind)[1]
+    _names = " ".join((_name, *SYNONYMS.get(_name, ())))
+    spells(_names, X_Y if len(n.operand_names(_kind)) == 2 else X, kind=_kind)(map_node)
 
 
-def apply_operator(context: Context, op: ast.operator, node: ast.AST, x: Value, y: Value) -> Value:
+@spells("add", X_Y, op=ast.Add())
+@spells("subtract sub", X_Y, op=ast.Sub())
+@spells("multiply mul", X_Y, op=ast.Mult())
+@spells("divide true_divide div", X_Y, op=ast.Div())
+@spells("floor_divide", X_Y, op=ast.FloorDiv())
+@spells("mod remainder", X_Y, op=ast.Mod())
+@spells("power pow", X_Y, op=ast.Pow())
+@spells("deg2rad radians math.radians", op=ast.Mult(), y=Constant(pi / 180.0))
+@spells("rad2deg degrees math.degrees", op=ast.Mult(), y=Constant(180.0 / pi))
+def apply_operator(context: Context, node: ast.AST, op: ast.operator, x: Value, y: Value) -> Value:
     """Return an operator that is written as a function, such as `np.add`."""
     left = fit(context, to_array, x, node=node)
     return apply_arithmetic(context, op, left, fit(context, to_array, y, node=node), node)
 
 
-def apply_comparison(context: Context, op: ast.cmpop, node: ast.AST, x: Value, y: Value) -> Value:
+@spells("greater gt", X_Y, op=ast.Gt())
+@spells("greater_equal ge", X_Y, op=ast.GtE())
+@spells("less lt", X_Y, op=ast.Lt())
+@spells("less_equal le", X_Y, op=ast.LtE())
+@spells("equal eq", X_Y, op=ast.Eq())
+@spells("not_equal ne", X_Y, op=ast.NotEq())
+def apply_comparison(context: Context, node: ast.AST, op: ast.cmpop, x: Value, y: Value) -> Value:
     """Return a comparison that is written as a function, such as `np.greater`."""
     return spread(context, lambda left, right: compare(context, op, left, right, node), x, y, node=node)
 
 
-def apply_logic(context: Context, op: ast.operator, node: ast.AST, x: Value, y: Value) -> Value:
-    """Return `np.logical_and` and the like; a number means `!= 0`."""
+@spells("logical_and", X_Y, op=ast.BitAnd())
+@spells("logical_or", X_Y, op=ast.BitOr())
+@spells("logical_xor", X_Y, op=ast.BitXor())
+def _apply_logic(context: Context, node: ast.AST, op: ast.operator, x: Value, y: Value) -> Value:
     left, right = (spread(context, partial(to_flag, context, node), value, node=node) for value in (x, y))
     return apply_arithmetic(context, op, left, right, node)
 
@@ -66,26 +88,23 @@ def to_flag(context: Context, node: ast.AST, x: Value) -> Value:
     return Constant(truth) if isinstance(truth, bool) else Ref(truth, FLAG)
 
 
-def logical_not(context: Context, node: ast.AST, x: Value) -> Value:
-    """Return `np.logical_not`."""
+@spells("logical_not")
+def _logical_not(context: Context, node: ast.AST, x: Value) -> Value:
     return spread(context, lambda entry: negate(context, entry, node), x, node=node)
 
 
-def negative(context: Context, node: ast.AST, x: Value) -> Value:
-    """Return `-x`."""
+@spells("negative neg")
+def _negative(context: Context, node: ast.AST, x: Value) -> Value:
     return spread(context, lambda entry: apply_unary(context, ast.USub(), entry, node), x, node=node)
 
 
+@spells("square")
 def square_entries(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `x * x`."""
-    return apply_operator(context, ast.Mult(), node, x, x)
+    return apply_operator(context, node, ast.Mult(), x, x)
 
 
-def scale(context: Context, factor: float, node: ast.AST, x: Value) -> Value:
-    """Return `x` times a constant."""
-    return apply_operator(context, ast.Mult(), node, x, Constant(factor))
-
-
+@spells("where", "condition x|input y|other")
 def choose(context: Context, node: ast.AST, condition: Value, x: Value, y: Value) -> Value:
     """Return `np.where`: both sides are computed, and one is taken."""
 
@@ -98,89 +117,105 @@ def choose(context: Context, node: ast.AST, condition: Value, x: Value, y: Value
     return spread(context, pick, condition, x, y, node=node)
 
 
-def clip(context: Context, node: ast.AST, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
+@spells("clip clamp", f"{X} low?|a_min|min high?|a_max|max")
+def _clip(context: Context, node: ast.AST, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
     """Return `min(max(x, low), high)`; either bound may be left out."""
     if low is None and high is None:
         raise context.error(node, "a bound is needed.", "Write np.clip(x, 0.0, 1.0).")
-    x = x if low is None else extreme(context, n.Max, node, x, low)
-    return x if high is None else extreme(context, n.Min, node, x, high)
+    x = x if low is None else extreme(context, node, n.Max, x, low)
+    return x if high is None else extreme(context, node, n.Min, x, high)
 
 
-def extreme(context: Context, kind: type[n.Binary], node: ast.AST, x: Value, y: Value) -> Value:
+@spells("minimum fmin", X_Y, kind=n.Min)
+@spells("maximum fmax", X_Y, kind=n.Max)
+@spells("relu", kind=n.Max, y=Constant(0.0))
+def extreme(context: Context, node: ast.AST, kind: type[n.Binary], x: Value, y: Value) -> Value:
     """Return the smaller or larger of two, entry by entry."""
     return spread(context, lambda left, right: fold(context, kind, [left, right], node), x, y, node=node)
 
 
-def sigmoid(context: Context, node: ast.AST, x: Value) -> Value:
+@spells("sigmoid expit")
+def _sigmoid(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `exp(min(x, 0)) / (1 + exp(-abs(x)))`, which is the logistic function and never overflows."""
-    top = map_node(context, n.Exp, node, x=extreme(context, n.Min, node, x, Constant(0.0)))
-    falling = map_node(context, n.Exp, node, x=negative(context, node, map_node(context, n.Abs, node, x=x)))
-    below = apply_operator(context, ast.Add(), node, Constant(1.0), falling)
-    return apply_operator(context, ast.Div(), node, top, below)
+    top = map_node(context, node, n.Exp, x=extreme(context, node, n.Min, x, Constant(0.0)))
+    falling = map_node(context, node, n.Exp, x=_negative(context, node, map_node(context, node, n.Abs, x=x)))
+    below = apply_operator(context, node, ast.Add(), Constant(1.0), falling)
+    return apply_operator(context, node, ast.Div(), top, below)
 
 
-def is_finite(context: Context, node: ast.AST, x: Value) -> Value:
+@spells("isfinite math.isfinite")
+def _is_finite(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.isfinite`: a NaN never reaches a term."""
-    return logical_not(context, node, map_node(context, n.IsInf, node, x=x))
+    return _logical_not(context, node, map_node(context, node, n.IsInf, x=x))
 
 
-def is_nan(context: Context, node: ast.AST, x: Value) -> Value:
+@spells("isnan math.isnan")
+def _is_nan(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.isnan`, which is False: a NaN never reaches a term."""
     return spread(context, lambda _: Constant(False), x, node=node)
 
 
+@spells("isclose", f"{X_Y} rtol?=1e-5 atol?=1e-8")
 def is_close(context: Context, node: ast.AST, x: Value, y: Value, rtol: Value, atol: Value) -> Value:
     """Return `abs(x - y) <= atol + rtol * abs(y)`."""
-    scale = apply_operator(context, ast.Mult(), node, rtol, map_node(context, n.Abs, node, x=y))
-    off = map_node(context, n.Abs, node, x=apply_operator(context, ast.Sub(), node, x, y))
-    return apply_comparison(context, ast.LtE(), node, off, apply_operator(context, ast.Add(), node, atol, scale))
+    scale = apply_operator(context, node, ast.Mult(), rtol, map_node(context, node, n.Abs, x=y))
+    off = map_node(context, node, n.Abs, x=apply_operator(context, node, ast.Sub(), x, y))
+    return apply_comparison(context, node, ast.LtE(), off, apply_operator(context, node, ast.Add(), atol, scale))
 
 
-def is_near(context: Context, node: ast.AST, x: Value, y: Value, rel_tol: Value, abs_tol: Value) -> Value:
+@spells("math.isclose", "x y rel_tol?=1e-9 abs_tol?=0")
+def _is_near(context: Context, node: ast.AST, x: Value, y: Value, rel_tol: Value, abs_tol: Value) -> Value:
     """Return `math.isclose`: `abs(x - y) <= max(rel_tol * max(abs(x), abs(y)), abs_tol)`."""
-    sizes = [map_node(context, n.Abs, node, x=value) for value in (x, y)]
-    scale = apply_operator(context, ast.Mult(), node, rel_tol, extreme(context, n.Max, node, *sizes))
-    off = map_node(context, n.Abs, node, x=apply_operator(context, ast.Sub(), node, x, y))
-    return apply_comparison(context, ast.LtE(), node, off, extreme(context, n.Max, node, scale, abs_tol))
+    sizes = [map_node(context, node, n.Abs, x=value) for value in (x, y)]
+    scale = apply_operator(context, node, ast.Mult(), rel_tol, extreme(context, node, n.Max, *sizes))
+    off = map_node(context, node, n.Abs, x=apply_operator(context, node, ast.Sub(), x, y))
+    return apply_comparison(context, node, ast.LtE(), off, extreme(context, node, n.Max, scale, abs_tol))
 
 
-def reciprocal(context: Context, node: ast.AST, x: Value) -> Value:
-    """Return `1 / x`."""
-    return apply_operator(context, ast.Div(), node, Constant(1.0), x)
+@spells("reciprocal")
+def _reciprocal(context: Context, node: ast.AST, x: Value) -> Value:
+    return apply_operator(context, node, ast.Div(), Constant(1.0), x)
 
 
-def logarithm(context: Context, base: float, node: ast.AST, x: Value) -> Value:
-    """Return a logarithm to a constant base."""
-    return apply_operator(context, ast.Div(), node, map_node(context, n.Log, node, x=x), Constant(log(base)))
+@spells("log2 math.log2", base=2.0)
+@spells("log10 math.log10", base=10.0)
+def _logarithm(context: Context, node: ast.AST, base: float, x: Value) -> Value:
+    return apply_operator(context, node, ast.Div(), map_node(context, node, n.Log, x=x), Constant(log(base)))
 
 
-def tangent(context: Context, node: ast.AST, x: Value) -> Value:
+@spells("tan math.tan")
+def _tangent(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `sin(x) / cos(x)`."""
     return apply_operator(
-        context, ast.Div(), node, map_node(context, n.Sin, node, x=x), map_node(context, n.Cos, node, x=x)
+        context, node, ast.Div(), map_node(context, node, n.Sin, x=x), map_node(context, node, n.Cos, x=x)
     )
 
 
-def hyperbolic(context: Context, op: ast.operator, node: ast.AST, x: Value) -> Value:
+@spells("sinh math.sinh", op=ast.Sub())
+@spells("cosh math.cosh", op=ast.Add())
+def _hyperbolic(context: Context, node: ast.AST, op: ast.operator, x: Value) -> Value:
     """Return `(exp(x) + exp(-x)) / 2`, or with a minus."""
-    rising, falling = (map_node(context, n.Exp, node, x=value) for value in (x, negative(context, node, x)))
-    return apply_operator(context, ast.Div(), node, apply_operator(context, op, node, rising, falling), Constant(2.0))
+    rising, falling = (map_node(context, node, n.Exp, x=value) for value in (x, _negative(context, node, x)))
+    return apply_operator(context, node, ast.Div(), apply_operator(context, node, op, rising, falling), Constant(2.0))
 
 
-def softplus(context: Context, node: ast.AST, x: Value) -> Value:
+@spells("softplus")
+def _softplus(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `log(1 + exp(x))`, as `max(x, 0) + log1p(exp(-abs(x)))`, which never overflows."""
-    falling = map_node(context, n.Exp, node, x=negative(context, node, map_node(context, n.Abs, node, x=x)))
-    above = extreme(context, n.Max, node, x, Constant(0.0))
-    return apply_operator(context, ast.Add(), node, above, map_node(context, n.Log1p, node, x=falling))
+    falling = map_node(context, node, n.Exp, x=_negative(context, node, map_node(context, node, n.Abs, x=x)))
+    above = extreme(context, node, n.Max, x, Constant(0.0))
+    return apply_operator(context, node, ast.Add(), above, map_node(context, node, n.Log1p, x=falling))
 
 
+@spells("trunc fix math.trunc")
 def truncate(context: Context, node: ast.AST, x: Value) -> Value:
     """Return the integer next to a number on the side of 0: `np.trunc`, `int`."""
-    below = apply_comparison(context, ast.Lt(), node, x, Constant(0.0))
-    ends = (map_node(context, kind, node, x=x) for kind in (n.Ceil, n.Floor))
+    below = apply_comparison(context, node, ast.Lt(), x, Constant(0.0))
+    ends = (map_node(context, node, kind, x=x) for kind in (n.Ceil, n.Floor))
     return choose(context, node, below, *ends)
 
 
+@spells("select", "conditions|condlist choices|choicelist default?=0")
 def select(context: Context, node: ast.AST, conditions: Value, choices: Value, default: Value) -> Value:
     """Return `np.select`: the choice of the first condition that holds."""
     pairs = zip(list_items(context, conditions, node), list_items(context, choices, node), strict=False)
@@ -189,17 +224,18 @@ def select(context: Context, node: ast.AST, conditions: Value, choices: Value, d
     return default
 
 
-def interpolate(context: Context, node: ast.AST, x: Value, xp: Value, fp: Value) -> Value:
+@spells("interp", "x xp fp")
+def _interpolate(context: Context, node: ast.AST, x: Value, xp: Value, fp: Value) -> Value:
     """Return `np.interp`: straight lines between points, flat outside them."""
     places, heights = list_items(context, xp, node), list_items(context, fp, node)
     if len(places) != len(heights) or not places:
         raise context.error(node, f"{len(places)} places for {len(heights)} values.", "Write as many of both.")
     add, subtract, times, by = (
-        partial(apply_operator, context, op, node) for op in (ast.Add(), ast.Sub(), ast.Mult(), ast.Div())
+        partial(apply_operator, context, node, op) for op in (ast.Add(), ast.Sub(), ast.Mult(), ast.Div())
     )
     result = heights[-1]
     for at in range(len(places) - 2, -1, -1):
         slope = by(subtract(heights[at + 1], heights[at]), subtract(places[at + 1], places[at]))
         line = add(times(slope, subtract(x, places[at])), heights[at])
-        result = choose(context, node, apply_comparison(context, ast.Lt(), node, x, places[at + 1]), line, result)
-    return choose(context, node, apply_comparison(context, ast.LtE(), node, x, places[0]), heights[0], result)
+        result = choose(context, node, apply_comparison(context, node, ast.Lt(), x, places[at + 1]), line, result)
+    return choose(context, node, apply_comparison(context, node, ast.LtE(), x, places[0]), heights[0], result)

@@ -1,39 +1,49 @@
-"""Reading names, attributes, constants, tuples and lists."""
+"""Reading names, attributes, constants, tuples and lists; values as numbers, as conditions, and entry by entry."""
 
 import ast
+import math
 import types
+from collections.abc import Callable, Mapping
+from types import EllipsisType
+from typing import Any, TypeVar
 
 from plaudit.errors import did_you_mean
+from plaudit.language import nodes as n
+from plaudit.language.field import LARGEST_INTEGER, is_exact, to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_attribute
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.inputs import read_member
-from plaudit.language.reading.operands import fit, list_items, read_constant
+from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.source import read_current
 from plaudit.language.reading.values import (
     Constant,
+    Dictionary,
+    Nested,
     Ref,
     Unassigned,
+    Undeclared,
     Value,
     Vector,
     build_tuple,
     describe,
+    find_open,
     format_part,
     freeze,
-    is_object,
-)
-from plaudit.language.reading.vectors import (
-    find_open,
-    find_shape,
+    has_items,
     is_array,
+    is_library_array,
+    is_object,
     is_open,
     is_record,
-    list_entries,
-    transpose,
 )
+from plaudit.language.reading.vectors import ShapeProblem, build_array, find_shape, list_entries, map_entries, transpose
+from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
+
+Found = TypeVar("Found")
 
 
 @reads(ast.Constant)
-def read_literal(context: Context, node: ast.Constant) -> Value:
-    """Return a constant that is written in the function."""
+def _read_literal(context: Context, node: ast.Constant) -> Value:
     return read_constant(context, node.value, node)
 
 
@@ -51,8 +61,10 @@ def read_name(context: Context, node: ast.Name) -> Value:
         return value
     if node.id in context.locals:
         raise context.error(node, f"{node.id!r} is read before it is assigned.", "Assign it above this line.")
+    known = context.source.known  # as it was when the function was first read
     try:
-        outer = context.source.find_outer(node.id)
+        if node.id not in known:
+            known[node.id] = freeze(read_current(context.source.function, node.id))
     except KeyError:
         near = did_you_mean(node.id, [*context.names, *context.source.function.__globals__])
         raise context.error(
@@ -60,13 +72,11 @@ def read_name(context: Context, node: ast.Name) -> Value:
             f"the name {node.id!r} is not known.{near}",
             "Define constants above the term; a field is a parameter.",
         ) from None
-    context.source.known[node.id] = outer = freeze(outer)  # kept as it was when the function was first read
-    return read_constant(context, outer, node)
+    return read_constant(context, known[node.id], node)
 
 
 @reads(ast.Attribute)
-def read_attribute(context: Context, node: ast.Attribute) -> Value:
-    """Return a part of a record, a constant of a module or class, or the shape of an array."""
+def _read_attribute(context: Context, node: ast.Attribute) -> Value:
     base = context.read(node.value)
     if is_record(base) and (local := format_part(base, node.attr)) in context.names:
         return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
@@ -100,14 +110,12 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
 
 
 @reads(ast.Tuple)
-def read_tuple(context: Context, node: ast.Tuple) -> Value:
-    """Return a tuple that is written out."""
+def _read_tuple(context: Context, node: ast.Tuple) -> Value:
     return find_open_star(context, node.elts) or build_tuple(read_several(context, node.elts))
 
 
 @reads(ast.List)
-def read_list(context: Context, node: ast.List) -> Value:
-    """Return a list that is written out."""
+def _read_list(context: Context, node: ast.List) -> Value:
     return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)))
 
 
@@ -126,3 +134,151 @@ def find_open_star(context: Context, elements: list[ast.expr]) -> Ref | None:
     """Return an unknown where it is not known yet how many values `*v` stands for."""
     stars = [context.read(each.value) for each in elements if isinstance(each, ast.Starred)]
     return find_open(*(value for value in stars if is_open(value)))
+
+
+def add_number(context: Context, value: Value, node: ast.AST) -> int:
+    """Return the position of `value` as a number; a flag counts 1 or 0."""
+    match value:
+        case Ref(at, kind) if kind in (NUMBER, UNKNOWN):
+            return at
+        case Undeclared(at, _):
+            return at
+        case Ref(at, kind) if kind == FLAG:
+            return context.add(n.Number(at))
+        case Constant(known) if (number := to_number(known)) is not None:
+            if not is_exact(number):
+                raise context.error(node, f"{describe(value)} is not a number that a float holds exactly.")
+            large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
+            return context.builder.const(float(number) if large else number)
+    refuse_record(context, value, node)
+    advice = ""
+    if isinstance(value, Nested):
+        advice = f"Call it: `{value.source.name}(...)`."
+    elif isinstance(value, Vector):
+        advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
+    elif isinstance(value, Constant) and value.value is None:
+        advice = "Give the field a `missing=` value: there is no None in a row."
+    elif isinstance(value, Constant) and is_object(value.value):
+        advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
+    raise context.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
+
+
+def add_flag(context: Context, value: Value, node: ast.AST) -> int:
+    """Return the position of `value` as a condition; a number means `!= 0`."""
+    match value:
+        case Ref(at, kind) if kind in (FLAG, UNKNOWN):
+            return at
+        case Undeclared(at, _):
+            return at
+        case Ref(at, kind) if kind == NUMBER:
+            return context.add(n.Ne(at, context.builder.const(0)))
+        case Constant(known) if to_number(known) is not None:
+            return context.builder.const(bool(known))
+    refuse_record(context, value, node)
+    advice = "Compare a category with one of its values: phase == 'coding'."
+    if isinstance(value, Vector):
+        advice = "Say which entries must hold: any(v > 0) or all(v > 0); join arrays of bools with `&`, `|`, `~`."
+    raise context.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
+
+
+def read_truth(context: Context, value: Value, node: ast.AST) -> int | bool:
+    """Return a value as a condition: a position, or what it is when it is known already."""
+    if isinstance(value, Constant) and to_number(value.value) is not None:
+        return bool(value.value)
+    return add_flag(context, value, node)
+
+
+def chain(context: Context, conjunction: bool, parts: list[Callable[[], int | bool]]) -> Value:
+    """Return the conjunction or disjunction of `parts`, each read where those before it leave it open."""
+    outer = context.path
+    result: int | None = None
+    try:
+        for part in parts:
+            flag = part()
+            if isinstance(flag, bool):
+                if flag is conjunction:
+                    continue
+                if result is None:
+                    return Constant(flag)
+                flag = context.builder.const(flag)
+            result = flag if result is None else context.add((n.And if conjunction else n.Or)(result, flag))
+            open_ = result if conjunction else context.add(n.Not(result))
+            context.path = open_ if outer is None else context.add(n.And(outer, open_))
+    finally:
+        context.path = outer
+    return Constant(conjunction) if result is None else Ref(result, FLAG)
+
+
+def read_constant(context: Context, value: object, node: ast.AST) -> Value:
+    """Return a constant of the language; refuse what it does not have."""
+    if isinstance(value, tuple) and any(isinstance(item, list | Mapping) for item in value):
+        return Vector(tuple(read_constant(context, item, node) for item in value))
+    if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
+        return Constant(value)
+    number = to_number(value)
+    if number is not None:
+        return Constant(number)
+    if is_library_array(value):
+        return _read_array(context, value, node)
+    if type(value).__name__ == "dtype":
+        return Constant(value)
+    if isinstance(value, list):
+        return Vector(tuple(read_constant(context, item, node) for item in value))
+    if isinstance(value, set | frozenset):
+        return Constant(freeze(value))
+    if isinstance(value, Mapping):
+        return Dictionary({key: read_constant(context, item, node) for key, item in value.items()})
+    if isinstance(value, bytes | complex | EllipsisType):
+        what = f"a {type(value).__name__} is not part of the language."
+        raise context.error(node, what, "Use numbers, bools, strings, tuples or dicts.")
+    return Constant(value)  # None, or an object whose attributes may be read
+
+
+def _read_array(context: Context, value: Any, node: ast.AST) -> Value:
+    if value.ndim > MOST_AXES or math.prod(value.shape) > MOST_ENTRIES:
+        shown = f"an array of shape {tuple(value.shape)} is too large"
+        raise context.error(node, f"{shown}: at most {MOST_AXES} axes and {MOST_ENTRIES:,} entries are read.")
+    entries = [to_number(entry) for entry in value.reshape(-1).tolist()]
+    if None in entries:
+        raise context.error(node, "a constant array holds numbers or bools.")
+    return build_array([Constant(entry) for entry in entries], tuple(value.shape))
+
+
+def fit(context: Context, function: Callable[..., Found], *arguments: Any, node: ast.AST) -> Found:
+    """Return what a function of shapes gives, or raise the error that points at `node` where they do not fit."""
+    try:
+        return function(*arguments)
+    except ShapeProblem as problem:
+        raise context.error(node, problem.what, problem.advice) from None
+
+
+def spread(context: Context, function: Callable[..., Value], *values: Value, node: ast.AST) -> Value:
+    """Return a function of scalars applied entry by entry; an unknown where a shape is not known yet."""
+    if any(has_items(value) for value in values):
+        return find_open(*values) or fit(context, map_entries, function, *values, node=node)
+    return function(*values)
+
+
+def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
+    """Return the entries of a vector, tuple or list; of a matrix, its rows."""
+    if is_open(value) and (unknown := find_open(value)) is not None:
+        return [unknown]  # it is not known yet how many there are: one is read for all
+    if isinstance(value, Constant) and isinstance(value.value, tuple):
+        return [read_constant(context, item, node) for item in value.value]
+    if isinstance(value, Vector):
+        return list(value.items)
+    if isinstance(value, Dictionary):
+        return [Constant(key) for key in value.items]
+    refuse_record(context, value, node)
+    advice = "Give the field a length: Field('torque', length=12)."
+    raise context.error(node, f"{describe(value)} is not a vector.", advice)
+
+
+def list_integers(context: Context, values: list[Value], node: ast.AST) -> list[int]:
+    """Return constant integers."""
+    found = [to_number(value.value) if isinstance(value, Constant) else None for value in values]
+    for number, value in zip(found, values, strict=True):
+        if not isinstance(number, int) or isinstance(number, bool):
+            advice = "Loop over a constant range, and stop or weigh: `if i >= n: break`, x if i < n else 0."
+            raise context.error(node, f"a constant integer is needed here, and this is {describe(value)}.", advice)
+    return [number for number in found if isinstance(number, int)]

@@ -74,7 +74,7 @@ def run_function(context: Context) -> Value:
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
         body = body[1:]
     flow = read_block(context, body, context.names)
-    if flow.value is None or not (flow.returned is True or is_always_true(context, flow.returned, tree)):
+    if flow.value is None or not (flow.returned is True or _is_always_true(context, flow.returned, tree)):
         matches = any(isinstance(node, ast.Match) for node in ast.walk(tree))
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)
@@ -132,7 +132,7 @@ def fold_returns(context: Context, early: list[Return]) -> tuple[int | bool, Val
     returned: int | bool = False
     value: Value | None = None
     for flag, result in reversed(early):
-        value = join_values(context, int(flag), result, value, context.source.tree)
+        value = _join_values(context, int(flag), result, value, context.source.tree)
         if returned is not True:
             returned = flag if returned is False or flag is True else context.add(n.Or(flag, returned))
     return returned, value
@@ -141,22 +141,21 @@ def fold_returns(context: Context, early: list[Return]) -> tuple[int | bool, Val
 def join_flows(context: Context, test: int, then: Flow, otherwise: Flow, at: ast.AST) -> Flow:
     """Return how an `if` ends whose branches end in `then` and `otherwise`."""
     return Flow(
-        join_branches(context, test, then, otherwise, at),
-        join_returns(context, test, then.returned, otherwise.returned),
-        join_values(context, test, then.value, otherwise.value, at),
-        join_leaves(context, test, then.left, otherwise.left),
+        _join_branches(context, test, then, otherwise, at),
+        _join_returns(context, test, then.returned, otherwise.returned),
+        _join_values(context, test, then.value, otherwise.value, at),
+        _join_leaves(context, test, then.left, otherwise.left),
         then.ended and otherwise.ended,
     )
 
 
-def join_branches(context: Context, test: int, then: Flow, otherwise: Flow, node: ast.AST) -> dict[str, Value]:
-    """Return the names after an `if`."""
+def _join_branches(context: Context, test: int, then: Flow, otherwise: Flow, node: ast.AST) -> dict[str, Value]:
     if then.ended or otherwise.ended:
         return otherwise.names if then.ended else then.names
-    return join_names(context, test, then.names, otherwise.names, node)
+    return _join_names(context, test, then.names, otherwise.names, node)
 
 
-def join_names(
+def _join_names(
     context: Context,
     test: int,
     then: dict[str, Value],
@@ -183,8 +182,7 @@ def join_names(
     return joined
 
 
-def join_returns(context: Context, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
-    """Return where an `if` has returned."""
+def _join_returns(context: Context, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
     add = context.add
     if then is True and otherwise is True:
         return True
@@ -194,17 +192,15 @@ def join_returns(context: Context, test: int, then: int | bool, otherwise: int |
     return right if then is False else add(n.Or(both(context, test, then), right))
 
 
-def join_values(
+def _join_values(
     context: Context, test: int, then: Value | None, otherwise: Value | None, node: ast.AST
 ) -> Value | None:
-    """Return what an `if` returned, where it did."""
     if then is None or otherwise is None:
         return then or otherwise
     return join(context, test, then, otherwise, node)
 
 
-def join_leaves(context: Context, test: int, then: list[Leave], otherwise: list[Leave]) -> list[Leave]:
-    """Return where an `if` has left a loop."""
+def _join_leaves(context: Context, test: int, then: list[Leave], otherwise: list[Leave]) -> list[Leave]:
     left = [leave._replace(flag=both(context, test, leave.flag)) for leave in then]
     if otherwise:
         opposite = context.add(n.Not(test))
@@ -231,11 +227,11 @@ def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) 
         if names is None or leave.flag is True:
             names = leave.names
         else:
-            names = join_names(context, leave.flag, leave.names, names, node, loop=True)
+            names = _join_names(context, leave.flag, leave.names, names, node, loop=True)
     return names
 
 
-def is_always_true(context: Context, flag: int | bool, function: ast.FunctionDef) -> bool:
+def _is_always_true(context: Context, flag: int | bool, function: ast.FunctionDef) -> bool:
     """Return whether a condition holds for every row: it is about fields that list their values, and each is tried.
 
     Where no field is declared yet, whether it may: the function asks what is equal, and never what is larger.

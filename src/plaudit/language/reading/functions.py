@@ -14,9 +14,9 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, statements  # noqa: F401  # each registers what it reads
 from plaudit.language.reading.context import Context, Mark, Returned, Scope
+from plaudit.language.reading.expressions import add_flag, add_number, read_constant
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
-from plaudit.language.reading.operands import add_flag, add_number, read_constant
 from plaudit.language.reading.source import Source
 from plaudit.language.reading.values import Ref, Value, Vector, describe, find_kind
 from plaudit.language.shapes import infer_shape

@@ -9,9 +9,8 @@ from functools import partial
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.expressions import read_several
+from plaudit.language.reading.expressions import read_constant, read_several
 from plaudit.language.reading.flow import run_function
-from plaudit.language.reading.operands import read_constant
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
 from plaudit.language.reading.values import Dictionary, Nested, Value, describe
 
@@ -21,8 +20,8 @@ MOST_CALLS = 10_000
 
 def read_helper(context: Context, function: types.FunctionType, node: ast.Call, bound: Sequence[Value] = ()) -> Value:
     """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object."""
-    count_call(context, function, function.__name__, node)
-    with point_at_call(context, function, node):
+    _count_call(context, function, function.__name__, node)
+    with _point_at_call(context, function, node):
         source = context.source.find_helper(function)
         validate_signature(source, helper=True)
     names = [argument.arg for argument in source.tree.args.args]
@@ -30,25 +29,24 @@ def read_helper(context: Context, function: types.FunctionType, node: ast.Call, 
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     known = {name: partial(read_constant, context, default, node) for name, default in defaults.items()}
     passed = read_arguments(context, source, known, node, bound)
-    with point_at_call(context, function, node):
-        return run_helper(context.open_helper(source, passed), function)
+    with _point_at_call(context, function, node):
+        return _run_helper(context.open_helper(source, passed), function)
 
 
 def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:
     """Read a function that is defined inside another, with the names that has around it now."""
     tree = helper.source.tree
-    count_call(context, tree, tree.name, node)
+    _count_call(context, tree, tree.name, node)
     known = {name: partial(_hand_back, default) for name, default in helper.defaults.items()}
     passed = read_arguments(context, helper.source, known, node)
     own = list_assigned(tree)
     around = {name: value for name, value in helper.names().items() if name not in own}
     inner = context.open_helper(helper.source, around | passed)
     inner.locals |= helper.locals
-    return run_helper(inner, tree)
+    return _run_helper(inner, tree)
 
 
-def run_helper(context: Context, function: object) -> Value:
-    """Return what a helper returns."""
+def _run_helper(context: Context, function: object) -> Value:
     context.calls.append(function)
     try:
         return run_function(context)
@@ -69,14 +67,13 @@ def define_helper(context: Context, tree: ast.FunctionDef) -> Nested:
 
 
 @reads(ast.Lambda)
-def read_lambda(context: Context, node: ast.Lambda) -> Value:
-    """Return the function that a lambda makes."""
+def _read_lambda(context: Context, node: ast.Lambda) -> Value:
     body = ast.copy_location(ast.Return(node.body), node.body)
     tree = ast.FunctionDef(name="<lambda>", args=node.args, body=[body], decorator_list=[])
     return define_helper(context, ast.copy_location(tree, node))
 
 
-def count_call(context: Context, function: object, name: str, node: ast.Call) -> None:
+def _count_call(context: Context, function: object, name: str, node: ast.Call) -> None:
     """Refuse recursion, and calls without end."""
     if function in context.calls or function is context.source.function:
         raise context.error(node, f"{name!r} calls itself.", "Recursion cannot be compiled; compute it before scoring.")
@@ -87,7 +84,7 @@ def count_call(context: Context, function: object, name: str, node: ast.Call) ->
 
 
 @contextmanager
-def point_at_call(context: Context, function: types.FunctionType, node: ast.Call) -> Iterator[None]:
+def _point_at_call(context: Context, function: types.FunctionType, node: ast.Call) -> Iterator[None]:
     """Let guards and errors point at the call where what is called belongs to a library."""
     outer = context.called_from
     library = context.source.is_library_call(function)
@@ -126,7 +123,7 @@ def read_arguments(
         )
     passed = dict(zip(names, given, strict=False))
     known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
-    for name, value in list_keywords(context, node):
+    for name, value in _list_keywords(context, node):
         if name not in known or name in passed:
             what = f"{source.name!r} has no such argument, or has it twice: {name!r}."
             raise context.error(node, what, f"Its parameters: {_list(signature)}.")
@@ -141,7 +138,7 @@ def read_arguments(
     return passed
 
 
-def list_keywords(context: Context, node: ast.Call) -> Iterator[tuple[str, Value]]:
+def _list_keywords(context: Context, node: ast.Call) -> Iterator[tuple[str, Value]]:
     """Yield the keyword arguments of a call; `**d` stands for the entries of a dict."""
     for keyword in node.keywords:
         value = context.read(keyword.value)

@@ -11,8 +11,8 @@ from plaudit.language.reading.advice import explain_unsupported_index
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import look_up_key
+from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant
 from plaudit.language.reading.inputs import read_member, refuse_record
-from plaudit.language.reading.operands import add_flag, add_number, fit, list_items, read_constant
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -24,20 +24,13 @@ from plaudit.language.reading.values import (
     build_tuple,
     describe,
     find_kind,
-)
-from plaudit.language.reading.vectors import (
-    BATCH,
-    BATCHED,
-    build_array,
     find_open,
-    find_shape,
     has_items,
-    insert_axis,
     is_array,
     is_open,
     is_record,
-    list_entries,
 )
+from plaudit.language.reading.vectors import BATCH, BATCHED, build_array, find_shape, insert_axis, list_entries
 
 NEW_AXIS = slice(None, None, 0)
 """Stands for an index of None."""
@@ -48,8 +41,7 @@ Part = Value | slice | EllipsisType
 
 
 @reads(ast.Subscript)
-def read_subscript(context: Context, node: ast.Subscript) -> Value:
-    """Return what `base[index]` stands for."""
+def _read_subscript(context: Context, node: ast.Subscript) -> Value:
     base = context.read(node.value)
     if isinstance(base, Dictionary):
         return look_up_key(context, base, context.read(node.slice), node)
@@ -74,17 +66,17 @@ def read_subscript(context: Context, node: ast.Subscript) -> Value:
     if not is_array(base):
         if several or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
             raise context.error(node, "a tuple has one index.", "Write t[1][2], or make it an array: np.array(t).")
-        return pick_item(context, list_items(context, base, node), parts[0], base, node)
+        return _pick_item(context, list_items(context, base, node), parts[0], base, node)
     if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
         parts = [read_constant(context, part, node) for part in parts[0].value]
-    base, parts = add_axes(context, base, parts)
+    base, parts = _add_axes(context, base, parts)
     return pick_entries(context, base, fill_ellipsis(context, base, parts, node), node)
 
 
 def read_indices(context: Context, node: ast.Subscript) -> list[Part]:
     """Return the parts of an index, one for each axis."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return [read_index(context, part) for part in parts]
+    return [_read_index(context, part) for part in parts]
 
 
 def find_open_index(context: Context, base: Value, parts: list[Part]) -> Ref | None:
@@ -96,8 +88,7 @@ def find_open_index(context: Context, base: Value, parts: list[Part]) -> Ref | N
     return find_open(base) if computed else None
 
 
-def read_index(context: Context, node: ast.expr) -> Part:
-    """Return one part of an index."""
+def _read_index(context: Context, node: ast.expr) -> Part:
     match node:
         case ast.Constant(value=value) if value is ...:
             return ...
@@ -107,15 +98,14 @@ def read_index(context: Context, node: ast.expr) -> Part:
             bounds = [None if bound is None else context.read(bound) for bound in (lower, upper, step)]
             if (unknown := find_open(*(bound for bound in bounds if bound is not None))) is not None:
                 return unknown
-            known = [find_bound(context, bound, node) for bound in bounds]
+            known = [_find_bound(context, bound, node) for bound in bounds]
             if known[2] == 0:
                 raise context.error(node, "the step of a slice is 0.")
             return slice(*known)
     return context.read(node)
 
 
-def find_bound(context: Context, value: Value | None, node: ast.AST) -> int | None:
-    """Return a bound of a slice, which is a constant."""
+def _find_bound(context: Context, value: Value | None, node: ast.AST) -> int | None:
     if value is None:
         return None
     number = to_number(value.value) if isinstance(value, Constant) else None
@@ -140,7 +130,7 @@ def fill_ellipsis(context: Context, base: Value, parts: list[Part], node: ast.AS
     return parts
 
 
-def add_axes(context: Context, base: Value, parts: list[Part]) -> tuple[Value, list[Part]]:
+def _add_axes(context: Context, base: Value, parts: list[Part]) -> tuple[Value, list[Part]]:
     """Return an array with the axes that an index of None adds, and the index with slices there."""
     dots = [at for at, part in enumerate(parts) if part is ...]
     for at, part in enumerate(parts):
@@ -160,36 +150,36 @@ def pick_entries(context: Context, base: Value, parts: list[Part], node: ast.AST
     if lists > 1 or (lists and picked[-1] - picked[0] >= len(picked)):
         advice = "Take the list on its own: m[0][[1, 2]]."
         raise context.error(node, "a list of indices among other indices is not read.", advice)
-    found = pick_item(context, list_items(context, base, node), parts[0], base, node)
+    found = _pick_item(context, list_items(context, base, node), parts[0], base, node)
     if not isinstance(parts[0], slice | Vector):
         return pick_entries(context, found, parts[1:], node)
     rows = [pick_entries(context, row, parts[1:], node) for row in list_items(context, found, node)]
     return Vector(tuple(rows), array=True)
 
 
-def pick_item(context: Context, items: list[Value], part: Part, base: Value, node: ast.AST) -> Value:
+def _pick_item(context: Context, items: list[Value], part: Part, base: Value, node: ast.AST) -> Value:
     """Return the item that an index names, or the items that a slice or a list of constants does."""
     if isinstance(part, slice):
         found = items[part]
         return build_tuple(found) if isinstance(base, Constant) else Vector(tuple(found), is_array(base))
-    if isinstance(part, Vector) and is_array(base) and holds_indices(context, part):
-        return Vector(tuple(choose_item(context, items, entry, node) for entry in part.items), array=True)
+    if isinstance(part, Vector) and is_array(base) and _holds_indices(context, part):
+        return Vector(tuple(_choose_item(context, items, entry, node) for entry in part.items), array=True)
     if isinstance(part, Vector) and is_array(base):
-        return Vector(tuple(items[at] for at in list_positions(context, part, len(items), node)), array=True)
+        return Vector(tuple(items[at] for at in _list_positions(context, part, len(items), node)), array=True)
     if not isinstance(part, Constant):
-        return choose_item(context, items, part, node)
+        return _choose_item(context, items, part, node)
     whole = to_number(part.value)
     if not isinstance(whole, int) or not -len(items) <= whole < len(items):
         raise context.error(node, f"{describe(part)} is not an index into {len(items)} entries.")
     return items[whole]
 
 
-def holds_indices(context: Context, index: Vector) -> bool:
+def _holds_indices(context: Context, index: Vector) -> bool:
     """Return whether an index lists numbers of the row or of the reward, and not constants."""
     return bool(index.items) and all(isinstance(entry, Ref) and entry.kind == NUMBER for entry in index.items)
 
 
-def list_positions(context: Context, index: Vector, length: int, node: ast.AST) -> list[int]:
+def _list_positions(context: Context, index: Vector, length: int, node: ast.AST) -> list[int]:
     """Return the positions that a list of integers, or a mask of bools, names."""
     known = [to_number(entry.value) if isinstance(entry, Constant) else None for entry in index.items]
     if known and all(isinstance(entry, bool) for entry in known):
@@ -205,16 +195,16 @@ def list_positions(context: Context, index: Vector, length: int, node: ast.AST) 
     return known  # type: ignore[return-value]
 
 
-def choose_item(context: Context, items: list[Value], index: Part, node: ast.AST) -> Value:
+def _choose_item(context: Context, items: list[Value], index: Part, node: ast.AST) -> Value:
     """Return the item at a computed index, guarded: outside, the row does not count."""
     if not isinstance(index, Ref):
         raise context.error(node, f"{describe(index)} is not an index.", "Index by integers.")  # type: ignore[arg-type]
     if any(has_items(item) for item in items):
         shape = fit(context, find_shape, Vector(tuple(items)), node=node)[1:]
         columns = zip(*(list_entries(item) for item in items), strict=True)
-        return build_array([choose_item(context, list(column), index, node) for column in columns], shape)
+        return build_array([_choose_item(context, list(column), index, node) for column in columns], shape)
     if all(isinstance(item, Constant) for item in items):
-        return look_up_item(context, tuple(item.value for item in items if isinstance(item, Constant)), index, node)
+        return _look_up_item(context, tuple(item.value for item in items if isinstance(item, Constant)), index, node)
     why = f"indexes a vector of {len(items)} outside it"
     positions = tuple(float(at) for at in range(len(items)))
     at = add_number(context, index, node)
@@ -226,7 +216,7 @@ def choose_item(context: Context, items: list[Value], index: Part, node: ast.AST
     return result
 
 
-def look_up_item(context: Context, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
+def _look_up_item(context: Context, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
     """Return the entry of a constant table at a computed index."""
     numbers = [to_number(entry) for entry in table]
     if not numbers or None in numbers or not all(is_exact(entry) for entry in numbers if entry is not None):

@@ -5,8 +5,8 @@ import re
 
 from plaudit.errors import UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import RECORDS, TERMINAL, Field, to_number
-from plaudit.language.kinds import FLAG, NUMBER, infer_field_kind
+from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind, to_number
+from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Context
@@ -32,10 +32,10 @@ def read_parameter(context: Context, name: str, node: ast.AST) -> Value:
         return Record((name,))  # refused where it is used as a value
     if fields is None:
         context.parts.add(name)
-    return read_field(context, name, (name,), node)
+    return _read_field(context, name, (name,), node)
 
 
-def read_field(context: Context, name: str, path: tuple[str, ...], node: ast.AST) -> Value:
+def _read_field(context: Context, name: str, path: tuple[str, ...], node: ast.AST) -> Value:
     """Return a field that is read plainly: its value after the step. `path` is the parameter or part it is."""
     if context.claimed.setdefault(name, path) != path:
         one, other = (".".join(each) for each in (context.claimed[name], path))
@@ -46,8 +46,8 @@ def read_field(context: Context, name: str, path: tuple[str, ...], node: ast.AST
     if name in context.scope.states:
         return _read_state(context, name, node)
     if name in context.scope.transition:
-        return read_input(context, name, f"curr.{name}", node)
-    return read_input(context, name, name, node)
+        return _read_input(context, name, f"curr.{name}", node)
+    return _read_input(context, name, name, node)
 
 
 def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
@@ -55,7 +55,7 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
 
     `self.robot.pos` is the field `robot_pos`, or `pos`. Where neither is declared, it is a record itself.
     """
-    plain = [format_field_name(part) for part in path]
+    plain = [_format_field_name(part) for part in path]
     names = ["_".join(plain[at:]) for at in range(len(path))]
     if context.scope.fields is None:
         if plain[-2] in context.parts:  # it is no field, but a record
@@ -65,7 +65,7 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
         return Undeclared(context.add(n.Input(names[-1])), names[-1], path)
     for name in names:
         if name in context.scope.fields or name == TERMINAL.name:
-            return read_field(context, name, path, node)
+            return _read_field(context, name, path, node)
         if name in context.scope.params:
             return read_knob(context, name, None)
     if context.batch and path[-1] in BATCH_SIZES:
@@ -87,8 +87,8 @@ def read_record(context: Context, record: str, name: str, node: ast.AST) -> Valu
     if record == "curr" and name in context.scope.states:
         return _read_state(context, name, node)
     if record == "curr" and context.scope.fields is not None and name not in context.scope.transition:
-        return read_input(context, name, name, node)
-    return read_input(context, name, f"{record}.{name}", node)
+        return _read_input(context, name, name, node)
+    return _read_input(context, name, f"{record}.{name}", node)
 
 
 def _read_state(context: Context, name: str, node: ast.AST) -> Value:
@@ -112,13 +112,13 @@ def _read_state(context: Context, name: str, node: ast.AST) -> Value:
     return computed.value
 
 
-def read_input(context: Context, field_name: str, name: str, node: ast.AST) -> Value:
+def _read_input(context: Context, field_name: str, name: str, node: ast.AST) -> Value:
     """Return an input by its whole name; a vector or matrix is written out in row-major order."""
     if context.scope.fields is None:
         return Undeclared(context.add(n.Input(name)), name, () if "." in name else (name,))
     declared = TERMINAL if name == "terminal" else context.scope.fields.get(field_name)
     if declared is None:
-        raise make_unknown(context, field_name, field_name, node)
+        raise _make_unknown(context, field_name, field_name, node)
     if name not in context.known:
         rows = ["", *(f"{OTHER_ROW}{row}" for row in range(1, context.batch))]
         values = tuple(_add_inputs(context, name, declared, row) for row in rows)
@@ -126,7 +126,7 @@ def read_input(context: Context, field_name: str, name: str, node: ast.AST) -> V
     return context.known[name]
 
 
-def make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> UnknownField:
+def _make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> UnknownField:
     """Return the error that says that a field is not declared; `shown` is how it is written."""
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
@@ -144,7 +144,7 @@ def refuse_record(context: Context, value: Value, node: ast.AST) -> None:
         path = value.path
         while path[-1].isdigit():  # an index of what is not declared
             path = path[:-1]
-        raise make_unknown(context, ".".join(path), format_field_name(path[-1]), node)
+        raise _make_unknown(context, ".".join(path), _format_field_name(path[-1]), node)
 
 
 def _list_readable(context: Context) -> list[str]:
@@ -191,10 +191,10 @@ def _add_parameter(context: Context, name: str, value: object) -> Ref:
     return Ref(context.add(n.Param(name)), FLAG if isinstance(value, bool) else NUMBER)
 
 
-def format_field_name(part: str) -> str:
+def _format_field_name(part: str) -> str:
     """Return what the field of a part of a record is called.
 
-    >>> format_field_name("joint pos"), format_field_name("distance(a, b)")
+    >>> _format_field_name("joint pos"), _format_field_name("distance(a, b)")
     ('joint_pos', 'distance')
     """
     return re.sub(r"\W+", "_", part.partition("(")[0])

@@ -1,27 +1,22 @@
-"""Reading calls of the functions and methods of array libraries: what is passed to which parameter."""
+"""Reading calls of the functions and methods of NumPy, JAX and PyTorch: what is passed to which parameter.
+
+A function is known by its module and name, so no library is imported here. What the libraries do not agree on is
+refused, with what to write instead.
+"""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.errors import did_you_mean
-from plaudit.language.reading.advice import METHOD_ADVICE, find_advice, find_whole_name
-from plaudit.language.reading.context import Context
+from plaudit.language.reading import arrays, entrywise, reductions  # noqa: F401  # each registers what it means
+from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
+from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
+from plaudit.language.reading.expressions import list_items
 from plaudit.language.reading.indexing import look_up_position
-from plaudit.language.reading.operands import list_items
-from plaudit.language.reading.spellings import (
-    FLOATS,
-    INTEGERS,
-    LISTED,
-    METHODS,
-    OF_VECTORS,
-    REFUSED,
-    SPELLINGS,
-    get_library,
-)
-from plaudit.language.reading.values import Constant, Value, Vector, describe
-from plaudit.language.reading.vectors import find_open, holds_flags, is_array
+from plaudit.language.reading.values import Constant, Value, Vector, describe, find_open, is_array
+from plaudit.language.reading.vectors import BATCH, holds_flags
 
 Arguments = dict[str, Any]
 """What a call passes, by the name of the parameter; None for a literal None."""
@@ -31,6 +26,40 @@ IGNORED = ("device", "requires_grad", "non_blocking", "copy", "out_dtype")
 """Keyword arguments that make no difference to a number."""
 
 
+_FUNCTIONS_ONLY = {
+    "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
+    "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
+    "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
+    "normalize", "softplus",
+}  # fmt: skip
+METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
+"""The spellings that are methods of an array too."""
+
+OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
+"""Functions of the math module that take vectors."""
+
+FLOATS = ("float", "float32", "float64", "double", "single")
+INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
+
+LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
+_SPREAD = "NumPy and PyTorch divide by other counts. Write np.std(v), or torch.std(v)."
+_SEARCH = "Compute it before scoring and pass it in as a field."
+_NAN = "A NaN never reaches a term: write the function without `nan`, such as np.sum(v)."
+_AXIS = f"{BATCH}: drop the call; shapes are brought together as in NumPy."
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(("std", "var"), _SPREAD),
+    **dict.fromkeys(("sort", "argsort", "median", "unique"), _SEARCH),
+    **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
+    **dict.fromkeys(("expand", "repeat"), _AXIS),
+    "einsum": "Write sums of products: np.dot(a, b), m @ v, or sum(a * b for a, b in zip(v, w)).",
+    "int": "Write np.floor(x), or np.round(x).",
+    "bool": "Write x != 0.",
+}
+"""What to write instead of spellings that mean different things in different libraries, or that no target has."""
+
+_MODULES = ("numpy", "numpy.linalg", "jax.numpy", "jax.numpy.linalg", "jax.nn", "torch", "torch.functional",
+            "torch.linalg", "torch._C._linalg", "torch._C._nn", "torch._C._special", "torch.nn.functional")  # fmt: skip
+
 OF_NUMBERS = tuple(name for name in SPELLINGS if name.startswith("math.") and name not in OF_VECTORS)
 """Functions of Python that take one number at a time."""
 
@@ -38,20 +67,20 @@ OF_NUMBERS = tuple(name for name in SPELLINGS if name.startswith("math.") and na
 def call_spelling(context: Context, name: str, node: ast.Call, *first: Value) -> Value:
     """Return what a function of a library, or a method of the value `first`, gives."""
     spelled = SPELLINGS[name]
-    if name == "to" and not is_cast(context, node):
+    if name == "to" and not _is_cast(context, node):
         return first[0]
-    passed = bind_arguments(context, spelled.signature, node, first)
+    passed = _bind_arguments(context, spelled.signature, node, first)
     known = [value for value in passed.values() if value is not None]
     if (unknown := find_open(*known)) is not None:
         return unknown
-    validate_dtype(context, passed.pop("dtype", None), passed.get("x"), node)
+    _validate_dtype(context, passed.pop("dtype", None), passed.get("x"), node)
     if name in OF_NUMBERS and any(is_array(value) for value in known):
         advice = f"For an array write np.{name.removeprefix('math.')}(v), entry by entry."
         raise context.error(node, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
     return spelled.function(context, node, **passed)
 
 
-def is_cast(context: Context, node: ast.Call) -> bool:
+def _is_cast(context: Context, node: ast.Call) -> bool:
     """Return whether `x.to(...)` names a dtype, and not a device alone."""
     given = [each for each in node.args if not isinstance(each, ast.Starred) and getattr(each, "attr", "") != "device"]
     given += [keyword.value for keyword in node.keywords if keyword.arg == "dtype"]
@@ -60,12 +89,12 @@ def is_cast(context: Context, node: ast.Call) -> bool:
     return any(type(each).__name__ == "dtype" or isinstance(each, type) for each in known)
 
 
-def bind_arguments(context: Context, signature: str, node: ast.Call, first: tuple[Value, ...]) -> Arguments:
+def _bind_arguments(context: Context, signature: str, node: ast.Call, first: tuple[Value, ...]) -> Arguments:
     """Return what a call passes to the parameters of `signature`, such as `x low?|min high?|max`."""
     parts = [part.partition("=") for part in signature.split()]
     parameters = [part.replace("?", "").split("|") for part, _, _ in parts]
     required = [part.split("|")[0] for part, _, _ in parts if "?" not in part and "*" not in part]
-    values = [*first, *read_positional(context, node.args)]
+    values = [*first, *_read_positional(context, node.args)]
     star = next((at for at, names in enumerate(parameters) if names[0].startswith("*")), None)
     passed: Arguments = {}
     if star is not None:
@@ -92,8 +121,7 @@ def bind_arguments(context: Context, signature: str, node: ast.Call, first: tupl
     return passed
 
 
-def read_positional(context: Context, nodes: list[ast.expr]) -> Iterator[Value | None]:
-    """Yield positional arguments; `*v` stands for the entries of `v`."""
+def _read_positional(context: Context, nodes: list[ast.expr]) -> Iterator[Value | None]:
     for node in nodes:
         if isinstance(node, ast.Starred):
             yield from list_items(context, context.read(node.value), node)
@@ -101,7 +129,7 @@ def read_positional(context: Context, nodes: list[ast.expr]) -> Iterator[Value |
             yield read_argument(context, node)
 
 
-def validate_dtype(context: Context, dtype: Value | None, value: Value | None, node: ast.AST) -> None:
+def _validate_dtype(context: Context, dtype: Value | None, value: Value | None, node: ast.AST) -> None:
     """Refuse a dtype that would change what is computed; a float is what every number is."""
     if dtype is None:
         return
@@ -131,9 +159,31 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value:
 
 def refuse_library(context: Context, called: object, node: ast.Call) -> None:
     """Refuse a function of a library that is not read."""
-    library, name = get_library(called), str(getattr(called, "__name__", ""))
+    library, name = _get_library(called), str(getattr(called, "__name__", ""))
     if library:
         advice = REFUSED.get(name) or find_advice(find_whole_name(called))
         near = "" if advice else did_you_mean(name, SPELLINGS)
         what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
         raise context.error(node, what, advice or LISTED)
+
+
+def _get_library(called: object) -> str:
+    library = (getattr(called, "__module__", "") or type(called).__module__ or "").partition(".")[0]
+    library = {"jaxlib": "jax"}.get(library, library)
+    return library if library in FOREIGN else ""
+
+
+def find_spelling(called: object) -> str | None:
+    """Return the name under which a function of a library is read; None for any other function.
+
+    >>> import numpy as np
+    >>> find_spelling(np.linalg.norm), find_spelling(np.linalg.svd), find_spelling(abs)
+    ('norm', None, None)
+    """
+    module = getattr(called, "__module__", "") or ""
+    if module in ("math", "statistics"):
+        return key if (key := f"{module}.{getattr(called, '__name__', '')}") in SPELLINGS else None
+    name = (getattr(called, "__name__", "") or "").removeprefix("linalg_").removeprefix("special_")
+    if module not in _MODULES and not module.startswith(("jax._src.numpy", "jax._src.nn")):
+        return None
+    return next((key for key in (f"{_get_library(called)}.{name}", name) if key in SPELLINGS), None)

@@ -10,7 +10,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.reading.arithmetic import apply_arithmetic, fold, multiply_matrices
 from plaudit.language.reading.conditions import compare, join
-from plaudit.language.reading.context import Context
+from plaudit.language.reading.context import ALONG, X_Y, Context, X, spells
 from plaudit.language.reading.entrywise import (
     apply_comparison,
     apply_operator,
@@ -22,12 +22,12 @@ from plaudit.language.reading.entrywise import (
     square_entries,
     to_flag,
 )
-from plaudit.language.reading.operands import chain, fit, list_items, read_truth, spread
-from plaudit.language.reading.values import Constant, Value, Vector
-from plaudit.language.reading.vectors import build_array, find_shape, has_items, list_entries, reduce_axis
+from plaudit.language.reading.expressions import chain, fit, list_items, read_truth, spread
+from plaudit.language.reading.values import Constant, Value, Vector, has_items
+from plaudit.language.reading.vectors import build_array, find_shape, list_entries, reduce_axis
 
 
-def reduce_array(
+def _reduce_array(
     context: Context,
     function: Callable[[list[Value]], Value],
     node: ast.AST,
@@ -35,7 +35,6 @@ def reduce_array(
     axis: Value | None = None,
     keepdims: Value | None = None,
 ) -> Value:
-    """Return a reduction of all entries, or along an axis."""
     number = axis.value if isinstance(axis, Constant) else axis
     if keepdims is not None and not isinstance(keepdims, Constant):
         raise context.error(node, "keepdims= is a constant.", "Write keepdims=True.")
@@ -43,24 +42,34 @@ def reduce_array(
     return fit(context, partial(reduce_axis, keepdims=keep), x, number, function, node=node)
 
 
-def reduce_by(context: Context, kind: type[n.Binary], node: ast.AST, **arguments: Any) -> Value:
-    """Return `np.sum`, `np.prod`, `np.min` or `np.max`."""
-    return reduce_array(context, lambda entries: fold(context, kind, entries, node), node, **arguments)
+@spells("sum", f"{X} {ALONG} dtype?", kind=n.Add)
+@spells("prod", f"{X} {ALONG} dtype?", kind=n.Mul)
+@spells("min", f"{X} axis? keepdims?", kind=n.Min)
+@spells("max", f"{X} axis? keepdims?", kind=n.Max)
+@spells("amin", f"{X} {ALONG}", kind=n.Min)
+@spells("amax", f"{X} {ALONG}", kind=n.Max)
+@spells("math.prod", "x", kind=n.Mul)
+@spells("math.fsum", "x", kind=n.Add)
+def _reduce_by(context: Context, node: ast.AST, kind: type[n.Binary], **arguments: Any) -> Value:
+    return _reduce_array(context, lambda entries: fold(context, kind, entries, node), node, **arguments)
 
 
-def reduce_flags(context: Context, conjunction: bool, node: ast.AST, **arguments: Any) -> Value:
-    """Return `np.all` or `np.any`."""
+@spells("any", f"{X} {ALONG}", conjunction=False)
+@spells("all", f"{X} {ALONG}", conjunction=True)
+def _reduce_flags(context: Context, node: ast.AST, conjunction: bool, **arguments: Any) -> Value:
 
     def join_flags(entries: list[Value]) -> Value:
         return chain(context, conjunction, [partial(read_truth, context, entry, node) for entry in entries])
 
-    return reduce_array(context, join_flags, node, **arguments)
+    return _reduce_array(context, join_flags, node, **arguments)
 
 
-def reduce_torch(
+@spells("torch.min", f"{X} y?|other {ALONG}", kind=n.Min)
+@spells("torch.max", f"{X} y?|other {ALONG}", kind=n.Max)
+def _reduce_torch(
     context: Context,
-    kind: type[n.Binary],
     node: ast.AST,
+    kind: type[n.Binary],
     x: Value,
     y: Value | None = None,
     axis: Value | None = None,
@@ -69,21 +78,25 @@ def reduce_torch(
     """Return `torch.min` or `torch.max`: of all entries, of two arrays, or values and positions along an axis."""
     along = y if isinstance(y, Constant) else axis
     if along is not None:
-        values = reduce_by(context, kind, node, x=x, axis=along, keepdims=keepdims)
-        return Vector((values, find_extreme(context, kind, node, x=x, axis=along, keepdims=keepdims)))
-    return reduce_by(context, kind, node, x=x) if y is None else extreme(context, kind, node, x, y)
+        values = _reduce_by(context, node, kind, x=x, axis=along, keepdims=keepdims)
+        return Vector((values, _find_extreme(context, node, kind, x=x, axis=along, keepdims=keepdims)))
+    return _reduce_by(context, node, kind, x=x) if y is None else extreme(context, node, kind, x, y)
 
 
-def reduce_method(
-    context: Context, kind: type[n.Binary], node: ast.AST, dim: Value | None = None, **arguments: Any
+@spells(".min", f"{X} axis? keepdims?|keepdim|keepdims dim?", kind=n.Min)
+@spells(".max", f"{X} axis? keepdims?|keepdim|keepdims dim?", kind=n.Max)
+def _reduce_method(
+    context: Context, node: ast.AST, kind: type[n.Binary], dim: Value | None = None, **arguments: Any
 ) -> Value:
     """Return `v.min()` or `v.max()`; with `dim=`, which PyTorch alone has, values and positions."""
     if dim is None:
-        return reduce_by(context, kind, node, **arguments)
-    return reduce_torch(context, kind, node, **{**arguments, "axis": dim})
+        return _reduce_by(context, node, kind, **arguments)
+    return _reduce_torch(context, node, kind, **{**arguments, "axis": dim})
 
 
-def find_extreme(context: Context, kind: type[n.Binary], node: ast.AST, **arguments: Any) -> Value:
+@spells("argmin", f"{X} {ALONG}", kind=n.Min)
+@spells("argmax", f"{X} {ALONG}", kind=n.Max)
+def _find_extreme(context: Context, node: ast.AST, kind: type[n.Binary], **arguments: Any) -> Value:
     """Return `np.argmin` or `np.argmax`: the position of the first smallest or largest entry."""
     better = ast.Gt() if kind is n.Max else ast.Lt()
 
@@ -98,17 +111,19 @@ def find_extreme(context: Context, kind: type[n.Binary], node: ast.AST, **argume
             best = fold(context, kind, [best, entry], node)
         return found
 
-    return reduce_array(context, search, node, **arguments)
+    return _reduce_array(context, search, node, **arguments)
 
 
-def count_nonzero(context: Context, node: ast.AST, x: Value, **arguments: Any) -> Value:
-    """Return `np.count_nonzero`."""
+@spells("count_nonzero", f"{X} {ALONG}")
+def _count_nonzero(context: Context, node: ast.AST, x: Value, **arguments: Any) -> Value:
     flags = spread(context, partial(to_flag, context, node), x, node=node)
-    return reduce_by(context, n.Add, node, x=cast_numbers(context, node, flags), **arguments)
+    return _reduce_by(context, node, n.Add, x=cast_numbers(context, node, flags), **arguments)
 
 
-def variance(
-    context: Context, less: int, node: ast.AST, x: Value, ddof: Value | None = None, **arguments: Any
+@spells("var", f"{X} {ALONG} ddof?", less=0)
+@spells("torch.var", f"{X} {ALONG} ddof?|unbiased|correction", less=1)
+def _variance(
+    context: Context, node: ast.AST, less: int, x: Value, ddof: Value | None = None, **arguments: Any
 ) -> Value:
     """Return the mean square of the differences from the mean; torch divides by one less than the count."""
     known = ddof.value if isinstance(ddof, Constant) else None
@@ -117,98 +132,107 @@ def variance(
     def spread_out(entries: list[Value]) -> Value:
         if len(entries) <= known:
             raise context.error(node, f"the spread of {len(entries)} entries is not known.")
-        middle = mean(context, entries, node)
+        middle = _mean(context, node, entries)
         off = [apply_arithmetic(context, ast.Sub(), entry, middle, node) for entry in entries]
         squares = fold(context, n.Add, [square_entries(context, node, each) for each in off], node)
         return apply_arithmetic(context, ast.Div(), squares, Constant(len(entries) - known), node)
 
-    return reduce_array(context, spread_out, node, x, **arguments)
+    return _reduce_array(context, spread_out, node, x, **arguments)
 
 
-def deviation(context: Context, less: int, node: ast.AST, x: Value, **arguments: Any) -> Value:
-    """Return the square root of the variance."""
-    return map_node(context, n.Sqrt, node, x=variance(context, less, node, x, **arguments))
+@spells("std", f"{X} {ALONG} ddof?", less=0)
+@spells("torch.std", f"{X} {ALONG} ddof?|unbiased|correction", less=1)
+def _deviation(context: Context, node: ast.AST, less: int, x: Value, **arguments: Any) -> Value:
+    return map_node(context, node, n.Sqrt, x=_variance(context, node, less, x, **arguments))
 
 
-def all_close(context: Context, node: ast.AST, **arguments: Value) -> Value:
-    """Return `np.allclose`."""
-    return reduce_flags(context, True, node, x=is_close(context, node, **arguments))
+@spells("allclose", f"{X_Y} rtol?=1e-5 atol?=1e-8")
+def _all_close(context: Context, node: ast.AST, **arguments: Value) -> Value:
+    return _reduce_flags(context, node, True, x=is_close(context, node, **arguments))
 
 
+@spells("cumsum", f"{X} axis?|dim|axis")
 def add_up(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     """Return `np.cumsum` of a vector."""
     entries = list_items(context, x, node)
     return Vector(tuple(fold(context, n.Add, entries[: at + 1], node) for at in range(len(entries))), array=True)
 
 
-def loss(context: Context, square: bool, node: ast.AST, x: Value, y: Value, reduction: Value | None = None) -> Value:
+@spells("mse_loss", "x|input y|target reduction?", square=True)
+@spells("l1_loss", "x|input y|target reduction?", square=False)
+def _loss(context: Context, node: ast.AST, square: bool, x: Value, y: Value, reduction: Value | None = None) -> Value:
     """Return `F.mse_loss` or `F.l1_loss`."""
-    off = apply_operator(context, ast.Sub(), node, x, y)
-    each = square_entries(context, node, off) if square else map_node(context, n.Abs, node, x=off)
-    return reduce_loss(context, each, reduction, node)
+    off = apply_operator(context, node, ast.Sub(), x, y)
+    each = square_entries(context, node, off) if square else map_node(context, node, n.Abs, x=off)
+    return _reduce_loss(context, each, reduction, node)
 
 
-def smooth_loss(
+@spells("smooth_l1_loss", "x|input y|target reduction? beta?=1")
+def _smooth_loss(
     context: Context, node: ast.AST, x: Value, y: Value, beta: Value, reduction: Value | None = None
 ) -> Value:
     """Return `F.smooth_l1_loss`: half the square over `beta` near 0, a straight line from `beta` on."""
-    off = map_node(context, n.Abs, node, x=apply_operator(context, ast.Sub(), node, x, y))
-    half = apply_operator(context, ast.Mult(), node, Constant(0.5), beta)
-    curve = apply_operator(context, ast.Mult(), node, Constant(0.5), square_entries(context, node, off))
-    curve = apply_operator(context, ast.Div(), node, curve, beta)
-    near = apply_comparison(context, ast.Lt(), node, off, beta)
-    return reduce_loss(
+    off = map_node(context, node, n.Abs, x=apply_operator(context, node, ast.Sub(), x, y))
+    half = apply_operator(context, node, ast.Mult(), Constant(0.5), beta)
+    curve = apply_operator(context, node, ast.Mult(), Constant(0.5), square_entries(context, node, off))
+    curve = apply_operator(context, node, ast.Div(), curve, beta)
+    near = apply_comparison(context, node, ast.Lt(), off, beta)
+    return _reduce_loss(
         context,
-        choose(context, node, near, curve, apply_operator(context, ast.Sub(), node, off, half)),
+        choose(context, node, near, curve, apply_operator(context, node, ast.Sub(), off, half)),
         reduction,
         node,
     )
 
 
-def reduce_loss(context: Context, each: Value, reduction: Value | None, node: ast.AST) -> Value:
+def _reduce_loss(context: Context, each: Value, reduction: Value | None, node: ast.AST) -> Value:
     """Return a loss of each entry as its `reduction=` says: their mean where nothing is said."""
     known = reduction.value if isinstance(reduction, Constant) else "mean"
     if known == "mean":
-        return average(context, node, x=each)
-    return reduce_by(context, n.Add, node, x=each) if known == "sum" else each
+        return _average(context, node, x=each)
+    return _reduce_by(context, node, n.Add, x=each) if known == "sum" else each
 
 
-def similarity(context: Context, node: ast.AST, x: Value, y: Value, axis: Value, eps: Value) -> Value:
+@spells("cosine_similarity", "x|x1 y|x2 axis|dim?=-1 eps?=1e-8")
+def _similarity(context: Context, node: ast.AST, x: Value, y: Value, axis: Value, eps: Value) -> Value:
     """Return `F.cosine_similarity`."""
-    top = reduce_by(context, n.Add, node, x=apply_operator(context, ast.Mult(), node, x, y), axis=axis)
-    norms = [extreme(context, n.Max, node, norm(context, node, value, axis=axis), eps) for value in (x, y)]
-    return apply_operator(context, ast.Div(), node, top, apply_operator(context, ast.Mult(), node, *norms))
+    top = _reduce_by(context, node, n.Add, x=apply_operator(context, node, ast.Mult(), x, y), axis=axis)
+    norms = [extreme(context, node, n.Max, norm(context, node, value, axis=axis), eps) for value in (x, y)]
+    return apply_operator(context, node, ast.Div(), top, apply_operator(context, node, ast.Mult(), *norms))
 
 
-def normalise(context: Context, node: ast.AST, x: Value, axis: Value, eps: Value, p: Value | None = None) -> Value:
+@spells("normalize", "x|input p? axis|dim?=-1 eps?=1e-12")
+def _normalise(context: Context, node: ast.AST, x: Value, axis: Value, eps: Value, p: Value | None = None) -> Value:
     """Return `F.normalize`: a vector over its norm."""
     size = norm(context, node, x, order=p, axis=axis, keepdims=Constant(True))
-    return apply_operator(context, ast.Div(), node, x, extreme(context, n.Max, node, size, eps))
+    return apply_operator(context, node, ast.Div(), x, extreme(context, node, n.Max, size, eps))
 
 
-def softmax(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
+@spells("softmax", f"{X} axis?|dim|axis")
+def _softmax(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     """Return `exp(x) / sum(exp(x))`, less the largest entry first, so that nothing overflows."""
-    top = reduce_by(context, n.Max, node, x=x, axis=axis, keepdims=Constant(True))
-    powers = map_node(context, n.Exp, node, x=apply_operator(context, ast.Sub(), node, x, top))
-    total = reduce_by(context, n.Add, node, x=powers, axis=axis, keepdims=Constant(True))
-    return apply_operator(context, ast.Div(), node, powers, total)
+    top = _reduce_by(context, node, n.Max, x=x, axis=axis, keepdims=Constant(True))
+    powers = map_node(context, node, n.Exp, x=apply_operator(context, node, ast.Sub(), x, top))
+    total = _reduce_by(context, node, n.Add, x=powers, axis=axis, keepdims=Constant(True))
+    return apply_operator(context, node, ast.Div(), powers, total)
 
 
-def distance(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
-    """Return `math.dist`."""
-    return norm(context, node, apply_operator(context, ast.Sub(), node, x, y))
+@spells("math.dist", "x y")
+def _distance(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
+    return norm(context, node, apply_operator(context, node, ast.Sub(), x, y))
 
 
-def average(context: Context, node: ast.AST, **arguments: Any) -> Value:
-    """Return `np.mean`."""
-    return reduce_array(context, lambda entries: mean(context, entries, node), node, **arguments)
+@spells("mean", f"{X} {ALONG} dtype?")
+@spells("statistics.mean statistics.fmean", "x")
+def _average(context: Context, node: ast.AST, **arguments: Any) -> Value:
+    return _reduce_array(context, lambda entries: _mean(context, node, entries), node, **arguments)
 
 
-def mean(context: Context, entries: list[Value], node: ast.AST) -> Value:
-    """Return the sum divided by the count."""
+def _mean(context: Context, node: ast.AST, entries: list[Value]) -> Value:
     return apply_arithmetic(context, ast.Div(), fold(context, n.Add, entries, node), Constant(len(entries)), node)
 
 
+@spells("norm vector_norm", f"{X} order?|p|ord {ALONG}")
 def norm(
     context: Context,
     node: ast.AST,
@@ -226,19 +250,21 @@ def norm(
         raise context.error(node, "this norm is not read.", advice)
     if known in (1, inf):
         kind = n.Add if known == 1 else n.Max
-        return reduce_by(context, kind, node, x=map_node(context, n.Abs, node, x=x), axis=axis, keepdims=keepdims)
-    sums = reduce_by(context, n.Add, node, x=square_entries(context, node, x), axis=axis, keepdims=keepdims)
-    return map_node(context, n.Sqrt, node, x=sums)
+        return _reduce_by(context, node, kind, x=map_node(context, node, n.Abs, x=x), axis=axis, keepdims=keepdims)
+    sums = _reduce_by(context, node, n.Add, x=square_entries(context, node, x), axis=axis, keepdims=keepdims)
+    return map_node(context, node, n.Sqrt, x=sums)
 
 
-def dot(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
+@spells("dot matmul mv mm", X_Y)
+def _dot(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
     """Return a sum of products; of a number, the product."""
     if has_items(x) and has_items(y):
         return multiply_matrices(context, x, y, node)
-    return apply_operator(context, ast.Mult(), node, x, y)
+    return apply_operator(context, node, ast.Mult(), x, y)
 
 
-def inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
+@spells("inner vdot", X_Y)
+def _inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
     """Return the sum of the products of two vectors."""
     shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
     if any(len(shape) != 1 for shape in shapes):
@@ -247,8 +273,8 @@ def inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
     return multiply_matrices(context, x, y, node)
 
 
-def cross(context: Context, node: ast.AST, x: Value, y: Value, axis: Value | None = None) -> Value:
-    """Return the cross product of two vectors of three."""
+@spells("cross", f"{X_Y} axis?|dim|axis")
+def _cross(context: Context, node: ast.AST, x: Value, y: Value, axis: Value | None = None) -> Value:
     shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
     if shapes != [(3,), (3,)]:
         raise context.error(node, f"a cross product is of two vectors of 3, and these are {shapes[0]} and {shapes[1]}.")

@@ -12,6 +12,7 @@ from plaudit.language.reading.comprehensions import count_turns, list_rows
 from plaudit.language.reading.conditions import compare, negate, read_test
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.dictionaries import look_up_key
+from plaudit.language.reading.expressions import add_number, chain, list_items, read_constant, read_truth
 from plaudit.language.reading.flow import (
     Flow,
     Leave,
@@ -26,9 +27,18 @@ from plaudit.language.reading.flow import (
     runs,
 )
 from plaudit.language.reading.helpers import define_helper
-from plaudit.language.reading.operands import add_number, chain, list_items, read_constant, read_truth
-from plaudit.language.reading.values import Constant, Dictionary, Ref, Value, Vector, describe, find_kind
-from plaudit.language.reading.vectors import has_items, is_open, list_entries
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Ref,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    has_items,
+    is_open,
+)
+from plaudit.language.reading.vectors import list_entries
 
 
 class Branch(NamedTuple):
@@ -41,16 +51,14 @@ class Branch(NamedTuple):
 
 
 @runs(ast.Return)
-def run_return(context: Context, statement: ast.Return) -> Flow:
-    """Read `return expression`."""
+def _run_return(context: Context, statement: ast.Return) -> Flow:
     if statement.value is None or (isinstance(statement.value, ast.Constant) and statement.value.value is None):
         raise context.error(statement, "`return` without a value.", "Return a number on every path.")
     context.mark(statement)
-    return Flow(context.names, True, read_returned(context, statement.value), ended=True)
+    return Flow(context.names, True, _read_returned(context, statement.value), ended=True)
 
 
-def read_returned(context: Context, node: ast.expr) -> Value:
-    """Return what stands behind `return`."""
+def _read_returned(context: Context, node: ast.expr) -> Value:
     if context.returned is None:
         return context.read(node)
     part = context.returned.part
@@ -58,14 +66,14 @@ def read_returned(context: Context, node: ast.expr) -> Value:
         case ast.Tuple(elts=elements) if isinstance(part, int) and -len(elements) <= part < len(elements):
             value = context.read(elements[part])
         case _:
-            value = take_part(context, context.read(node), part, node)
+            value = _take_part(context, context.read(node), part, node)
     if context.returned.batched:
-        value = take_first_row(context, value, node)
-    validate_returned(context, value, node)
+        value = _take_first_row(context, value, node)
+    _validate_returned(context, value, node)
     return value
 
 
-def take_part(context: Context, value: Value, part: int | str | None, node: ast.expr) -> Value:
+def _take_part(context: Context, value: Value, part: int | str | None, node: ast.expr) -> Value:
     """Return the entry of a tuple, or the value of a dict, that is the score."""
     if part is None or is_open(value):
         return value
@@ -79,7 +87,7 @@ def take_part(context: Context, value: Value, part: int | str | None, node: ast.
     return items[part]
 
 
-def take_first_row(context: Context, value: Value, node: ast.expr) -> Value:
+def _take_first_row(context: Context, value: Value, node: ast.expr) -> Value:
     """Return what a function for batches returns for the first row."""
     if not isinstance(value, Vector):
         return value
@@ -90,8 +98,7 @@ def take_first_row(context: Context, value: Value, node: ast.expr) -> Value:
     return first[0]
 
 
-def validate_returned(context: Context, value: Value, node: ast.expr) -> None:
-    """Refuse what is no score, or no fact, at the line that returns it."""
+def _validate_returned(context: Context, value: Value, node: ast.expr) -> None:
     assert context.returned is not None
     kind = find_kind(value)
     if context.returned.flag and kind not in (FLAG, UNKNOWN):
@@ -109,7 +116,7 @@ def validate_returned(context: Context, value: Value, node: ast.expr) -> None:
 
 
 @runs(ast.Raise)
-def run_raise(context: Context, statement: ast.Raise) -> Flow:
+def _run_raise(context: Context, statement: ast.Raise) -> Flow:
     """Read `raise` on some path: a row that gets there does not count."""
     if context.path is None:
         raise context.error(statement, *explain_unsupported(statement))
@@ -119,7 +126,7 @@ def run_raise(context: Context, statement: ast.Raise) -> Flow:
 
 
 @runs(ast.With)
-def run_with(context: Context, statement: ast.With) -> Flow:
+def _run_with(context: Context, statement: ast.With) -> Flow:
     """Read the block of a `with` that only says that no gradients are kept."""
     if len(statement.items) > 1 or not is_without_gradients(statement.items[0].context_expr):
         raise context.error(statement, *explain_unsupported(statement))
@@ -127,27 +134,25 @@ def run_with(context: Context, statement: ast.With) -> Flow:
 
 
 @runs(ast.Break, ast.Continue)
-def run_jump(context: Context, statement: ast.Break | ast.Continue) -> Flow:
-    """Read `break` or `continue`."""
+def _run_jump(context: Context, statement: ast.Break | ast.Continue) -> Flow:
     context.mark(statement)
     return Flow(context.names, left=[Leave(True, isinstance(statement, ast.Break), context.names)], ended=True)
 
 
 @runs(ast.Pass)
-def run_pass(context: Context, statement: ast.Pass) -> None:
+def _run_pass(context: Context, statement: ast.Pass) -> None:
     """Read `pass`."""
 
 
 @runs(ast.FunctionDef)
-def run_definition(context: Context, statement: ast.FunctionDef) -> None:
-    """Read a function that is defined inside another."""
+def _run_definition(context: Context, statement: ast.FunctionDef) -> None:
     if statement.decorator_list:
         raise context.error(statement, *explain_unsupported(statement))
     context.assign(statement.name, define_helper(context, statement))
 
 
 @runs(ast.Assert)
-def run_assertion(context: Context, statement: ast.Assert) -> None:
+def _run_assertion(context: Context, statement: ast.Assert) -> None:
     """Read `assert`: a row that fails it does not count."""
     holds = read_test(context, statement.test)
     if holds is False:
@@ -157,26 +162,23 @@ def run_assertion(context: Context, statement: ast.Assert) -> None:
 
 
 @runs(ast.Import)
-def run_import(context: Context, statement: ast.Import) -> None:
-    """Read `import math`."""
+def _run_import(context: Context, statement: ast.Import) -> None:
     if any("." in each.name and not each.asname for each in statement.names):
         raise context.error(statement, *explain_unsupported(statement))
     for each in statement.names:
-        context.assign(each.asname or each.name, Constant(find_module(context, each.name, statement)))
+        context.assign(each.asname or each.name, Constant(_find_module(context, each.name, statement)))
 
 
 @runs(ast.ImportFrom)
-def run_import_from(context: Context, statement: ast.ImportFrom) -> None:
-    """Read `from math import sqrt`."""
+def _run_import_from(context: Context, statement: ast.ImportFrom) -> None:
     if statement.module is None or statement.level or statement.names[0].name == "*":
         raise context.error(statement, *explain_unsupported(statement))
     for each in statement.names:
-        known = getattr(find_module(context, statement.module, statement), each.name, None)
+        known = getattr(_find_module(context, statement.module, statement), each.name, None)
         context.assign(each.asname or each.name, read_constant(context, known, statement))
 
 
-def find_module(context: Context, name: str, node: ast.AST) -> object:
-    """Return a module that is imported inside the function."""
+def _find_module(context: Context, name: str, node: ast.AST) -> object:
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -184,12 +186,11 @@ def find_module(context: Context, name: str, node: ast.AST) -> object:
 
 
 @runs(ast.If)
-def run_if(context: Context, statement: ast.If) -> Flow:
-    """Read an `if` and its `elif`s."""
-    return read_branches(context, list_ifs(context, statement))
+def _run_if(context: Context, statement: ast.If) -> Flow:
+    return _read_branches(context, _list_ifs(context, statement))
 
 
-def list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
+def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
     """Yield the branches of an `if` and its `elif`s, the last one open to all."""
     following: list[ast.stmt] = [statement]
     while len(following) == 1 and isinstance(following[0], ast.If):
@@ -201,16 +202,15 @@ def list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
 
 
 @runs(ast.Match)
-def run_match(context: Context, statement: ast.Match) -> Flow:
-    """Read a `match`."""
-    return read_branches(context, list_cases(context, statement.cases, context.read(statement.subject)))
+def _run_match(context: Context, statement: ast.Match) -> Flow:
+    return _read_branches(context, list_cases(context, statement.cases, context.read(statement.subject)))
 
 
 def list_cases(context: Context, cases: list[ast.match_case], subject: Value) -> Iterator[Branch]:
     """Yield the cases of a `match`, the last one open to all."""
     for case in cases:
         context.names = context.statement_names = dict(context.names)
-        test = match_pattern(context, case.pattern, subject)
+        test = _match_pattern(context, case.pattern, subject)
         if case.guard is not None and test is not False:
             guard = partial(read_test, context, case.guard)
             test = read_truth(context, chain(context, True, [partial(_hand_back, test), guard]), case.guard)
@@ -218,7 +218,7 @@ def list_cases(context: Context, cases: list[ast.match_case], subject: Value) ->
     yield Branch(True, context.source.tree, [], context.names)
 
 
-def match_pattern(context: Context, pattern: ast.pattern, subject: Value) -> int | bool:
+def _match_pattern(context: Context, pattern: ast.pattern, subject: Value) -> int | bool:
     """Return where a pattern fits: a constant, some of them joined by `|`, a name, or `_`."""
     match pattern:
         case ast.MatchAs(pattern=None, name=name):
@@ -230,13 +230,13 @@ def match_pattern(context: Context, pattern: ast.pattern, subject: Value) -> int
         case ast.MatchSingleton(value=bool(known)) if find_kind(subject) in (FLAG, UNKNOWN):
             fits = subject if known else negate(context, subject, pattern)
         case ast.MatchOr(patterns=patterns):
-            fits = chain(context, False, [partial(match_pattern, context, each, subject) for each in patterns])
+            fits = chain(context, False, [partial(_match_pattern, context, each, subject) for each in patterns])
         case _:
             raise context.error(pattern, *explain_unsupported_pattern(pattern))
     return read_truth(context, fits, pattern)
 
 
-def read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
+def _read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
     """Read each branch where its test is true and none before it was, then join what they leave."""
     outer = context.path
     flows: list[tuple[int, Flow, ast.AST]] = []
@@ -259,7 +259,7 @@ def read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
 
 
 @runs(ast.For)
-def run_loop(context: Context, statement: ast.For) -> Flow:
+def _run_loop(context: Context, statement: ast.For) -> Flow:
     """Read a `for` turn by turn, each where none before it returned or broke off."""
     outer = context.path
     early: list[Return] = []
