@@ -93,10 +93,7 @@ def bound_goal(context: CheckContext) -> float | None:
     Nothing follows where the goal ends the episode. Otherwise the best is to stay in it, or to reach it in every step
     where one cannot stay.
     """
-    if "goal" not in context.known:
-        context.known["goal"] = _bound_goal(context) if context.reward.goal is not None else None
-    found: float | None = context.known["goal"]
-    return found
+    return context.recall("goal", lambda: _bound_goal(context) if context.reward.goal is not None else None)
 
 
 def _bound_goal(context: CheckContext) -> float | None:
