@@ -575,7 +575,8 @@ def test_recorded_steps_are_what_the_same_columns_are(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for at in range(120):
             signal = one.score(speed=speed[at], gear=GEAR.labels[gear[at]])
-            ledger.record(signal, run="night", episode=str(at // 10), step=at % 10)
+            about = {"actor": "ab"[at // 60], "episode": str(at % 60 // 10)}  # each actor has episodes 0 to 5
+            ledger.record(signal, run="night", step=at % 10, **about)
         ledger.record(GRID["sparse"].score(action=0, prev={"x": 0, "y": 0}, curr={"x": 1, "y": 0}), run="night")
         found = compare(one, other, ledger=ledger, run="night", means=8)
         with pytest.raises(NotInLedger):
