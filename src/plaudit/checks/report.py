@@ -49,15 +49,12 @@ class Report:
     seconds: float = field(default=0.0, compare=False)
 
     def __iter__(self) -> Iterator[Finding]:
-        """Walk through the findings, gravest first."""
         return iter(self.findings)
 
     def __len__(self) -> int:
-        """Return how many findings there are."""
         return len(self.findings)
 
     def __str__(self) -> str:
-        """Return the report as `plaudit check` prints it."""
         return escape_controls(format_reports([LocatedReport(self)]).rstrip("\n"))
 
     def _repr_html_(self) -> str:

@@ -167,6 +167,5 @@ def _score_row(context: CheckContext, name: str, at: int, row: Mapping[str, Any]
 
 
 def _first_and_last(name: str, signals: list[Signal]) -> Iterator[Step]:
-    """Yield the first and the last step of an episode."""
     for at in sorted({0, len(signals) - 1}) if signals else ():
         yield Step(dict(signals[at].inputs), signals[at].total, f"{name}, step {at + 1} of {len(signals)}")
