@@ -34,7 +34,6 @@ class Bound:
     highest: Inputs | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
-        """Return the interval as people write it."""
         low, high = ("inf" if math.isinf(end) else f"{end:z.6g}" for end in (self.low, self.high))
         text = f"[{'-' if self.low == -math.inf else ''}{low}, {high}]"
         return text if self.exact else f"within {text}"

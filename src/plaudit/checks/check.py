@@ -224,7 +224,6 @@ def _validate_fail_on(fail_on: str) -> None:
 
 
 def _validate_outcomes(outcomes: object) -> None:
-    """Refuse outcomes that cannot be compared."""
     if outcomes is None:
         return
     wanted = "outcomes= must be a mapping from at least two names to lists of rows, from the worst to the best"

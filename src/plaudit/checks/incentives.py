@@ -99,7 +99,6 @@ def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
 
 
 def _find_goal(context: CheckContext) -> Iterator[Incentive]:
-    """Yield the best step that reaches the goal."""
     reward = context.reward
     if reward.goal is None:
         return
@@ -110,7 +109,6 @@ def _find_goal(context: CheckContext) -> Iterator[Incentive]:
 
 
 def _list_ends(context: CheckContext) -> Iterator[Incentive]:
-    """Yield what the best end adds, and the cheapest of those that cost."""
     model = context.model
     best = find_best_end(context)
     if best is not None and best.row is not None:

@@ -320,7 +320,6 @@ class Contradiction:
     """How fields are declared to change in a step: "level only rises"."""
 
     def __str__(self) -> str:
-        """Return the contradiction as a sentence without its end."""
         *others, last = map(repr, self.facts)
         named = f"the facts {', '.join(others)} and {last} true at once" if others else f"the fact {last} true"
         given = f", given that {' and '.join(self.changes)}" if self.changes else ""

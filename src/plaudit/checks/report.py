@@ -49,15 +49,12 @@ class Report:
     seconds: float = field(default=0.0, compare=False)
 
     def __iter__(self) -> Iterator[Finding]:
-        """Walk through the findings, gravest first."""
         return iter(self.findings)
 
     def __len__(self) -> int:
-        """Return how many findings there are."""
         return len(self.findings)
 
     def __str__(self) -> str:
-        """Return the report as `plaudit check` prints it."""
         return escape_controls(format_reports([LocatedReport(self)]).rstrip("\n"))
 
     def _repr_html_(self) -> str:
@@ -202,19 +199,15 @@ def summarise_counts(reports: Sequence[Report]) -> str:
 
 def _format_asides(report: Report, width: int) -> Iterator[Line]:
     """Yield what is to be said beside the findings: what failed, was not decided, was not run, is allowed."""
-    for format_aside in (_format_failed, _format_undecided, _format_skipped, _format_allowed):
-        yield from format_aside(report, width)
-
-
-def _format_failed(report: Report, width: int) -> Iterator[Line]:
-    for each in report.failed:
-        text = f"{each.code}: {escape_line(each.error)}. This is a fault of plaudit; please report it."
+    for failed in report.failed:
+        text = f"{failed.code}: {escape_line(failed.error)}. This is a fault of plaudit; please report it."
         yield from _format_aside("failed", text, width)
-
-
-def _format_undecided(report: Report, width: int) -> Iterator[Line]:
     for each in report.undecided:
         yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_line(each.why)}", width)
+    yield from _format_skipped(report, width)
+    for allowed in report.suppressed:
+        text = f"{allowed.finding.code}  {allowed.finding.term}: {escape_line(allowed.reason)}"
+        yield from _format_aside("allowed", text, width)
 
 
 def _format_skipped(report: Report, width: int) -> Iterator[Line]:
@@ -223,13 +216,6 @@ def _format_skipped(report: Report, width: int) -> Iterator[Line]:
         by_reason.setdefault(why, []).append(code)
     for why, codes in by_reason.items():
         yield from _format_aside("not run", f"{', '.join(codes)}: {escape_line(why)}", width)
-
-
-def _format_allowed(report: Report, width: int) -> Iterator[Line]:
-    for each in report.suppressed:
-        yield from _format_aside(
-            "allowed", f"{each.finding.code}  {each.finding.term}: {escape_line(each.reason)}", width
-        )
 
 
 def _format_aside(what: str, text: str, width: int) -> Iterator[Line]:

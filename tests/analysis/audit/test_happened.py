@@ -57,6 +57,30 @@ def test_how_often_a_penalty_paid_and_what(tmp_path):
     assert finding.witness[-1].record == 31
 
 
+@term
+def closer(prev, curr):
+    """Come closer; a way back costs nothing."""
+    return max(0.0, prev.cells - curr.cells)
+
+
+def test_how_many_laps_were_walked_and_what_they_earned(tmp_path):
+    reward = Reward("maze", version="1", terms=[closer], fields=[Field("cells", low=0, high=9, step=1)])
+    there, back = np.tile([4.0, 3.0], 10), np.tile([3.0, 4.0], 10)
+    straight = {"prev.cells": np.arange(9.0, 0.0, -1.0), "curr.cells": np.arange(8.0, -1.0, -1.0)}
+    finding = tell(tmp_path, reward, "loop-that-pays", straight, {"prev.cells": there, "curr.cells": back})
+    # the first step leads to 3, and of the 18 steps to the last time there 9 pay 1
+    assert finding.message.endswith(
+        "In the ledger laps that paid took 18 of 29 steps (62.1 %), in 1 of 2 episodes (night/1) and earned 9."
+    )
+    assert finding.witness[-1].record == 11
+
+
+def test_a_lap_that_nobody_walked_is_said_to_be_none(tmp_path):
+    reward = Reward("maze", version="1", terms=[closer], fields=[Field("cells", low=0, high=9, step=1)])
+    finding = tell(tmp_path, reward, "loop-that-pays", {"prev.cells": [9.0, 8.0], "curr.cells": [8.0, 7.0]})
+    assert finding.message.endswith("No episode had such a lap often enough to tell, in 2 recorded steps.")
+
+
 def test_what_has_not_happened_is_said(tmp_path):
     reward = Reward("car", version="1", terms=[hurry], fields=[Field("speed", low=0, high=30)])
     finding = tell(tmp_path, reward, "wrong-sign", {"speed": np.full(10, 20.0)})

@@ -370,6 +370,21 @@ def test_a_policy_that_repeats_one_action_at_last(tmp_path, stuck):
         assert "10 late episodes of 10 do action 2 in 100.0 % of their steps" in found["action-repeated"].message
 
 
+@term
+def gentle(throttle):
+    """Less is more."""
+    return 1.0 - throttle
+
+
+def test_an_action_of_a_range_is_told_by_the_part_of_it(tmp_path):
+    field = Field("throttle", low=0, high=2, role="action")
+    reward = Reward("car", version="1", terms=[gentle], fields=[field])
+    found, _ = audit_episodes(tmp_path, reward, [{"throttle": np.full(20, 1.97)}] * 25)
+    assert (
+        "5 late episodes of 5 do throttle from 1.9 to 2 in 100.0 % of their steps" in found["action-repeated"].message
+    )
+
+
 def test_a_threshold_can_be_set(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         record_episodes(ledger, MAZE, [go_out()] * 15 + [go_round()] * 15)

@@ -394,6 +394,37 @@ def test_rewards_over_different_fields_are_refused_or_compared_as_asked():
     assert 0.01 < compare(driving(4.0), other, fields="all", samples=1000)["epic"].value < 0.2
 
 
+def speeding(field, name, *, high):
+    @term
+    def fast(speed, *, limit=high):
+        return min(speed, limit)
+
+    return Reward("speeding", version=name, terms=[fast], fields=[field])
+
+
+def test_rewards_are_compared_where_the_declarations_of_all_allow():
+    """min(x, 5) and min(x, 9) are the same up to 5; between 5 and 9 the first is constant."""
+    wide, low = Field("speed", low=0, high=9), Field("speed", low=-3, high=5)
+    listed, far = Field("speed", values=(1.0, 4.0, 7.0)), Field("speed", low=8, high=9)
+    assert compare(speeding(wide, "5", high=5.0), speeding(wide, "9", high=9.0), samples=1000)["epic"].value > 0.05
+    assert compare(speeding(low, "5", high=5.0), speeding(wide, "9", high=9.0), samples=1000)["epic"].value < 1e-6
+    found = compare(speeding(low, "5", high=5.0), speeding(listed, "9", high=9.0), samples=1000)
+    assert (found.coverage.exact, found["pearson"].value) == (True, pytest.approx(1.0))  # 1 and 4 alone are left
+    for other in (far, Field("speed", values=(7.0, 8.0))):
+        with pytest.raises(DefinitionError, match="no number is allowed by the declarations of all rewards"):
+            compare(speeding(low, "5", high=5.0), speeding(other, "9", high=9.0), samples=1000)
+
+
+def test_more_than_two_rewards_are_a_table_of_every_pair():
+    rewards = [speeding(Field("speed", low=0, high=9), name, high=9.0) for name in ("1", "2")]
+    opposed = rewards[0].with_weights(fast=-2.0).with_version("3")
+    found = compare(*rewards, opposed, samples=1000)
+    assert found.matrix() == pytest.approx(np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]]), abs=1e-6)
+    told = [line.split() for line in str(found).splitlines()]
+    assert ["3", "1.000", "1.000", "0.000"] in told
+    assert "1.000" in found._repr_html_()
+
+
 def test_a_constant_reward_has_no_distance_and_that_is_said():
     nothing = driving(4.0).with_weights(suits=0.0).with_version("nothing")
     found = compare(driving(4.0), nothing, samples=1000)
@@ -575,7 +606,8 @@ def test_recorded_steps_are_what_the_same_columns_are(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for at in range(120):
             signal = one.score(speed=speed[at], gear=GEAR.labels[gear[at]])
-            ledger.record(signal, run="night", episode=str(at // 10), step=at % 10)
+            about = {"actor": "ab"[at // 60], "episode": str(at % 60 // 10)}  # each actor has episodes 0 to 5
+            ledger.record(signal, run="night", step=at % 10, **about)
         ledger.record(GRID["sparse"].score(action=0, prev={"x": 0, "y": 0}, curr={"x": 1, "y": 0}), run="night")
         found = compare(one, other, ledger=ledger, run="night", means=8)
         with pytest.raises(NotInLedger):
@@ -588,6 +620,28 @@ def test_recorded_steps_are_what_the_same_columns_are(tmp_path):
         assert found[measure].value == pytest.approx(wanted[measure].value)
     assert "On 120 steps recorded in" in str(found)
     assert "1 record left out: without gear, speed." in str(found)
+
+
+def test_categories_that_were_recorded_in_another_order_are_the_same_categories(tmp_path):
+    turned = Field("gear", values=("high", "low"))
+    one, other = (
+        Reward("turned", version=str(at), terms=[suits], fields=[SPEED, turned]).with_params(suits={"at": at})
+        for at in (4.0, 6.0)
+    )
+    speed, gear = np.linspace(0, 9, 90), np.arange(90) % 2
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(driving(4.0), {"speed": speed, "gear": gear}, run="night")
+        found = compare(one, other, ledger=ledger, run="night", means=8)
+    totals = [np.where(gear == 1, speed - at, at - speed) for at in (4.0, 6.0)]
+    assert found["pearson"].value == pytest.approx(np.corrcoef(*totals)[0, 1])
+
+
+def test_canonical_rewards_of_norm_1_are_between_0_and_2_apart_and_one_that_is_0_nowhere():
+    right, up, nothing = np.array([3.0, 0.0]), np.array([0.0, 0.5]), np.zeros(2)
+    assert measure_normalised(right, 2 * right) == 0.0
+    assert measure_normalised(right, up) == pytest.approx(np.sqrt(2))
+    assert measure_normalised(right, -up, order=1) == pytest.approx(2.0)
+    assert np.isnan(measure_normalised(right, nothing))
 
 
 def test_rewards_that_no_draw_tells_from_a_constant_have_no_distance():

@@ -1,6 +1,6 @@
 """Units, and operations on units that do not go together."""
 
-import math
+import re
 
 import pytest
 
@@ -113,240 +113,77 @@ FIELDS = {
 }
 
 
-def found(*functions):
-    """Return the mismatches of a reward of these terms."""
-    terms = [term(function) for function in functions]
-    read = {name.partition(".")[2] or name for each in terms for name in each.reads}
-    reward = Reward("test", version="1", terms=terms, fields=[FIELDS[name] for name in FIELDS if name in read])
-    return list_mismatches(reward.program)
-
-
-def said(*functions):
-    return [(each.operation, str(each.left), str(each.right)) for each in found(*functions)]
-
-
-def test_metres_and_accelerations_do_not_add():
-    def mixed(gap, braking):
-        return gap + braking
-
-    assert said(mixed) == [("adds", "m", "m/s^2")]
-
-
-def test_speeds_and_accelerations_do_not_compare():
-    def mixed(speed, braking):
-        return 1 if speed < braking else 0
-
-    assert said(mixed) == [("compares", "m/s", "m/s^2")]
-
-
-def test_a_choice_needs_one_unit():
-    def branches(gap, speed, close):
-        return gap if close else speed
-
-    def smaller(gap, speed):
-        return min(gap, speed)
-
-    assert said(branches) == said(smaller) == [("chooses between", "m", "m/s")]
-
-
-def test_kilometres_are_not_metres():
-    def mixed(gap, trip):
-        return trip - gap
-
-    assert said(mixed) == [("adds", "km", "m")]
-
-
-def test_two_spellings_are_one_unit():
-    def same(braking, push):
-        return braking - push
-
-    assert said(same) == []
-
-
-def test_units_multiply_and_divide():
-    def fine(gap, speed, elapsed, braking, area, width):
-        late = gap / speed - elapsed
-        reach = speed * elapsed + braking * elapsed**2
-        return late if reach < gap and area == gap * width else elapsed
-
-    def wrong(gap, speed, elapsed):
-        return gap - speed / elapsed
-
-    assert said(fine) == []
-    assert said(wrong) == [("adds", "m", "m/s^2")]
-
-
-def test_a_root_halves_and_an_odd_power_is_unknown():
-    def fine(gap, width, area):
-        return math.sqrt(gap**2 + width**2) + math.sqrt(area)
-
-    def unknown(gap, speed):
-        return math.sqrt(gap) + speed
-
-    def wrong(gap, area):
-        return math.sqrt(gap**2 + area) - area
-
-    assert said(fine) == said(unknown) == []
-    assert said(wrong) == [("adds", "m", "m^2")]
-
-
-def test_constants_and_knobs_adapt():
-    def fine(gap, speed, *, near=5.0, slow=2.0):
-        if max(gap, 0) < near and -speed > -slow:
-            return abs(gap) + 1.0
-        return gap - near
-
-    assert said(fine) == []
-
-
-def test_a_product_with_a_constant_may_be_a_conversion():
-    def fine(gap, speed, trip, *, per_speed=2.0):
-        return gap - per_speed * speed + 1000 * trip + speed / 2
-
-    assert said(fine) == []
-
-
-def test_a_part_with_a_unit_stays_known_through_sums_and_bounds():
-    def wrong(gap, speed):
-        return max(abs(gap) + 1.0, 0.0) + round(-speed)
-
-    assert said(wrong) == [("adds", "m", "m/s")]
-
-
-def test_lengths_divided_are_a_pure_number():
-    def fine(gap, width, *, enough=0.5):
-        return gap / width if gap / width < enough else math.tanh(gap)
-
-    def wrong(gap, width):
-        return gap / width + gap
-
-    assert said(fine) == []
-    assert said(wrong) == [("adds", "1", "m")]
-
-
-def test_functions_of_a_unit_do_not_complain_and_give_a_pure_number():
-    def fine(gap, speed, angle):
-        return math.exp(-gap) + math.log1p(speed) * math.sin(angle)
-
-    def wrong(gap, speed):
-        return math.exp(-gap) + speed
-
-    assert said(fine) == []
-    assert said(wrong) == [("adds", "1", "m/s")]
-
-
-def test_the_angle_of_two_lengths_is_a_pure_number():
-    def fine(gap, width, angle):
-        return math.atan2(gap, width) + angle + math.atan2(gap, 2.0)
-
-    def wrong(gap, width, speed):
-        return math.atan2(gap, width) + math.atan2(gap, speed) + gap
-
-    assert said(fine) == []
-    assert said(wrong) == [("combines", "m", "m/s")]
-
-
-def test_what_has_no_unit_never_complains():
-    def fine(gap, speed, share, odd, mode, close):
-        mixed = gap + share
-        return mixed + speed if mode == "a" and close else odd + share
-
-    assert said(fine) == []
-
-
-def test_a_flag_chooses_and_counts():
-    def fine(gap, width, close):
-        return gap * close + width - close
-
-    def wrong(gap, speed, close):
-        return gap * close + speed
-
-    assert said(fine) == []
-    assert said(wrong) == [("adds", "m", "m/s")]
-
-
-def test_a_radian_may_stand_beside_a_length_by_a_length():
-    def fine(gap, angle, width):
-        return gap * angle + width
-
-    assert said(fine) == []
-
-
-def test_a_torque_times_a_spin_is_a_power():
-    def fine(power, twist, spin):
-        return power - twist * spin
-
-    def wrong(power, twist):
-        return power - twist
-
-    assert said(fine) == []
-    assert said(wrong) == [("adds", "W", "N*m")]
-
-
-def test_a_sine_of_degrees_is_a_mistake():
-    def sine(heading):
-        return math.sin(heading)
-
-    def cosine(slope, *, offset=3.0):
-        return math.cos(-slope + offset)
-
-    def fine(heading, angle, share, gap, width):
-        turned = math.cos(heading * math.pi / 180) + math.sin(share) + math.cos(gap / width)
-        return turned + math.sin(angle) + math.tanh(heading)
-
-    assert said(sine) == [("takes the sine of", "deg", "rad")]
-    assert said(cosine) == [("takes the cosine of", "°", "rad")]
-    assert said(fine) == []
-
-
-def test_a_table_adapts():
-    worth = (0.0, 1.0, 4.0)
-
-    def fine(level, gap):
-        return gap + worth[level]
-
-    assert said(fine) == []
-
-
-def test_components_of_a_vector_have_its_unit():
-    def fine(torque):
-        return sum(t * t for t in torque)
-
-    def wrong(torque, gap):
-        return max(abs(t) for t in torque) + gap
-
-    assert said(fine) == []
-    assert said(wrong) == [("adds", "N*m", "m")]
-
-
-def test_one_mistake_is_one_mismatch():
-    def wrong(gap, speed, braking):
-        return gap + speed + braking
-
-    assert said(wrong) == [("adds", "m", "m/s")]
-
-
-def test_what_is_between_terms_is_weighted_and_so_left_alone():
-    def length(gap):
-        return gap
-
-    def pace(speed):
-        return speed
-
-    assert said(length, pace) == []
+ADDED, CHOSEN = [("adds", "m", "m/s")], [("chooses between", "m", "m/s")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gap + braking", [("adds", "m", "m/s^2")]),
+        ("1 if speed < braking else 0", [("compares", "m/s", "m/s^2")]),
+        ("gap if close else speed", CHOSEN),
+        ("min(gap, speed)", CHOSEN),
+        ("trip - gap", [("adds", "km", "m")]),
+        ("braking - push", []),  # two spellings of one unit
+        ("gap + speed + braking", ADDED),  # one mistake is one mismatch
+        # units multiply and divide; a root halves them, and of an odd power nothing is known
+        ("gap / speed - elapsed if speed * elapsed + braking * elapsed**2 < gap else elapsed", []),
+        ("elapsed if area == gap * width else 0", []),
+        ("gap - speed / elapsed", [("adds", "m", "m/s^2")]),
+        ("math.sqrt(gap**2 + width**2) + math.sqrt(area)", []),
+        ("math.sqrt(gap) + speed", []),
+        ("math.sqrt(gap**2 + area) - area", [("adds", "m", "m^2")]),
+        ("power - twist * spin", []),
+        ("power - twist", [("adds", "W", "N*m")]),
+        # constants, knobs and tables adapt, and a product with a constant may be a conversion
+        ("abs(gap) + 1.0 if max(gap, 0) < knob and -speed > -knob else gap - knob", []),
+        ("gap - knob * speed + 1000 * trip + speed / 2", []),
+        ("gap + WORTH[level]", []),
+        ("max(abs(gap) + 1.0, 0.0) + round(-speed)", ADDED),
+        # a length by a length, and what a function makes of a unit, are pure numbers; a radian is a length by a length
+        ("gap / width if gap / width < knob else math.tanh(gap)", []),
+        ("gap / width + gap", [("adds", "1", "m")]),
+        ("math.exp(-gap) + math.log1p(speed) * math.sin(angle)", []),
+        ("math.exp(-gap) + speed", [("adds", "1", "m/s")]),
+        ("math.atan2(gap, width) + angle + math.atan2(gap, 2.0)", []),
+        ("math.atan2(gap, width) + math.atan2(gap, speed) + gap", [("combines", "m", "m/s")]),
+        ("gap * angle + width", []),
+        # what has no unit never complains, and a flag chooses and counts
+        ("gap + share + speed if mode == 'a' and close else odd + share", []),
+        ("gap * close + width - close", []),
+        ("gap * close + speed", ADDED),
+        # sines are of radians
+        ("math.sin(heading)", [("takes the sine of", "deg", "rad")]),
+        ("math.cos(-slope + knob)", [("takes the cosine of", "°", "rad")]),
+        ("math.cos(heading * math.pi / 180) + math.sin(share) + math.sin(angle) + math.tanh(heading)", []),
+        ("math.cos(gap / width)", []),
+        # components of a vector have its unit
+        ("sum(t * t for t in torque)", []),
+        ("max(abs(t) for t in torque) + gap", [("adds", "N*m", "m")]),
+    ],
+)
+def test_what_is_joined_must_have_one_unit(text, said):
+    read = [name for name in FIELDS if re.search(rf"\b{name}\b", text)]
+    source = f"WORTH = (0.0, 1.0, 4.0)\ndef f({', '.join(read)}, *, knob=2.0): return {text}"
+    mismatches = list_mismatches(reward_from(source, *(FIELDS[name] for name in read)).program)
+    assert [(each.operation, str(each.left), str(each.right)) for each in mismatches] == said
 
 
 def test_a_mismatch_belongs_to_every_term_that_uses_it():
-    def first(gap, speed):
-        return gap + speed
+    @term
+    def first(x, y):
+        return x + y
 
-    def second(gap, speed):
-        return (gap + speed) * 2
+    @term
+    def second(x, y):
+        return (x + y) * 2
 
-    def third(gap):
-        return gap
+    @term
+    def third(x):
+        return x
 
-    assert [each.terms for each in found(first, second, third)] == [("first", "second")]
+    reward = Reward("r", version="1", terms=[first, second, third], fields=[METRES, SPEED])
+    assert [each.terms for each in list_mismatches(reward.program)] == [("first", "second")]
 
 
 @pytest.mark.parametrize(

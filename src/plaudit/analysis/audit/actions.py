@@ -25,7 +25,6 @@ class ActionCounts(Detector):
     """How often each episode took each action."""
 
     def __init__(self, context: AuditContext) -> None:
-        """Find what the agent chooses."""
         model, self._table = context.model, context.table
         names = [name for name in sorted(context.recorded) if model.role(model.fields[name]) == "action"]
         self._name = names[0] if len(names) == 1 else ""
@@ -58,7 +57,6 @@ class ActionCounts(Detector):
         self.counts[first : last + 1] += found.reshape(-1, self._count)
 
     def _number(self, column: np.ndarray) -> np.ndarray:
-        """Return which of the actions each is."""
         if len(self._choices):
             return np.searchsorted(self._choices, column).clip(0, self._count - 1)
         low, high = float(self._field.low or 0.0), float(self._field.high or 0.0)

@@ -102,7 +102,6 @@ class AuditContext:
     """The rule that is asked, which a finding is of."""
 
     def __post_init__(self) -> None:
-        """Choose the late episodes, and find out which terms can pay."""
         self.late: NDArray[np.bool_] = self.table.choose_late(self.thresholds.late)
         program = self.model.program
         spans = bound_nodes(program)

@@ -24,7 +24,6 @@ class EpisodeTable:
     """Whether what the end of an episode pays may be a record of its own, which is no step."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self.listed)
 
     @cached_property

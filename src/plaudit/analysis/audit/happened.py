@@ -49,7 +49,6 @@ class Happenings(Detector):
     codes = ["what-happened"]  # noqa: RUF012 - what the base class computes
 
     def __init__(self, context: AuditContext, findings: Sequence[Finding]) -> None:
-        """Keep the findings that a single step can show."""
         self._terms = {term: at for at, term in enumerate(context.terms)}
         declared = {term.name for term in context.reward.terms if term.kind == "bonus"}
         self._bonuses = declared & {each.term for each in findings if each.code == "wrong-sign"}

@@ -43,7 +43,6 @@ class EpisodeOutcomes(Detector):
     """What is wanted, added up for each episode."""
 
     def __init__(self, context: AuditContext) -> None:
-        """Find out what is wanted, and whether steps have it."""
         reward, recorded = context.reward, context.recorded
         self._table = context.table
         goal = reward.goal_program

@@ -39,7 +39,6 @@ class StepBatch:
     """What the environment itself paid; None where nobody recorded it."""
 
     def __len__(self) -> int:
-        """Return how many steps there are."""
         return len(self.numbers)
 
     @cached_property
@@ -136,7 +135,6 @@ def _join_original(parts: Sequence[Numbers | None]) -> Numbers | None:
 
 
 def _lie_together(episodes: Positions) -> bool:
-    """Return whether no episode is interrupted by another."""
     begins = episodes[np.flatnonzero(np.diff(episodes, prepend=-2))]
     return len(np.unique(begins)) == len(begins)
 
@@ -145,7 +143,6 @@ class FlagProgram:
     """Some flags of a Program, computed for whole batches: a goal, facts, the places that a term reaches."""
 
     def __init__(self, program: Program, flags: Mapping[str, int]) -> None:
-        """Compile the nodes at `flags`, by the names they shall have."""
         self.names = tuple(flags)
         nodes = (program.nodes[at] for at in find_reachable(program.nodes, flags.values()))
         read = {node.name for node in nodes if isinstance(node, n.Input)}

@@ -60,7 +60,6 @@ class Walks(Detector):
     """The laps and the stays of every episode that has some."""
 
     def __init__(self, context: AuditContext, outcomes: EpisodeOutcomes) -> None:
-        """Find what makes up a place, and whether the goal can be asked about."""
         self._context, self._table, self._outcomes = context, context.table, outcomes
         model, recorded = context.model, context.recorded
         self._names: dict[str, Field] = {}

@@ -223,7 +223,6 @@ class _Measuring:
             self._add(name, *self._correlate(moments))
 
     def _remark_constants(self) -> None:
-        """Say why numbers are undefined."""
         constant = np.isnan(np.diag(self.measures["pearson"].value))
         shaping = np.isnan(np.diag(self.measures["epic"].value)) & ~constant
         for name, is_constant, is_shaping in zip(self.names, constant, shaping, strict=True):
@@ -252,7 +251,6 @@ def _rank_blocks(blocks: Sequence[Numbers]) -> Moments:
 
 
 def _find_discount(rewards: Sequence[Reward], given: float | None) -> float:
-    """Return the one discount of all rewards."""
     declared = {reward.discount for reward in rewards} - {None}
     if given is None:
         if len(declared) > 1:
@@ -270,7 +268,6 @@ def _find_discount(rewards: Sequence[Reward], given: float | None) -> float:
 def _match_fields(
     rewards: tuple[Reward, ...], names: Sequence[str], fields: Fields
 ) -> tuple[tuple[Reward, ...], list[str]]:
-    """Return the rewards as they are compared, where they read different fields."""
     if fields not in ("same", "shared", "all"):
         raise DefinitionError(f"fields={fields!r} must be 'same', 'shared' or 'all'.")
     reads = [_list_fields(reward) for reward in rewards]

@@ -108,7 +108,6 @@ def list_entries(rewards: Sequence[Reward]) -> dict[str, Entry]:
 
 
 def _intersect(one: Field, other: Field) -> Field:
-    """Return a field that holds what both hold."""
     if one.kind != other.kind or one.labels != other.labels or one.shape != other.shape:
         raise DefinitionError(f"{one.name!r} is declared as different things; such rewards cannot be compared.")
     if one.kind != "number" or one == other:

@@ -193,7 +193,6 @@ class Drawn:
         return kept
 
     def __iter__(self) -> Iterator[Block]:
-        """Draw block after block."""
         count = max(BLOCKS, math.ceil(self.samples / LARGEST_BLOCK))
         sizes = [self.samples * (at + 1) // count - self.samples * at // count for at in range(count)]
         for at, size in enumerate(sizes):

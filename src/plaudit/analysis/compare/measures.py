@@ -67,7 +67,6 @@ class Scorer:
         return raw + discount * mean[size : 2 * size] - mean[:size] - discount * np.nanmean(mean[2 * size :])
 
     def _average(self, starts: Columns, follows: Columns, size: int, count: int) -> Numbers:
-        """Return the mean reward from each start over all that may follow."""
         inverse = None
         if self._listed and size > 64:
             table = np.stack([starts[name].astype(np.float64) for name in starts])
@@ -162,7 +161,6 @@ class Moments:
         return value, np.minimum(low, value), np.maximum(high, value)
 
     def _weigh(self, weights: Numbers) -> Numbers:
-        """Return the correlations under each row of weights of the blocks."""
         counts, means, products = np.array(self._counts), np.stack(self._means), np.stack(self._products)
         total = weights @ counts
         spread = np.tensordot(weights, products, 1)

@@ -110,7 +110,6 @@ def separate(program: Program) -> dict[int, Program]:
 
 
 def _find_sides(program: Program) -> list[int]:
-    """Return for each node which sides of a step it reads."""
     records = {slot.name: BEFORE if slot.record == "prev" else AFTER for slot in list_slots(program)}
     found: list[int] = []
     for node in program.nodes:

@@ -14,7 +14,7 @@ from plaudit.analysis.compare.coverage import BLOCKS, LARGEST_BLOCK, Block, Cove
 from plaudit.errors import InputError, MissingField, ShapeMismatch
 from plaudit.ledger.history import History
 from plaudit.ledger.record import Page
-from plaudit.ledger.storage.codec import decode_column
+from plaudit.ledger.summary.returns import Classes, join_classes, read_episodes
 from plaudit.reward.reward import Reward
 from plaudit.targets.numpy import convert_column
 from plaudit.terminal import format_count
@@ -109,13 +109,13 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
     entries = list_entries(rewards)
     wanted = {f"prev.{each}" for each, entry in entries.items() if entry.before}
     parts: list[dict[str, NDArray[Any]]] = []
-    episodes: list[tuple[str | None, str | None]] = []
+    episodes: list[Classes] = []
     lacking: Counter[str] = Counter()
     for page in history.pages():
         rows = page.positions()
         with page.report_damage():
             given, gaps = page.layout.split_columns(page.inputs[rows]), page.layout.find_gaps(page.inputs[rows])
-            labels = list(decode_column(page.row.episodes, page.row.records))
+            labels, codes = read_episodes(page.row, rows)
         missing = sorted(wanted - given.keys())
         missing += [each for each in entries if f"curr.{each}" not in given and each not in given]
         if missing:
@@ -125,18 +125,18 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
         if read:
             lost = np.logical_or.reduce(list(read.values()))
             lacking[", ".join(read)] += int(np.count_nonzero(lost))
-            rows, given = rows[~lost], {name: column[~lost] for name, column in given.items()}
+            codes, given = codes[~lost], {name: column[~lost] for name, column in given.items()}
         parts.append({each: _translate(column, page, each, entries) for each, column in given.items()})
-        episodes += [(page.row.run, None if labels[at] is None else str(labels[at])) for at in rows.tolist()]
+        episodes.append(Classes(labels, codes))
     if not parts:
         why = "; ".join(f"{count:,} lack {names}" for names, count in lacking.items()) or "there are none"
         raise MissingField(f"{name}: no record can be compared on: {why}.")
     shared = set.intersection(*(set(part) for part in parts))
     columns = {each: np.concatenate([part[each] for part in parts]) for each in shared}
-    known = all(episode is not None for _, episode in episodes)
-    numbers = {each: at for at, each in enumerate(dict.fromkeys(episodes))}
-    chosen = [numbers[each] for each in episodes] if known else None
-    text = f"{format_count(len(episodes), 'step')} recorded in {name}"
+    labels, codes = join_classes(episodes)
+    known = all(labels[at][-1] is not None for at in np.unique(codes))
+    chosen = codes if known else None
+    text = f"{format_count(len(codes), 'step')} recorded in {name}"
     found = read_transitions(rewards, Transitions(columns, chosen, text), means=means, seed=seed)
     left_out = [f"{format_count(count, 'record')} left out: without {names}." for names, count in lacking.items()]
     return replace(found, remarks=(*found.remarks, *left_out))

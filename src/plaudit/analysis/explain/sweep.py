@@ -133,7 +133,6 @@ class Sweep(Tabular):
         return plot_curve(axes[0], self.values, cuts=self.cuts, style=self.position, ax=ax, **told)
 
     def _shows(self, witness: SweptWitness) -> bool:
-        """Return whether a witness lies between the ends of what is drawn."""
         places = zip(self.over, witness.place, strict=True)
         return all(bool(each.values[0] <= place <= each.values[-1]) for each, place in places)
 
@@ -296,7 +295,6 @@ class _Scene:
 
 
 def _read_held(reward: Reward, names: Sequence[str], at: Mapping[str, Value]) -> dict[str, float]:
-    """Return what the inputs are that do not run, as numbers."""
     fields = reward.program.inputs
     for name in (*names, *at):
         if name not in fields:

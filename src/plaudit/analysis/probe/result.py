@@ -203,7 +203,6 @@ class Probe(Tabular):
         return f"Probe({self.env!r}, {self.reward!r}, {len(self.policies)} policies, {len(self.findings)} findings)"
 
     def __str__(self) -> str:
-        """Return the probe as `plaudit probe` prints it."""
         return escape_controls("\n".join(self._list_lines()))
 
     def _list_lines(self) -> Iterator[str]:
@@ -268,7 +267,6 @@ class Probe(Tabular):
         return list(groups.values())
 
     def _list_rows(self) -> list[tuple[str, ...]]:
-        """Return the rows of a table, the headers first."""
         headers = ("policy", "earned", *map(_name_measure, self.measures), "length", "terminated")
         return [headers, *(self._format_row(each) for each in self._group_policies())]
 
@@ -280,7 +278,6 @@ class Probe(Tabular):
 
 
 def _name_group(group: Sequence[PolicyOutcome]) -> str:
-    """Return what policies that fared alike are called."""
     return group[0].name if len(group) == 1 else f"{group[0].name} ({format_count(len(group) - 1, 'other')} alike)"
 
 

@@ -143,7 +143,6 @@ class ProbeRun:
             self._seeds.append(seed)
 
     def _play(self, policy: Policy, seeds: Sequence[int], *, seen: list[Any] | None = None) -> None:
-        """Play and record episodes of a policy that is to be compared."""
         played = self._played.setdefault(policy.name, (policy, []))[1]
         for seed in seeds:
             played.append(self._env.play(policy, seed, env=self._env.record(policy.name), seen=seen))
@@ -318,7 +317,6 @@ def _build_objective(measure: str) -> Callable[[list[PlayedEpisode]], float]:
 
 
 def _choose_run(ledger: Ledger, run: str) -> str:
-    """Return a name for the run that no other has."""
     taken = {each.run for each in ledger.runs()}
     names = (run, *(f"{run} ({at})" for at in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)

@@ -135,7 +135,6 @@ def _format_action(field: Field, value: float) -> str:
 
 
 def _compare_steps(model: RewardModel, name: str, better: float, worse: float, row: NumericRow) -> Iterator[Step]:
-    """Yield the two rows in which one action earns more than the other."""
     for label, action in (("this", better), ("that", worse)):
         own = {each.removesuffix(f", {label}"): value for each, value in row.items() if each.endswith(f", {label}")}
         shared = {each: value for each, value in row.items() if ", " not in each}

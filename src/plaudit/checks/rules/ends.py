@@ -163,7 +163,6 @@ def _reaches_goal(context: CheckContext, row: NumericRow) -> bool:
 
 
 def _bound_kind(context: CheckContext, model: RewardModel, kind: NumericRow) -> tuple[Maximum, Maximum]:
-    """Return how little and how much an end of one kind pays."""
     question = Question()
     paid = model.add_row(question, fixed=kind)["total"]
     return context.solver.minimise(question, paid), context.solver.maximise(question, paid)

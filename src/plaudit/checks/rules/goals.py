@@ -93,10 +93,7 @@ def bound_goal(context: CheckContext) -> float | None:
     Nothing follows where the goal ends the episode. Otherwise the best is to stay in it, or to reach it in every step
     where one cannot stay.
     """
-    if "goal" not in context.known:
-        context.known["goal"] = _bound_goal(context) if context.reward.goal is not None else None
-    found: float | None = context.known["goal"]
-    return found
+    return context.recall("goal", lambda: _bound_goal(context) if context.reward.goal is not None else None)
 
 
 def _bound_goal(context: CheckContext) -> float | None:
@@ -166,7 +163,6 @@ def add_goal(
 
 
 def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
-    """Return the best step outside the goal that leaves everything as it is."""
     best = _maximise_stay(context, inside=False)
     if best.row is None or is_unlimited(best.value):
         return None
@@ -193,7 +189,6 @@ def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
 
 
 def _rule_out_goal(reward: Reward) -> Reward:
-    """Return a reward of which it is a fact that no step reaches its goal."""
     assert reward.goal is not None
     facts, goal = reward.facts_program, reward.goal_program
     builder, moved = Builder(facts.nodes), dict[int, int]()
@@ -209,7 +204,6 @@ def _rule_out_goal(reward: Reward) -> Reward:
 
 
 def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
-    """Return the best end outside the goal."""
     paid = drop_potentials(context)
     if "terminal" not in paid.fields:
         return None

@@ -183,7 +183,6 @@ def _maximise_event_pay(
 
 
 def _compare_event_with_end(paid: PaidEvent, end: float, discount: float) -> str:
-    """Return how the event compares with the best end."""
     against = f"the best end, which pays {format_number(end)}"
     if is_unlimited(paid.pay):
         return f"One such step can out-earn {against}."

@@ -85,7 +85,6 @@ def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:
 
 
 def _find_lap(context: CheckContext, model: RewardModel, length: int) -> Lap | Impossible | Unknown:
-    """Return a lap that the solver found."""
     question = Question()
     names = [f"s{at}" for at in range(length)]
     steps = list(zip(names, [*names[1:], names[0]], strict=True))
@@ -132,7 +131,6 @@ def _score_step(model: RewardModel, before: NumericRow, after: NumericRow, chose
 
 
 def _bound_standing(model: RewardModel, state: Mapping[str, float]) -> float:
-    """Return the most that standing in a state can pay."""
     question = Question()
     asked = add_standing_step(model, question)
     for name, value in state.items():
@@ -173,7 +171,6 @@ def list_lap_steps(context: CheckContext, lap: Lap, read: Iterable[str]) -> Iter
 
 
 def _blame_term(model: RewardModel, steps: list[tuple[NumericRow, NumericRow, NumericRow]]) -> str:
-    """Return the term that earns most on a lap."""
     earned: dict[str, float] = {}
     for step in steps:
         scores = model.score(build_row(model, *step))

@@ -63,20 +63,15 @@ class OneWay:
 
 def classify_shaping_terms(context: CheckContext) -> dict[str, SolverAnswer | OneWay]:
     """Return for each term that compares before and after what shows that it is not potential-based."""
-    if "shaping" not in context.known:
-        context.known["shaping"] = {
-            term.name: OneWay()
-            if _reads_monotone(context.model, term.name)
-            else find_potential_residue(context, term.name)
-            for term in context.reward.terms
-            if not term.terminal and any(name.startswith("prev.") for name in context.model.reads_score[term.name])
-        }
-    found: dict[str, SolverAnswer | OneWay] = context.known["shaping"]
-    return found
+    return context.recall("shaping", lambda: dict(_classify_terms(context)))
 
 
-def _reads_monotone(model: RewardModel, term: str) -> bool:
-    return any(model.fields[name].monotone is not None for name in model.reads_score[term])
+def _classify_terms(context: CheckContext) -> Iterator[tuple[str, SolverAnswer | OneWay]]:
+    model = context.model
+    for name, read in model.reads_score.items():
+        if not model.terms[name].terminal and any(each.startswith("prev.") for each in read):
+            one_way = any(model.fields[each].monotone is not None for each in read)
+            yield name, OneWay() if one_way else find_potential_residue(context, name)
 
 
 def find_potential_residue(context: CheckContext, term: str) -> SolverAnswer:

@@ -104,8 +104,7 @@ def _describe_inversion(context: CheckContext, preference: Preference, row: Nume
 )
 def find_outcome_inversions(context: CheckContext) -> Found:
     """Find neighbours in the given order that the reward ranks otherwise."""
-    episodes = _score_episodes(context)
-    returns = _sum_returns(context, episodes)
+    episodes, returns = _score_episodes(context)
     for worse, better in pairwise(returns):
         same = is_close(returns[worse], returns[better])
         if returns[worse] < returns[better] and not same:
@@ -128,8 +127,7 @@ def find_outcome_inversions(context: CheckContext) -> Found:
 )
 def find_risk_tolerance(context: CheckContext) -> Found:
     """Find the chance of the worst outcome that an agent takes for one of the best."""
-    episodes = _score_episodes(context)
-    returns = _sum_returns(context, episodes)
+    episodes, returns = _score_episodes(context)
     names = list(returns)
     if len(names) < 3:
         return
@@ -148,20 +146,13 @@ def find_risk_tolerance(context: CheckContext) -> Found:
         )
 
 
-def _sum_returns(context: CheckContext, episodes: Mapping[str, list[Signal]]) -> dict[str, float]:
-    """Return the discounted return of each episode."""
+def _score_episodes(context: CheckContext) -> tuple[dict[str, list[Signal]], dict[str, float]]:
+    """Return the steps of each episode as they are paid, and its discounted return."""
     discount = context.reward.discount or 1.0
-    return {
-        name: sum(discount**at * signal.total for at, signal in enumerate(signals))
-        for name, signals in episodes.items()
-    }
-
-
-def _score_episodes(context: CheckContext) -> dict[str, list[Signal]]:
-    """Return what each step of each episode earned; a row that cannot be scored is an error that names it."""
-    return {
-        name: [_score_row(context, name, at, row) for at, row in enumerate(rows)]
-        for name, rows in context.outcomes.items()
+    outcomes = context.outcomes.items()
+    episodes = {name: [_score_row(context, name, at, row) for at, row in enumerate(rows)] for name, rows in outcomes}
+    return episodes, {
+        name: sum(discount**at * each.total for at, each in enumerate(steps)) for name, steps in episodes.items()
     }
 
 
@@ -176,6 +167,5 @@ def _score_row(context: CheckContext, name: str, at: int, row: Mapping[str, Any]
 
 
 def _first_and_last(name: str, signals: list[Signal]) -> Iterator[Step]:
-    """Yield the first and the last step of an episode."""
     for at in sorted({0, len(signals) - 1}) if signals else ():
         yield Step(dict(signals[at].inputs), signals[at].total, f"{name}, step {at + 1} of {len(signals)}")

@@ -276,7 +276,6 @@ def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
 
 
 def _describe_moved(program: Program, row: NumericRow) -> Iterator[str]:
-    """Yield the states that are not at rest, as people say them."""
     for name, value in row.items():
         if value != value_at_rest(program.inputs[name]):
             yield f"{name.removeprefix('s.')} {format_state(program.inputs[name], value)}"

@@ -8,6 +8,7 @@ from plaudit.checks.solver.ranges import is_unlimited
 from plaudit.language import nodes as n
 from plaudit.language.parameters import Number
 from plaudit.language.schedule import Schedule
+from plaudit.reward.lower import Function
 from plaudit.reward.term import Term
 
 SHARE = 0.01
@@ -17,25 +18,34 @@ SHARE = 0.01
 @rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.")
 def find_dead_terms(context: CheckContext) -> Found:
     """Find terms that read something and are the same whatever they read."""
-    model = context.model
     for term in context.reward.terms:
-        if term.weight == 0 or not term.reads:
-            continue  # recorded on purpose, or a plain price per step
-        span = context.span(f"{term.name}.value")
-        if not span.exact and is_close(span.least, span.most):
-            span = context.span(f"{term.name}.value", tight=True)
-        if not is_close(span.low, span.high) or span.lowest is None:
-            if not span.exact and is_close(span.least, span.most):
-                yield context.undecided(term.name, "whether it is ever anything else")
-            continue
+        if term.weight != 0 and term.reads:  # else it is recorded on purpose, or a plain price per step
+            yield from _find_constant(
+                context,
+                term,
+                f"{term.name}.value",
+                f"{term.name!r} adds {{}} to every reward",
+                "Correct the expression or the declared ranges, or drop the term.",
+            )
+
+
+def _find_constant(context: CheckContext, owner: Function, output: str, what: str, advice: str) -> Found:
+    """Find that an output is one number, which is told in `what`, whatever its owner reads."""
+    model, span = context.model, context.span(output)
+    if not span.exact and is_close(span.least, span.most):
+        span = context.span(output, tight=True)
+    if is_close(span.low, span.high) and span.lowest is not None:
+        read = model.reads[owner.name] if owner.name in model.terms else model.reads_result(owner.name)
+        given = f"{', '.join(owner.reads)} {'is' if len(owner.reads) == 1 else 'are'}"
         yield context.finding(
-            term.name,
-            f"{term.name!r} adds {format_number(span.ends[0])} to every reward, whatever {', '.join(term.reads)} "
-            f"{'is' if len(term.reads) == 1 else 'are'}.",
-            "Correct the expression or the declared ranges, or drop the term.",
-            witness=(model.build_step(span.lowest, only=model.reads[term.name] or None, plain=True),),
-            facts=model.facts_about(*model.reads[term.name]),
+            owner.name,
+            f"{what.format(format_number(span.ends[0]))}, whatever {given}.",
+            advice,
+            witness=(model.build_step(span.lowest, only=read or None, plain=True),),
+            facts=model.facts_about(*read),
         )
+    elif not span.exact and is_close(span.least, span.most):
+        yield context.undecided(owner.name, "whether it is ever anything else")
 
 
 @rule("dominated-term", severity="advice", why="A term a hundred times smaller than another is drowned by its noise.")
@@ -129,24 +139,9 @@ def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
 def find_dead_gates(context: CheckContext) -> Found:
     """Find a gate that reads something and is the same whatever it reads."""
     gate = context.reward.gate
-    if gate is None or not gate.reads:
-        return
-    span = context.span("gate.score")
-    if not span.exact and is_close(span.least, span.most):
-        span = context.span("gate.score", tight=True)
-    if not is_close(span.low, span.high) or span.lowest is None:
-        if not span.exact and is_close(span.least, span.most):
-            yield context.undecided("gate", "whether it is ever anything else")
-        return
-    model = context.model
-    yield context.finding(
-        "gate",
-        f"the gate is {format_number(span.ends[0])} in every step, whatever {', '.join(gate.reads)} "
-        f"{'is' if len(gate.reads) == 1 else 'are'}.",
-        "Correct the condition or the declared ranges; or drop the gate, and write a fixed factor as scale=.",
-        witness=(model.build_step(span.lowest, only=model.reads_result("gate") or None, plain=True),),
-        facts=model.facts_about(*model.reads_result("gate")),
-    )
+    if gate is not None and gate.reads:
+        advice = "Correct the condition or the declared ranges; or drop the gate, and write a fixed factor as scale=."
+        yield from _find_constant(context, gate, "gate.score", "the gate is {} in every step", advice)
 
 
 @rule(

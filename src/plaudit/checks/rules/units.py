@@ -210,7 +210,6 @@ def find_unit_mismatches(context: CheckContext) -> Found:
 
 
 def _describe_mismatch(term: str, found: UnitMismatch) -> tuple[str, str]:
-    """Return what is wrong and what to do."""
     if found.operation in OF_AN_ANGLE.values():
         return (
             f"{term!r} {found.operation} an angle in {found.left}, and it must be in {found.right}.",

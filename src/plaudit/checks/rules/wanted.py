@@ -75,7 +75,6 @@ def find_paid_inputs(context: CheckContext) -> set[str]:
 
 
 def _is_tied(model: RewardModel, field: Field, paid: set[str]) -> bool:
-    """Return whether a fact ties a field to something that is paid for."""
     program = model.reward.facts_program
     groups = [{each.name for each in find_fact_inputs(program, fact).values()} for fact in program.outputs]
     reached = {field.name}
@@ -188,7 +187,6 @@ def _require_worse(question: Question, field: Field, worse: int, better: int) ->
 
 
 def _take_side(row: NumericRow, free: set[str], label: str) -> NumericRow:
-    """Return the inputs of one of two rows."""
     own = {name: row[f"{name}, {label}"] for name in free if f"{name}, {label}" in row}
     return {name: value for name, value in row.items() if ", " not in name} | own
 
@@ -231,7 +229,6 @@ def _describe_wish(field: Field) -> str:
 
 
 def _pick_two_values(field: Field) -> tuple[float, float]:
-    """Return a worse and a better value of a field."""
     low, high = declared_range(limit_range(field))
     if field.aim is not None:
         return max((low, high), key=lambda value: abs(value - (field.aim or 0.0))), field.aim

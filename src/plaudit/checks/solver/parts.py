@@ -97,7 +97,6 @@ def _read_constant(program: Program, at: int) -> float | None:
 
 
 def _list_conditions(program: Program) -> Iterator[int]:
-    """Yield the conditions that together are what is given."""
     waiting = [program.outputs["given"]]
     while waiting:
         at = waiting.pop()
@@ -133,7 +132,6 @@ def _ask(program: Program, builder: Builder, addends: Mapping[int, float], condi
 
 
 def _add_up(program: Program, parts: list[Program], search: Search, deadline: Deadline) -> Maximum:
-    """Return the answer to a question from the answers to its parts."""
     row = {name: value_at_rest(field) for name, field in program.inputs.items()}  # what cancels out may be anything
     complete, bound = True, 0.0
     for part, end in deadline.take_turns(parts):
@@ -153,7 +151,6 @@ class Memory:
     """Answers to questions that were asked before; one that differs only in the names of its inputs is the same."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._known: dict[object, tuple[list[str], Maximum]] = {}
 
     def recall(self, program: Program, how: object, search: Callable[[], Maximum]) -> Maximum:

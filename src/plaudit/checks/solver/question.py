@@ -43,7 +43,6 @@ class Copy:
     """A Program inside a question."""
 
     def __init__(self, program: Program, moved: Mapping[int, int]) -> None:
-        """Keep where each node of `program` went."""
         self._program = program
         self._moved = moved
 
@@ -78,7 +77,6 @@ class Question:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.builder = Builder()
         self.inputs: dict[str, Field] = {}
         self.given: list[int] = []

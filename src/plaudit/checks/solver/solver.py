@@ -86,7 +86,6 @@ class Solver:
             raise TimeIsUp
 
     def _start_question(self) -> Deadline:
-        """Return when a question that is asked now must be answered."""
         self.check_clock()
         return self.deadline.share(self.questions)
 
@@ -174,7 +173,6 @@ class Solver:
                 return answer
 
     def _ask_z3(self, program: Program, deadline: Deadline) -> SolverAnswer:
-        """Ask z3 for a row, and run what it proposes."""
         for each, whole_turn in deadline.take_turns(_readable_first(program)):
             reasons: list[str] = []
             if not splits_completely(program):

@@ -212,7 +212,6 @@ class Z3Question:
         return z3.FreshBool() if _is_flag(node) else self._require_within(z3.FreshReal(), bound)
 
     def _require_within(self, value: Any, bound: Interval) -> Any:
-        """Return `value`, which lies in `bound`."""
         if not is_unlimited(bound.low):
             self._solver.add(value >= self.real(bound.low))
         if not is_unlimited(bound.high):
@@ -263,7 +262,6 @@ def _explain_unknown(reason: str) -> str:
 
 
 def _to_float(value: Any) -> float:
-    """Return a value of a model as a float."""
     import z3
 
     if z3.is_bool(value):
