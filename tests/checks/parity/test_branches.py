@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 
 from plaudit import Field, Reward, fact, term
+from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity import Recorded, parity
-from plaudit.checks.parity.branches import Branches, BranchQuestions
-from plaudit.checks.trace import Trace
+from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Impossible, Witness
 from plaudit.checks.solver.ranges import decode_row
 from plaudit.checks.solver.solver import Solver
+from plaudit.checks.trace import Trace
 from support.asking import samples
 from support.examples import examples
 from support.samples import SAMPLES, following

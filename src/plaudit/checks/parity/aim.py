@@ -6,9 +6,10 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
+from plaudit.checks.branches import Branch, Branches, Decision
 from plaudit.checks.model import RewardModel
-from plaudit.checks.parity.branches import Branch, Branches, BranchQuestions, Decision
 from plaudit.checks.parity.candidates import Pool, StepFacts
+from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.parity.judge import Judge
 from plaudit.checks.solver.question import Witness, list_inputs
 from plaudit.checks.solver.ranges import decode_row

@@ -6,12 +6,13 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity.adapters import Adapter, Function, Session
 from plaudit.checks.parity.aim import Aim
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, ParityReport, Progress
-from plaudit.checks.parity.branches import Branches, BranchQuestions, Coverage
 from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpler_values
+from plaudit.checks.parity.coverage import BranchQuestions, Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
 from plaudit.checks.solver.deadline import Deadline

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity.aim import Aim
-from plaudit.checks.parity.branches import Branches, BranchQuestions
 from plaudit.checks.parity.candidates import StepFacts, build_pools
+from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.parity.judge import Judge
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.ranges import encode_value
