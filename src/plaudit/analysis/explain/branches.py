@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
 from plaudit.checks.branches import Branch, Branches, Condition, Decision, Place, Value, mark_branches, read_number
 from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.question import list_inputs
 from plaudit.checks.solver.ranges import NEAR, declared_range, decode_value, encode_value, limit_range, list_choices
+from plaudit.checks.step_facts import StepFacts
 from plaudit.checks.trace import Trace, Values, find_edge
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
-from plaudit.language.program import Program
 from plaudit.language.reading.source import SourceLine
-from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -82,21 +82,20 @@ class _Decisions:
         self.program = reward.program.bind()
         self.branches = Branches(self.program)
         self.trace = Trace(self.program)
-        self.facts = Trace(reward.facts_program.bind()) if reward.facts else None
+        self.facts = StepFacts(reward)
         self.roots = self._list_roots()
         self.cuts = find_breakpoints(self.program)
         self.margins = list(_list_margins(self.branches, self.roots))
 
     def _list_roots(self) -> list[_Root]:
         """Return the rows of the score, each with the decisions that none before it takes."""
-        reads = _find_inputs(self.program)
         known: set[tuple[int, int]] = set()
         roots = []
         for output, walk in self.branches.walks.items():
             every = list(chain.from_iterable(walk.parts.values()))
             own = frozenset(each for each in every if (each.user, each.node) not in known)
             known |= {(each.user, each.node) for each in own}
-            inputs = frozenset[str]().union(*(reads[each.node] for each in own))
+            inputs = frozenset[str]().union(*(list_inputs(self.program.nodes, each.node) for each in own))
             flags = tuple(at for at in walk.order if self.branches.flags[at])
             roots.append(_Root(output, own, inputs, flags, tuple(each for each in every if each.user == each.node)))
         return [root for root in roots if root.output != "total" or root.decisions]
@@ -289,25 +288,8 @@ class _Step:
             name, *ends, field.unit, self.branches.read_condition(turned, self.values).text, *paid, broken
         )
 
-    def _find_broken(self, row: Mapping[str, Value]) -> list[str]:
-        """Return the facts that a row breaks, and how fields are declared to change."""
-        broken = []
-        if self.facts is not None:
-            program = self.facts.program
-            values = self.facts.values({name: row.get(name, field.at_rest) for name, field in program.inputs.items()})
-            known = [fact for fact in program.outputs if find_fact_inputs(program, fact).keys() <= row.keys()]
-            broken += [fact for fact in known if not values[program.outputs[fact]]]
-        for name, field in self.program.inputs.items():
-            plain = name.removeprefix("prev.")
-            after = row.get(f"curr.{plain}", row.get(plain))
-            if plain == name or after is None or field.kind != "number":
-                continue
-            change = encode_value(field, after) - encode_value(field, row[name])
-            if (field.monotone == "up" and change < 0) or (field.monotone == "down" and change > 0):
-                broken.append(f"{plain} only {'rises' if field.monotone == 'up' else 'falls'}")
-            if field.step is not None and abs(change) > field.step:
-                broken.append(f"{plain} changes by at most {field.step:g} in a step")
-        return broken
+    def _find_broken(self, row: Mapping[str, Value]) -> tuple[str, ...]:
+        return *self.facts.find_broken(row), *self.facts.find_wrong_changes(row)
 
     def _measure_distance(self, branch: NearestBranch) -> float:
         """Return how far a branch is, as a share of what the input can be; what has no distance comes last."""
@@ -320,15 +302,6 @@ class _Step:
 
 def _order(branch: Branch) -> tuple[int, int]:
     return branch.decision.node, branch.way
-
-
-def _find_inputs(program: Program) -> list[frozenset[str]]:
-    """Return for each node the inputs that it reads."""
-    found: list[frozenset[str]] = []
-    for node in program.nodes:
-        own = frozenset([node.name]) if isinstance(node, n.Input) else frozenset[str]()
-        found.append(own.union(*(found[operand] for operand in n.operands(node))))
-    return found
 
 
 def _list_margins(branches: Branches, roots: Iterable[_Root]) -> Iterator[tuple[int, Place]]:

@@ -4,8 +4,9 @@ from typing import Any
 
 from plaudit.checks.branches import Branch, Branches, Requirement
 from plaudit.checks.model import RewardModel, drop_sure_guards
-from plaudit.checks.solver.deadline import TIME_IS_UP
+from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown
+from plaudit.checks.solver.ranges import NumericRow
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.checks.trace import Trace
 from plaudit.language import nodes as n
@@ -40,9 +41,11 @@ class Coverage:
 class BranchQuestions:
     """Which row takes a branch, asked of the solver: within the declared ranges, and true to the facts."""
 
-    def __init__(self, branches: Branches, model: RewardModel, solver: Solver) -> None:
-        self._branches = branches
-        self._solver = solver
+    def __init__(self, branches: Branches, model: RewardModel, *, seconds: float) -> None:
+        """Ask for at most so many seconds in all."""
+        self.branches = branches
+        self._model = model
+        self._solver = Solver(Deadline.after(seconds))
         self._reached: dict[str, dict[int, int]] = {}
         self._answers: dict[Branch, SolverAnswer] = {}
         self._question = Question()
@@ -58,9 +61,13 @@ class BranchQuestions:
                 return Unknown(TIME_IS_UP)
         return self._answers[branch]
 
+    def complete_row(self, row: NumericRow) -> NumericRow:
+        """Return a row of an answer with what it leaves open."""
+        return self._model.complete_row(row)
+
     def _ask(self, branch: Branch) -> SolverAnswer:
         flags = [self._find_reached(branch.decision.root)[branch.decision.user]]
-        flags += map(self._require, self._branches.list_requirements(branch))
+        flags += map(self._require, self.branches.list_requirements(branch))
         return self._solver.find_example(self._question, self._question.all(dict.fromkeys(flags)))
 
     def _find_reached(self, root: str) -> dict[int, int]:
@@ -70,7 +77,7 @@ class BranchQuestions:
         return self._reached[root]
 
     def _build_reached(self, root: str) -> dict[int, int]:
-        branches, builder = self._branches, self._question.builder
+        branches, builder = self.branches, self._question.builder
         walk = branches.walks[root]
         reached = {walk.root: builder.const(True)}
 
