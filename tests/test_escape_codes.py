@@ -20,10 +20,11 @@ from plaudit.analysis.diff.definitions import FunctionChange, ValueChange
 from plaudit.analysis.diff.effect import StepChange, TermEffect
 from plaudit.analysis.explain.attribution import Attribution, EpisodeBin, TermShare
 from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap
-from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
 from plaudit.analysis.explain.sweep import Sweep, Swept, SweptWitness
 from plaudit.analysis.probe.result import PlayedEpisode, PolicyOutcome, Probe
 from plaudit.checks.bounds import Bound, Bounds
+from plaudit.checks.branches import Condition
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
@@ -136,7 +137,7 @@ def samples(tmp_path):
                 (STEER,),
             )
         ],
-        "analysis/explain/step_branches.py:Condition": [Condition(STEER, STEER, True)],
+        "checks/branches.py:Condition": [Condition(STEER, STEER, True)],
         "analysis/explain/step_branches.py:NearestBranch": [branch],
         "analysis/explain/step_branches.py:StepBranches": [
             StepBranches(

@@ -232,11 +232,11 @@ def next_float32(number: float, towards: float) -> float:
         return float(np.nextafter(np.float32(number), np.float32(towards)))
 
 
-def float32_neighbours(numbers: Iterable[float]) -> Iterator[float]:
-    """Yield numbers as 32-bit floats, each with the floats on either side."""
-    for number in numbers:
-        middle = to_float32(number)
-        yield from (middle, next_float32(middle, -math.inf), next_float32(middle, math.inf))
+def list_neighbours(numbers: Iterable[float], *, single: bool = False) -> Iterator[float]:
+    """Yield numbers, each with the floats on either side; with `single`, all of them 32-bit floats."""
+    step = next_float32 if single else math.nextafter
+    for number in map(to_float32, numbers) if single else numbers:
+        yield from (number, step(number, -math.inf), step(number, math.inf))
 
 
 def round_constants(program: Program) -> Program:

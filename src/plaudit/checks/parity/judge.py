@@ -27,6 +27,7 @@ class Judge:
     def __init__(self, program: Program, tolerance: float | None, *, single: bool = False) -> None:
         """Judge by `program`; with `single`, as one that computes with 32-bit floats would do it."""
         self.program = round_constants(program) if single else program
+        self.single = single
         self.tolerance = tolerance
         self._epsilon = EPSILON if single else sys.float_info.epsilon
         self._next = next_float32 if single else math.nextafter
