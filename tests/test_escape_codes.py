@@ -246,7 +246,7 @@ def samples(tmp_path):
                 replace(ledger.head(), writers=(head,)),
             ),
         ],
-        "ledger/storage/buffered.py:Receipt": [receipt],
+        "ledger/storage/buffer.py:Receipt": [receipt],
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
         "reward/definition.py:FieldIndex": [reward.fields],
         "reward/reward.py:Reward": [reward],

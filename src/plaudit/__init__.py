@@ -39,7 +39,7 @@ if typing.TYPE_CHECKING:
     from plaudit.checks.incentives import incentives
     from plaudit.ledger.ledger import Ledger
     from plaudit.ledger.record import Entry, Record
-    from plaudit.ledger.storage.buffered import Receipt
+    from plaudit.ledger.storage.buffer import Receipt
 
 __version__ = "0.1.0"
 
@@ -99,7 +99,7 @@ __all__ = [
 _LATER = {
     "Entry": "ledger.record",
     "Ledger": "ledger.ledger",
-    "Receipt": "ledger.storage.buffered",
+    "Receipt": "ledger.storage.buffer",
     "Record": "ledger.record",
     "incentives": "checks.incentives",
 }

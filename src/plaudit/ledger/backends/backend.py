@@ -76,7 +76,8 @@ class Backend(ABC):
     def migration(self) -> AbstractContextManager[Connection]:
         """Open a transaction that may change the tables, alone."""
 
-    def start_budget(self) -> None:  # noqa: B027  # a file answers at once
+    @abstractmethod
+    def start_budget(self) -> None:
         """Begin to count how long the server keeps a write waiting, over all attempts to write it."""
 
     @abstractmethod

@@ -128,6 +128,9 @@ class SqliteBackend(Backend):
             yield connection
             connection.exec_driver_sql("COMMIT")
 
+    def start_budget(self) -> None:
+        """Do nothing: a file answers at once."""
+
     def transaction(self, *, single: bool = False) -> "_Transaction":
         """Open a transaction to write; what it wrote is durable when the block ends."""
         if self._lock is None:
@@ -174,7 +177,8 @@ class SqliteBackend(Backend):
 
     @property
     def _writer_lock(self) -> WriterLock:
-        self.check_writable()
+        if self._lock is None:
+            self.check_writable()
         assert self._lock is not None
         return self._lock
 
@@ -229,8 +233,10 @@ class SqliteBackend(Backend):
         """Return the first of `count` numbers in a row that no record has."""
         if self._next is None:
             row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-            with report_damage(self.name, "the last block"):
-                self._next = int(row[0]) if row else 1
+            if row is not None and type(row[0]) is not int:
+                with report_damage(self.name, "the last block"):
+                    raise TypeError(f"it ends at {row[0]!r:.40}")
+            self._next = row[0] if row else 1
         first = self._next
         self._next += count
         return first

@@ -117,7 +117,7 @@ class RecordLayout:
         `clock` gives the moment, in microseconds, of a record that happened at none; `scope` is run, phase, decision
         class and actor. No context is made of the parts, which would take a tenth of the time of recording.
         """
-        frame = signal.frame
+        frame = signal._frame
         pack, target = self._packers.get(frame) or self._find_packer(frame)
         inputs, outputs = pack(signal)
         try:
@@ -170,7 +170,7 @@ class RecordLayout:
         pick = itemgetter(0, *(at for pair in pairs for at in pair))
         pack_inputs, pack_outputs = (struct.Struct(f"<{size}d").pack for size in (self.width, self.breadth))
         if frame.source is not None:
-            return lambda signal: (pack_inputs(*signal.row), pack_outputs(*pick(signal.outputs)))
+            return lambda signal: (pack_inputs(*signal._inputs), pack_outputs(*pick(signal._outputs)))
         read = self.scored._compiled.convert_row  # inputs by name, as they were given
 
         def pack(signal: Signal) -> tuple[bytes, bytes]:

@@ -74,7 +74,8 @@ class SpecCache:
         """Begin with nothing."""
         self._backend = backend
         self._layouts: dict[tuple[str, ...], RecordLayout] = {}
-        self._by_frame: dict[Frame, RecordLayout] = {}
+        self.by_frame: dict[Frame, RecordLayout] = {}
+        """Layouts by what the signals of a reward share, of those found before."""
         self._from_data: dict[tuple[Any, ...], RecordLayout] = {}
         self._stored: dict[int, RecordLayout] = {}
 
@@ -87,17 +88,13 @@ class SpecCache:
 
     def find_layout(self, signal: Signal) -> RecordLayout:
         """Return the layout of a signal; NotInLedger where it was read from data and its reward is not known."""
-        try:
-            frame = signal.frame
-            return self._by_frame[frame]
-        except KeyError:
-            pass
-        except AttributeError:
+        if not isinstance(signal, Signal):
             raise WrongType(
                 f"{shorten(signal)} is not a Signal: score a step with reward.score(...). Entries go to record_many."
-            ) from None
+            )
+        frame = signal.frame
         if frame.source is not None:
-            return self._by_frame.setdefault(frame, self.get_layout(frame.source, frame.part))
+            return self.by_frame.setdefault(frame, self.get_layout(frame.source, frame.part))
         same = (frame.reward, frame.version, frame.fingerprint, frame.domain_fingerprint, frame.terms)
         if same not in self._from_data:  # each signal read from data has a frame of its own
             self._from_data[same] = self._search(frame)

@@ -1,13 +1,16 @@
-"""The buffered writer: nothing that it took is dropped in silence."""
+"""The write buffer: nothing that it took is dropped in silence."""
 
 import multiprocessing
 import os
 import sys
+import threading
+import time
 
 import pytest
 
 from plaudit import Ledger
-from plaudit.errors import KeyConflict, LedgerError, VersionConflict
+from plaudit.errors import CommitUnknown, FileError, KeyConflict, LedgerError, VersionConflict
+from plaudit.ledger.storage import buffer
 from support.forking import run_python
 from support.ledgers import REWARD, signal
 
@@ -121,3 +124,86 @@ def test_a_ledger_to_be_read_has_no_writer(tmp_path):
     Ledger(tmp_path / "rewards.db").close()
     with Ledger(tmp_path / "rewards.db", read_only=True) as ledger, pytest.raises(LedgerError, match="read_only"):
         ledger.writer()
+
+
+def test_what_the_disk_refused_is_kept_and_written_with_the_next(where, monkeypatch):
+    with Ledger(where) as ledger:
+        write = ledger._write
+        monkeypatch.setattr(ledger, "_write", lambda records: refusing(records) if refusing else write(records))
+        refusing = refuse
+        writer = ledger.writer(max_delay=60)
+        first = writer.record(signal(), step=1)
+        with pytest.raises(FileError, match=r"disk is full.* waiting to be recorded: 1"):
+            writer.flush()
+        with pytest.raises(FileError, match="disk is full"):
+            first.wait(300)
+        assert first.state == "buffered"
+        refusing = None
+        second = writer.record(signal(), step=2)
+        writer.flush()
+        assert [first.wait(), second.wait()] == [first.id, second.id]
+        assert [record.step for record in ledger.history()] == [1, 2]
+
+
+def refuse(records):
+    raise FileError("the disk is full. Nothing was recorded; make room and go on.")
+
+
+@pytest.mark.parametrize("most", [0, 10], ids=["more than it keeps", "when it is closed"])
+def test_what_the_disk_refuses_for_good_fails_and_its_loss_is_told(where, monkeypatch, most):
+    monkeypatch.setattr(buffer, "MOST_WAITING", most)
+    with Ledger(where) as ledger:
+        monkeypatch.setattr(ledger, "_write", refuse)
+        writer = ledger.writer(max_delay=60)
+        receipt = writer.record(signal())
+        with pytest.raises(FileError, match="not recorded: 1"):
+            writer.close()
+        assert receipt.state == "failed"
+        with pytest.raises(FileError, match="disk is full"):
+            receipt.wait()
+        assert ledger.history().count() == 0
+
+
+def test_a_record_that_may_have_been_written_is_not_written_again(where, monkeypatch):
+    with Ledger(where) as ledger:
+        write = ledger._write
+
+        def lose_the_answer(records):
+            write(records)
+            raise CommitUnknown("whether it was recorded is not known.")
+
+        monkeypatch.setattr(ledger, "_write", lose_the_answer)
+        writer = ledger.writer(max_delay=60)
+        receipt = writer.record(signal())
+        with pytest.raises(CommitUnknown):
+            writer.flush()
+        writer.close()
+        assert (receipt.state, ledger.history().count()) == ("failed", 1)
+
+
+def test_record_waits_where_the_buffer_is_full(where, monkeypatch):
+    with Ledger(where) as ledger:
+        write, begun, go_on = ledger._write, threading.Event(), threading.Event()
+
+        def take_long(records):
+            begun.set()
+            go_on.wait()
+            return write(records)
+
+        monkeypatch.setattr(ledger, "_write", take_long)
+        writer = ledger.writer(max_records=3, max_delay=60)
+        receipts = []
+
+        def record():
+            receipts.extend(writer.record(signal(), step=step) for step in range(20))
+
+        recording = threading.Thread(target=record)
+        recording.start()
+        assert begun.wait(300)
+        time.sleep(0.1)
+        assert len(writer._receipts) <= 6
+        assert recording.is_alive()
+        go_on.set()
+        recording.join()
+        writer.close()
+        assert [ledger[receipt.id].step for receipt in receipts] == list(range(20))
