@@ -234,16 +234,16 @@ def test_other_rewards_keep_the_domain():
 def test_some_of_the_terms_keep_what_is_about_them():
     preferences = [prefer({"action": 0}, over={"action": 3}), prefer({"distance": 9.0}, over={"action": 3})]
     whole = made(brakes, creeps, rises, prefer=preferences, discount=0.9)
-    alone = whole.only("braking")
+    alone = whole.select_terms("braking")
     assert alone.facts == (brakes,)
     assert alone.facts_program == made(brakes).facts_program
     assert alone.prefer == whole.prefer[:1]
     assert alone.discount == 0.9
-    assert whole.only("risen").facts == (rises,)
-    assert whole.only("gap").facts == (creeps,)
-    assert whole.only("gap").prefer == ()
+    assert whole.select_terms("risen").facts == (rises,)
+    assert whole.select_terms("gap").facts == (creeps,)
+    assert whole.select_terms("gap").prefer == ()
     assert Reward.from_json(alone.to_json()).facts_program == alone.facts_program
-    assert whole.only("gap", "braking", "risen") == whole
+    assert whole.select_terms("gap", "braking", "risen") == whole
 
 
 @pytest.mark.parametrize("discount", [0, -0.5, 1.01, True, "0.9", float("nan"), float("inf")])

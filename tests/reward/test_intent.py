@@ -99,7 +99,7 @@ def test_some_terms_alone_keep_the_goal_and_rates():
     reward = made(
         Field("distance", low=0, high=5, rate="torque"), TORQUE, goal=arrived, idle={"distance": 3}, horizon=9
     )
-    part = reward.only("effort")
+    part = reward.select_terms("effort")
     assert part.inputs == ("torque",)
     assert part.goal == reward.goal
     assert set(part.fields) == {"distance", "torque"}
@@ -136,7 +136,7 @@ def test_what_only_a_goal_spoke_of_goes_with_it():
 
 def test_some_terms_alone_keep_what_they_read_of_an_idle_step():
     moving = made(DISTANCE, TORQUE, terms=[closer, near, effort], idle={"distance": 2, "torque": 1})
-    part = moving.only("near", "effort")
+    part = moving.select_terms("near", "effort")
     assert part.idle == {"curr.distance": 2.0, "torque": 1.0}
     assert Reward.from_json(part.to_json()) == part
 

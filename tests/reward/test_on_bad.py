@@ -156,7 +156,7 @@ def test_a_clipped_reward_is_another_formula_that_travels_and_is_clipped_once():
 
 @pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="needs pyarrow")
 def test_a_data_set_is_scored_with_its_numbers_clipped(tmp_path):
-    alone = REWARD.only("pace")
+    alone = REWARD.select_terms("pace")
     (tmp_path / "rows.csv").write_text("speed\n12\n99\n")
     with pytest.raises(OutOfRange):
         rescore_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="raise")

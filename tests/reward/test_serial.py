@@ -86,12 +86,12 @@ def test_it_comes_back_whole():
     assert (again.allow, again.terms[0].allow) == ({"jump": "the table is meant"}, {})
     assert again.program == REWARD.program
     assert again.score(**ROW) == REWARD.score(**ROW)
-    assert again.final(success=True, distance=1.0) == REWARD.final(success=True, distance=1.0)
+    assert again.score_terminal(success=True, distance=1.0) == REWARD.score_terminal(success=True, distance=1.0)
     assert (
         again.with_params(near={"reach": 1.0}).score(**ROW).total
         == REWARD.with_params(near={"reach": 1.0}).score(**ROW).total
     )
-    assert again.only("near").score(distance=1.0).total == REWARD.only("near").score(distance=1.0).total
+    assert again.select_terms("near").score(distance=1.0).total == REWARD.select_terms("near").score(distance=1.0).total
 
 
 def test_as_data_it_goes_through_json_unchanged():

@@ -172,10 +172,10 @@ def test_a_damaged_specification_is_a_reward_or_a_spec_error():
 
 def test_a_part_of_a_reward_keeps_the_states_that_it_needs():
     reward = carrying.driving()
-    assert reward.only("heed").states.keys() == {"alarm"}
-    assert set(reward.only("jerk").inputs) == {"curr.action", "prev.action", "prev.before_last"}
-    assert reward.only("heed", "uneven").initial_state() == {"alarm": False, "average": 0.0}
-    assert reward.only("uneven").params.keys() == {"uneven.weight", "average.keep"}
+    assert reward.select_terms("heed").states.keys() == {"alarm"}
+    assert set(reward.select_terms("jerk").inputs) == {"curr.action", "prev.action", "prev.before_last"}
+    assert reward.select_terms("heed", "uneven").initial_state() == {"alarm": False, "average": 0.0}
+    assert reward.select_terms("uneven").params.keys() == {"uneven.weight", "average.keep"}
 
 
 def test_a_state_may_be_read_by_another_alone():

@@ -53,8 +53,8 @@ def list_weights(reward: Reward) -> dict[str, float]:
 def split_total(signal: Signal) -> dict[str, float]:
     """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
 
-    The keys are the same for all signals of a reward, 0.0 for terms that `final` leaves out, and the values add up to
-    the total. Of a signal that was read from data, only the terms that it has are known.
+    The keys are the same for all signals of a reward, 0.0 for terms that `score_terminal` leaves out, and the
+    values add up to the total. Of a signal that was read from data, only the terms that it has are known.
     """
     values, reward = signal.values, signal.frame.source
     rest = signal.total - sum(values.values())

@@ -365,7 +365,7 @@ class Reward(Definition):
         """
         return Reward._build(self, **variants.clip_ranges(self))
 
-    def only(self, *terms: str) -> "Reward":
+    def select_terms(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
         Scale, gate, clamp and overrides of the total stay as they are, and so does the goal with the fields that it
@@ -428,7 +428,7 @@ class Reward(Definition):
             self.program, self.encode, columns, episode=episode, step=step, first=first, on_bad=on_bad
         )
 
-    def final(self, /, **inputs: Any) -> Signal:
+    def score_terminal(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.
 
         Args:
@@ -592,7 +592,7 @@ class Reward(Definition):
         terminal = [term.name for term in self.terms if term.terminal]
         if not terminal:
             raise DefinitionError(f"reward {self.name!r} has no terminal terms; mark one with @term(terminal=True)")
-        final = self.only(*terminal)
+        final = self.select_terms(*terminal)
         vars(final).update(fingerprint=self.fingerprint, domain_fingerprint=self.domain_fingerprint)
         vars(final)["_frame"] = replace(final._frame, source=self, part="final")
         return final

@@ -39,7 +39,7 @@ def find_unused_fields(context: CheckContext) -> Found:
             readers = list(model.terms)
         elif _is_felt_at_rest(context, readers, by_field[field]):
             continue
-        part = RewardModel(context.reward.only(*readers))
+        part = RewardModel(context.reward.select_terms(*readers))
         if has_effect(part, by_field[field]):
             continue
         question = Question()

@@ -114,7 +114,7 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
     terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
     if not terms:
         return _find_declared_end(context)
-    model = RewardModel(context.reward.only(*terms))
+    model = RewardModel(context.reward.select_terms(*terms))
     best = bound_best_end(context)
     bad: dict[str, list[BadEnd]] = {"costs": [], "may pay": [], "free": []}
     for kind in _list_kinds(model):

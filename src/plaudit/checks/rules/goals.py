@@ -129,7 +129,7 @@ def drop_potentials(context: CheckContext) -> RewardModel:
     ]
     if not kept or len(kept) == len(context.reward.terms):
         return context.model
-    return RewardModel(context.reward.only(*kept))
+    return RewardModel(context.reward.select_terms(*kept))
 
 
 def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:

@@ -42,7 +42,7 @@ def _drop_shaping(context: CheckContext) -> RewardModel | None:
         for term in context.reward.terms
         if not term.terminal and (shaping.get(term.name) != Impossible() or (gate and term.gated))
     ]
-    return RewardModel(context.reward.only(*kept)) if kept else None
+    return RewardModel(context.reward.select_terms(*kept)) if kept else None
 
 
 def add_standing_step(
@@ -94,7 +94,7 @@ def _find_best_end(context: CheckContext) -> Maximum | None:
     terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
     if not terms:
         return None
-    model, question = RewardModel(context.reward.only(*terms)), Question()
+    model, question = RewardModel(context.reward.select_terms(*terms)), Question()
     paid = model.add_row(question, fixed={"terminal": 1.0})["total"]
     return simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
 
