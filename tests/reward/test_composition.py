@@ -4,20 +4,6 @@ import math
 import pickle
 
 import pytest
-
-from plaudit import (
-    DefinitionError,
-    Field,
-    ReadError,
-    Reward,
-    Signal,
-    SpecError,
-    bounds,
-    fact,
-    prove,
-    term,
-)
-from plaudit.errors import DuplicateName, OutsideDomain, UnknownParameter, UnusedField
 from support.composed import (
     FIELDS,
     STEP,
@@ -34,6 +20,20 @@ from support.composed import (
     walker,
     walking,
 )
+
+from plaudit import (
+    DefinitionError,
+    Field,
+    ReadError,
+    Reward,
+    Signal,
+    SpecError,
+    bounds,
+    fact,
+    prove,
+    term,
+)
+from plaudit.errors import DuplicateName, OutsideDomain, UnknownParameter, UnusedField
 
 REWARD = walking()
 
@@ -120,7 +120,7 @@ def test_a_gate_may_be_a_bool_and_read_the_end():
 def test_what_is_not_used_changes_nothing():
     plain = {"terms": [forward, termination], "fields": [FIELDS[0], FIELDS[3]]}
     reward = Reward("r", version="1", **plain)
-    assert not reward.composed
+    assert not reward._composed
     assert reward.program.adjustments == ()
     assert list(reward.score(speed=1.0, fallen=True).values) == ["forward", "termination"]
     assert {"scale", "gate", "override"}.isdisjoint(reward.to_dict())

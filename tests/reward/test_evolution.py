@@ -284,7 +284,7 @@ def test_a_fact_calls_an_input_as_the_terms_do_that_were_kept():
         return distance > 1
 
     other = both.select_terms("near").with_facts(far)
-    assert set(other.known_inputs) == {"curr.distance"}
+    assert set(other._known_inputs) == {"curr.distance"}
     assert Reward.from_json(other.to_json()) == other
 
 

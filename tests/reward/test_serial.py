@@ -81,7 +81,7 @@ def test_it_comes_back_whole():
     assert (again.doc, again.action, again.low, again.high) == ("A reward.", "force", -9.0, None)
     assert again.inputs == REWARD.inputs
     assert again.facts == REWARD.facts
-    assert again.facts_program == REWARD.facts_program
+    assert again._facts_program == REWARD._facts_program
     assert (again.discount, again.prefer) == (0.95, REWARD.prefer)
     assert (again.allow, again.terms[0].allow) == ({"jump": "the table is meant"}, {})
     assert again.program == REWARD.program

@@ -94,7 +94,7 @@ def test_a_loaded_reward_does_all_that_a_reward_does():
     assert again.select_terms("moved") == REWARD.select_terms("moved")
     assert again.gradients() == REWARD.gradients()
     assert (again.doc, again.action, again.terms[0].doc) == ("Everything at once.", "mood", "Doc.")
-    assert (again.facts, again.facts_program) == (REWARD.facts, REWARD.facts_program)
+    assert (again.facts, again._facts_program) == (REWARD.facts, REWARD._facts_program)
     assert (again.discount, again.prefer, again.allow) == (REWARD.discount, REWARD.prefer, REWARD.allow)
     assert [each.allow for each in again.terms] == [each.allow for each in REWARD.terms]
     with pytest.raises(PlauditError, match=r"line \d+:  def won\(bonus\): return 1 / bonus"):

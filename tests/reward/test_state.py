@@ -89,8 +89,8 @@ def test_what_a_reward_carries_is_part_of_its_fingerprint():
     wider = racing(SPEED, State("best", reset=0.0, low=0, high=20, update=keep_best))
     assert wider.fingerprint == racing().fingerprint
     assert wider.domain_fingerprint != racing().domain_fingerprint
-    assert racing().with_weights(record=2.0).states_fingerprint == racing().states_fingerprint
-    assert wider.states_fingerprint != racing().states_fingerprint
+    assert racing().with_weights(record=2.0)._states_fingerprint == racing()._states_fingerprint
+    assert wider._states_fingerprint != racing()._states_fingerprint
 
 
 PRINTS = {
@@ -112,7 +112,7 @@ def test_a_reward_that_carries_comes_back_from_json_whole(name):
     loaded = Reward.from_json(reward.to_json())
     assert loaded == reward
     assert loaded.to_json() == reward.to_json()
-    assert loaded.states_fingerprint == reward.states_fingerprint
+    assert loaded._states_fingerprint == reward._states_fingerprint
     assert loaded.source() == reward.source()
     assert loaded.initial_state() == reward.initial_state()
     assert loaded.with_params({}).states.keys() == reward.states.keys()

@@ -24,7 +24,7 @@ MASKED_STEPS, CLIPPED_STEPS = "masked_steps", "clipped_steps"
 
 def has_clamp(reward: Reward) -> bool:
     """Return whether the terms may add up to something else than the total, and no adjustment says how much."""
-    return not reward.composed and (reward.low is not None or reward.high is not None)
+    return not reward._composed and (reward.low is not None or reward.high is not None)
 
 
 def list_components(reward: Reward) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def define(
         shared=MappingProxyType(numbers),
         low=None if low is None else validate_schedulable("total.low", low),
         high=None if high is None else validate_schedulable("total.high", high),
-        composition=read_composition(name, scale, gate, override),
+        _composition=read_composition(name, scale, gate, override),
         facts=tuple(facts),
         discount=validate_discount(name, discount),
         horizon=validate_horizon(name, horizon),
@@ -87,8 +87,8 @@ def define(
         parts["shared"] = keep_shared(reward, old)
     validate_definition(reward)
     spared = reward._find_unread()
-    parts["_formula"] = build_formula(name, reward.functions, index, reward.shared, reward.states, spared, optional)
-    parts["facts_program"] = read_facts(name, reward.facts, *reward._scope)
-    parts["goal_program"] = read_goal(name, reward.goal, *reward._scope)
-    parts["prefer"] = tuple(fit_preference(each, name, reward.known_inputs) for each in reward.prefer)
-    parts["idle"] = fit_idle(idle, name, reward.known_inputs)
+    parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, spared, optional)
+    parts["_facts_program"] = read_facts(name, reward.facts, *reward._scope)
+    parts["_goal_program"] = read_goal(name, reward.goal, *reward._scope)
+    parts["prefer"] = tuple(fit_preference(each, name, reward._known_inputs) for each in reward.prefer)
+    parts["idle"] = fit_idle(idle, name, reward._known_inputs)

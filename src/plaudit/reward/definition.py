@@ -17,8 +17,8 @@ from plaudit.reward.state import State
 from plaudit.reward.term import Term
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_INTENT = ("prefer", "goal", "goal_ends", "goal_program", "idle", "discount", "horizon")
-PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "composition", "facts_program", "_formula")
+_INTENT = ("prefer", "goal", "goal_ends", "_goal_program", "idle", "discount", "horizon")
+PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "_composition", "_facts_program", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -67,7 +67,7 @@ class Definition:
     shared: Mapping[str, Parameter]
     low: Number | None
     high: Number | None
-    composition: Composition
+    _composition: Composition
     """How the values of the terms become the total, where they do not only add up."""
     facts: tuple[Fact, ...]
     discount: float | None
@@ -81,9 +81,9 @@ class Definition:
     idle: Row | None
     """A step of doing nothing; what it leaves out is at rest."""
     allow: Mapping[str, str]
-    facts_program: Program
+    _facts_program: Program
     """The facts as one flat value: a flag each, under its name."""
-    goal_program: Program
+    _goal_program: Program
     """The goal as one flat value: a flag under its name, or nothing."""
     _formula: Formula
 
@@ -99,37 +99,37 @@ class Definition:
         own = {name: value for owner in owners for name, value in owner.numbers.items()}
         ends = {"total.low": self.low, "total.high": self.high}
         clamps = {name: value for name, value in ends.items() if value is not None}
-        return {**own, **self.shared, **clamps, **self.composition.numbers}
+        return {**own, **self.shared, **clamps, **self._composition.numbers}
 
     @cached_property
-    def schedules(self) -> Mapping[str, Schedule]:
+    def _schedules(self) -> Mapping[str, Schedule]:
         """The numbers that follow a counter of steps, by dotted name: `safety.weight`."""
         return MappingProxyType(find_schedules(self._numbers))
 
     @property
     def scale(self) -> Number | str | None:
         """The factor of every value, or the shared parameter that it is."""
-        return self.composition.scale
+        return self._composition.scale
 
     @property
     def gate(self) -> TotalFunction | None:
         """The function whose result is a factor of the sum of the gated terms."""
-        return self.composition.gate
+        return self._composition.gate
 
     @property
     def override(self) -> tuple[Override, ...]:
         """The conditions under which the total is another number, the first that holds first."""
-        return self.composition.override
+        return self._composition.override
 
     @property
-    def composed(self) -> bool:
+    def _composed(self) -> bool:
         """Whether the total is more than the sum of the terms within fixed limits, so that it has adjustments."""
-        return self.composition.changes_total(self.terms, self.low, self.high)
+        return self._composition.changes_total(self.terms, self.low, self.high)
 
     @property
-    def functions(self) -> tuple[Function, ...]:
+    def _functions(self) -> tuple[Function, ...]:
         """Whatever was read from a plain function: the terms, the gate, the conditions of overrides."""
-        return (*self.terms, *self.composition.functions)
+        return (*self.terms, *self._composition.functions)
 
     @cached_property
     def program(self) -> Program:
@@ -140,8 +140,8 @@ class Definition:
             self.terms,
             self.params,
             self.states,
-            composition=self.composition if self.composed else None,
-            schedules=self.schedules,
+            composition=self._composition if self._composed else None,
+            schedules=self._schedules,
             fields=self.fields,
         )
 
@@ -151,21 +151,21 @@ class Definition:
         return tuple(self.program.inputs)
 
     @cached_property
-    def known_inputs(self) -> Mapping[str, Field]:
+    def _known_inputs(self) -> Mapping[str, Field]:
         """Every input that a preference or an idle row may name: `inputs`, and what only checks know of."""
-        programs = (self.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
+        programs = (self.program.inputs, self._facts_program.inputs, self._goal_program.inputs)
         return MappingProxyType(list_known_inputs(self.fields, *programs))
 
     def _find_unread(self) -> set[str]:
         """Return the fields that no term has to read: schedules count them, or checks use them."""
-        counted = {schedule.counter for schedule in self.schedules.values()}
+        counted = {schedule.counter for schedule in self._schedules.values()}
         return counted | find_wanted_fields(self.fields, self.facts, self.goal, self.prefer)
 
     @property
     def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
         """What facts and goals may read, and under which names: fields, those with two ends, and states."""
         ends = {field.name for name, field in self._formula.inputs.items() if "." in name}
-        return self.fields, find_transitions(self.functions, self.states) | ends, self.states
+        return self.fields, find_transitions(self._functions, self.states) | ends, self.states
 
     def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
         """Return the parameters that functions and the updates of states share; the scale may be one of them."""

@@ -58,7 +58,7 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
         raise DefinitionError(
             f"reward {reward.name!r} is version {version!r} already; the next version needs another label"
         )
-    if any(function.source is None for function in reward.functions):
+    if any(function.source is None for function in reward._functions):
         raise DefinitionError(
             f"reward {reward.name!r} was loaded from a specification: its terms have no functions that could be read "
             "again. Evolve the reward that its Python code makes, or change numbers with with_params."
@@ -117,6 +117,6 @@ def keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
     """Return the shared parameters without those that the reward has only from `old` and no longer needs."""
     if not all(isinstance(term, Term) for term in reward.terms):
         return reward.shared  # such a term is refused
-    needed = reward._list_shared(reward.functions, reward.states.values())
+    needed = reward._list_shared(reward._functions, reward.states.values())
     kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
     return MappingProxyType(kept)

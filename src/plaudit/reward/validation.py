@@ -27,9 +27,9 @@ def validate_definition(reward: Definition) -> None:
                 f"reward {reward.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
             )
     validate_limits(f"reward {reward.name!r}", reward.low, reward.high)
-    if reward.composed:
-        validate_composition(reward.name, reward.composition, names, reward.shared)
-    validate_counters(reward.name, reward.schedules, reward.fields)
+    if reward._composed:
+        validate_composition(reward.name, reward._composition, names, reward.shared)
+    validate_counters(reward.name, reward._schedules, reward.fields)
     if reward.action is not None and reward.action not in reward.fields:
         near = did_you_mean(reward.action, reward.fields)
         raise UnknownField(f"reward {reward.name!r}: action={reward.action!r} is not a declared field.{near}")
@@ -44,7 +44,7 @@ def validate_definition(reward: Definition) -> None:
 
 def _validate_shared(reward: Definition) -> set[str]:
     """Return the shared parameters that a reward needs, if it has them and no others."""
-    needed = reward._list_shared(reward.functions, reward.states.values())
+    needed = reward._list_shared(reward._functions, reward.states.values())
     for name in needed - reward.shared.keys():
         raise UnknownParameter(f"reward {reward.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}")
     for name in reward.shared.keys() - needed:
@@ -58,7 +58,7 @@ def _validate_shared(reward: Definition) -> set[str]:
 
 def validate_fact_names(reward: Definition, facts: Iterable[Fact]) -> None:
     """Refuse facts that share a name with each other, a function or a state, and anything that is not a fact."""
-    validate_facts(reward.name, facts, [*(function.name for function in reward.functions), *reward.states])
+    validate_facts(reward.name, facts, [*(function.name for function in reward._functions), *reward.states])
 
 
 def validate_title(what: str, value: object) -> str:

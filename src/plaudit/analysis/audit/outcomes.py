@@ -41,7 +41,7 @@ class EpisodeOutcomes:
         """Find out what is wanted, and whether steps have it."""
         reward, recorded = context.reward, context.recorded
         self._table = context.table
-        goal = reward.goal_program
+        goal = reward._goal_program
         self._goal = compile_goal(context)
         if goal.outputs and self._goal is None:
             unknown = ", ".join(sorted(goal.inputs.keys() - recorded))

@@ -39,7 +39,7 @@ def build_pools(reward: Reward, *, single: bool = False) -> dict[str, Pool]:
         {name: list(values) for name, values in list_values_to_try(program).items()},
         find_breakpoints(program),
     )
-    for name, values in list_values_to_try(reward.facts_program).items():
+    for name, values in list_values_to_try(reward._facts_program).items():
         wanted.get(name, []).extend(values)
     if single:
         for name, field in program.inputs.items():
@@ -82,7 +82,7 @@ class StepFacts:
 
     def __init__(self, reward: Reward) -> None:
         """Take the facts that read nothing but what a row holds."""
-        program, inputs = reward.facts_program, reward.program.inputs
+        program, inputs = reward._facts_program, reward.program.inputs
         self._trace = Trace(program) if program.outputs else None
         self._flags = {
             fact: [at, *(guard.node for guard in program.value_guards if guard.where == fact)]

@@ -47,7 +47,7 @@ def _encode_idle(context: CheckContext) -> NumericRow | None:
     reward = context.reward
     if reward.idle is None or reward.states:
         return None
-    row = {name: encode_value(reward.known_inputs[name], value) for name, value in reward.idle.items()}
+    row = {name: encode_value(reward._known_inputs[name], value) for name, value in reward.idle.items()}
     if reward.goal is not None and is_goal_reached(context, row):
         return None
     return {name: value for name, value in row.items() if name in context.model.fields}

@@ -63,8 +63,8 @@ def add_standing_step(
             rate = question.input(names.get(name, name), field, still.get(name))
             question.require(question.compare(rate, n.Eq, question.number(0.0)))
     if outside_goal and reward.goal is not None:
-        own = {name: f"s.{strip_step_end(name)}" for name in reward.goal_program.inputs}
-        goal = question.copy(reward.goal_program, {**own, **names}, still)
+        own = {name: f"s.{strip_step_end(name)}" for name in reward._goal_program.inputs}
+        goal = question.copy(reward._goal_program, {**own, **names}, still)
         question.require(question.negate(goal[reward.goal.name]))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 
