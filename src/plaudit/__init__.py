@@ -26,7 +26,6 @@ from plaudit.errors import (
 )
 from plaudit.language.field import Field
 from plaudit.language.program import sign
-from plaudit.language.schedule import Schedule, cosine, exponential, linear, piecewise
 from plaudit.reward.declared import Fact, fact
 from plaudit.reward.intent import Preference, prefer
 from plaudit.reward.reward import Reward
@@ -71,7 +70,6 @@ __all__ = [
     "Record",
     "Report",
     "Reward",
-    "Schedule",
     "Scores",
     "Signal",
     "SpecError",
@@ -84,12 +82,8 @@ __all__ = [
     "assert_reward_ok",
     "bounds",
     "check",
-    "cosine",
-    "exponential",
     "fact",
     "incentives",
-    "linear",
-    "piecewise",
     "prefer",
     "prove",
     "sign",

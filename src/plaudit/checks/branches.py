@@ -15,14 +15,13 @@ from plaudit.checks.solver.ranges import decode_value
 from plaudit.checks.trace import Values
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.parameters import expand_parameters
+from plaudit.language.parameters import expand_parameters, find_schedules
 from plaudit.language.program import PYTHON_OPERATIONS, Builder, Program, find_reachable
 from plaudit.language.reading.context import Mark
 from plaudit.language.reading.source import SourceLine
 from plaudit.language.writing.render import render_expression
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
-from plaudit.reward.schedules import find_schedules
 from plaudit.terminal import escape_controls, format_value
 
 MOST_OPERANDS = 64

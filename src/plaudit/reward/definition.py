@@ -41,8 +41,8 @@ from plaudit.reward.state import State, validate_states
 from plaudit.reward.term import Term, share, validate_limits
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_INTENT = ("prefer", "goal", "goal_ends", "goal_program", "idle", "discount", "horizon")
-PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "composition", "facts_program", "_formula")
+_INTENT = ("prefer", "goal", "goal_ends", "_goal_program", "idle", "discount", "horizon")
+PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "_composition", "_facts_program", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -91,7 +91,7 @@ class Definition:
     shared: Mapping[str, Parameter]
     low: Number | None
     high: Number | None
-    composition: Composition
+    _composition: Composition
     """How the values of the terms become the total, where they do not only add up."""
     facts: tuple[Fact, ...]
     discount: float | None
@@ -105,9 +105,9 @@ class Definition:
     idle: Row | None
     """A step of doing nothing; what it leaves out is at rest."""
     allow: Mapping[str, str]
-    facts_program: Program
+    _facts_program: Program
     """The facts as one flat value: a flag each, under its name."""
-    goal_program: Program
+    _goal_program: Program
     """The goal as one flat value: a flag under its name, or nothing."""
     _formula: Formula
 
@@ -123,37 +123,37 @@ class Definition:
         own = {name: value for owner in owners for name, value in owner.numbers.items()}
         ends = {"total.low": self.low, "total.high": self.high}
         clamps = {name: value for name, value in ends.items() if value is not None}
-        return {**own, **self.shared, **clamps, **self.composition.numbers}
+        return {**own, **self.shared, **clamps, **self._composition.numbers}
 
     @cached_property
-    def schedules(self) -> Mapping[str, Schedule]:
+    def _schedules(self) -> Mapping[str, Schedule]:
         """The numbers that follow a counter of steps, by dotted name: `safety.weight`."""
         return MappingProxyType(find_schedules(self._numbers))
 
     @property
     def scale(self) -> Number | str | None:
         """The factor of every value, or the shared parameter that it is."""
-        return self.composition.scale
+        return self._composition.scale
 
     @property
     def gate(self) -> TotalFunction | None:
         """The function whose result is a factor of the sum of the gated terms."""
-        return self.composition.gate
+        return self._composition.gate
 
     @property
     def override(self) -> tuple[Override, ...]:
         """The conditions under which the total is another number, the first that holds first."""
-        return self.composition.override
+        return self._composition.override
 
     @property
-    def composed(self) -> bool:
+    def _composed(self) -> bool:
         """Whether the total is more than the sum of the terms within fixed limits, so that it has adjustments."""
-        return self.composition.changes_total(self.terms, self.low, self.high)
+        return self._composition.changes_total(self.terms, self.low, self.high)
 
     @property
-    def functions(self) -> tuple[Function, ...]:
+    def _functions(self) -> tuple[Function, ...]:
         """Whatever was read from a plain function: the terms, the gate, the conditions of overrides."""
-        return (*self.terms, *self.composition.functions)
+        return (*self.terms, *self._composition.functions)
 
     @cached_property
     def program(self) -> Program:
@@ -164,8 +164,8 @@ class Definition:
             self.terms,
             self.params,
             self.states,
-            composition=self.composition if self.composed else None,
-            schedules=self.schedules,
+            composition=self._composition if self._composed else None,
+            schedules=self._schedules,
             fields=self.fields,
         )
 
@@ -175,14 +175,14 @@ class Definition:
         return tuple(self.program.inputs)
 
     @cached_property
-    def known_inputs(self) -> Mapping[str, Field]:
+    def _known_inputs(self) -> Mapping[str, Field]:
         """Every input that a preference or an idle row may name: `inputs`, and what only checks know of."""
-        programs = (self.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
+        programs = (self.program.inputs, self._facts_program.inputs, self._goal_program.inputs)
         return MappingProxyType(list_known_inputs(self.fields, *programs))
 
     def _find_unread(self) -> set[str]:
         """Return the fields that no term has to read: schedules count them, or checks use them."""
-        counted = {schedule.counter for schedule in self.schedules.values()}
+        counted = {schedule.counter for schedule in self._schedules.values()}
         return counted | find_wanted_fields(self.fields, self.facts, self.goal, self.prefer)
 
     def _list_unused(self, optional: Collection[str] = ()) -> list[str]:
@@ -195,7 +195,7 @@ class Definition:
     def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
         """What facts and goals may read, and under which names: fields, those with two ends, and states."""
         ends = {field.name for name, field in self._formula.inputs.items() if "." in name}
-        return self.fields, find_transitions(self.functions, self.states) | ends, self.states
+        return self.fields, find_transitions(self._functions, self.states) | ends, self.states
 
     def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
         """Return the parameters that functions and the updates of states share; the scale may be one of them."""
@@ -242,27 +242,27 @@ def define(
     if old is not None:
         parts["shared"] = _keep_shared(reward, old)
     validate_definition(reward)
-    parts["_formula"] = build_formula(name, reward.functions, index, reward.shared, reward.states, optional)
+    parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
     parts["facts_program"] = read_facts(name, reward.facts, *reward._scope) if reward.facts else Program(name)
     parts["goal_program"] = Program(name) if reward.goal is None else read_goal(name, reward.goal, *reward._scope)
-    parts["prefer"] = tuple(fit_preference(each, name, reward.known_inputs) for each in reward.prefer)
-    parts["idle"] = None if given["idle"] is None else fit_idle(given["idle"], name, reward.known_inputs)
+    parts["prefer"] = tuple(fit_preference(each, name, reward._known_inputs) for each in reward.prefer)
+    parts["idle"] = None if given["idle"] is None else fit_idle(given["idle"], name, reward._known_inputs)
 
 
 def _keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
     """Return the shared parameters without those that the reward has only from `old` and no longer needs."""
     if not all(isinstance(term, Term) for term in reward.terms):
         return reward.shared  # such a term is refused
-    needed = reward._list_shared(reward.functions, reward.states.values())
+    needed = reward._list_shared(reward._functions, reward.states.values())
     kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
     return MappingProxyType(kept)
 
 
 def _describe_unused(field: str, reward: Definition) -> str:
     """Return what to do about a declared field that makes no difference to any score."""
-    for term in reward.functions:
+    for term in reward._functions:
         for name in term.reads:
             if name == field and not _mentions(term, field):
                 return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
@@ -295,10 +295,10 @@ def validate_definition(reward: Definition) -> None:
                 f"reward {reward.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
             )
     validate_limits(f"reward {reward.name!r}", reward.low, reward.high)
-    if reward.composed:
-        validate_composition(reward.name, reward.composition, names, reward.shared)
-    if reward.schedules:
-        validate_counters(reward.name, reward.schedules, reward.fields)
+    if reward._composed:
+        validate_composition(reward.name, reward._composition, names, reward.shared)
+    if reward._schedules:
+        validate_counters(reward.name, reward._schedules, reward.fields)
     if reward.action is not None and reward.action not in reward.fields:
         near = did_you_mean(reward.action, reward.fields)
         raise UnknownField(f"reward {reward.name!r}: action={reward.action!r} is not a declared field.{near}")
@@ -317,7 +317,7 @@ def validate_definition(reward: Definition) -> None:
 
 def _validate_shared(reward: Definition) -> set[str]:
     """Return the shared parameters that a reward needs, if it has them and no others."""
-    needed = reward._list_shared(reward.functions, reward.states.values())
+    needed = reward._list_shared(reward._functions, reward.states.values())
     for name in needed - reward.shared.keys():
         raise UnknownParameter(f"reward {reward.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}")
     for name in reward.shared.keys() - needed:
@@ -331,7 +331,7 @@ def _validate_shared(reward: Definition) -> set[str]:
 
 def validate_fact_names(reward: Definition, facts: Iterable[Fact]) -> None:
     """Refuse facts that share a name with each other, a function or a state, and anything that is not a fact."""
-    validate_facts(reward.name, facts, [*(function.name for function in reward.functions), *reward.states])
+    validate_facts(reward.name, facts, [*(function.name for function in reward._functions), *reward.states])
 
 
 def validate_title(what: str, value: object) -> str:

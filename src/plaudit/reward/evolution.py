@@ -56,7 +56,7 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
         raise DefinitionError(
             f"reward {reward.name!r} is version {version!r} already; the next version needs another label"
         )
-    if any(function.source is None for function in reward.functions):
+    if any(function.source is None for function in reward._functions):
         raise DefinitionError(
             f"reward {reward.name!r} was loaded from a specification: its terms have no functions that could be read "
             "again. Evolve the reward that its Python code makes, or change numbers with with_params."

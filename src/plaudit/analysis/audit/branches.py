@@ -22,7 +22,7 @@ class BranchesTaken(Detector):
         self._open: dict[str, tuple[MarkedTerm, list[list[int]]]] = {}
         self._flags: dict[str, FlagProgram] = {}
         without = []
-        for term in context.reward.functions:
+        for term in context.reward._functions:
             marked = mark_branches(context.reward, term)
             if marked is None:
                 without.append(term.name)

@@ -130,7 +130,7 @@ class _Step:
     def explain(self) -> StepBranches:
         """Return what each row of the score hangs on."""
         nearest = self._find_nearest()
-        functions = {each.name: each for each in self.reward.functions}
+        functions = {each.name: each for each in self.reward._functions}
         terms = []
         for root in self.roots:
             path = self.branches.find_path(root.output, self.values)
@@ -334,6 +334,6 @@ def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) ->
 
 def _read_number(reward: Reward, name: str, row: Mapping[str, Value], otherwise: Value) -> Value:
     """Return what a parameter is in the step of a row."""
-    if (schedule := reward.schedules.get(name)) is not None:
+    if (schedule := reward._schedules.get(name)) is not None:
         return schedule(float(row.get(f"curr.{schedule.counter}", row.get(schedule.counter, 0.0))))
     return reward.params.get(name, otherwise)

@@ -60,7 +60,7 @@ class Edge:
 )
 def find_unreachable_branches(context: CheckContext) -> Found:
     """Find branches that no step can reach, given the declared ranges and facts."""
-    for term in context.reward.functions:
+    for term in context.reward._functions:
         read = _recall_branches(context, term)
         if read is None:
             continue

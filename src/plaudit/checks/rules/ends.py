@@ -121,7 +121,7 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
     terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
     if not terms:
         return _find_declared_end(context)
-    model = RewardModel(context.reward.only(*terms))
+    model = RewardModel(context.reward.select_terms(*terms))
     best = bound_best_end(context)
     bad: dict[str, list[BadEnd]] = {"costs": [], "may pay": [], "free": []}
     for kind in _list_kinds(model):
@@ -141,7 +141,7 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
 
 def _find_declared_end(context: CheckContext) -> BadEnd | None:
     """Return the cheapest end outside the goal that facts tell of; None where they tell of none."""
-    if "terminal" not in context.reward.facts_program.inputs:
+    if "terminal" not in context.reward._facts_program.inputs:
         return None
     paid = drop_potentials(context)
     question = Question()

@@ -253,7 +253,7 @@ def test_steps_recorded_as_they_happen_are_exported_as_the_log_they_would_have_l
     accumulator = apex.RewardAccumulator()
     for step, (before, after) in enumerate(pairwise(STATES), start=2):
         ledger.record(accumulator.signal(before, after), run="r", step=step, phase=after["phase"])
-    ledger.record(apex.reward.final(success=True), run="r", step=26)
+    ledger.record(apex.reward.score_terminal(success=True), run="r", step=26)
     assert export_rows(ledger, tmp_path / "out") == encode_rows(REWARDS)
 
 

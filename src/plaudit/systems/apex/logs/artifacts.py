@@ -230,7 +230,7 @@ def build_reward_rows(
             raise
         yield RewardRow.from_signal(step, signal).to_dict()
         last = state
-    end = accumulator.reward.final(success=all_tests_pass(last) if success is None else success)
+    end = accumulator.reward.score_terminal(success=all_tests_pass(last) if success is None else success)
     yield RewardRow.from_signal(step + 1, end).to_dict()
 
 
