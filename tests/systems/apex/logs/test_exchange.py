@@ -89,7 +89,9 @@ def test_what_we_logged_is_the_formula_to_the_bit(ledger, tmp_path):
 
 def test_a_reward_is_recorded_with_the_decision_that_earned_it(ledger, tmp_path):
     apex.import_artifacts(ledger, put(tmp_path / "in"), run="r")
-    for record in ledger.history(run="r"):
+    records = list(ledger.history(run="r"))
+    assert len(records) == len(REWARDS)
+    for record in records:
         if record.step == 26:  # the end: no decision was taken in the last state, so the one before is credited again
             assert record.context["decision"]["step"] == 24
             assert record.context["again"] is True
