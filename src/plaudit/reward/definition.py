@@ -230,7 +230,7 @@ def define(
         shared=MappingProxyType(numbers),
         low=None if low is None else validate_schedulable("total.low", low),
         high=None if high is None else validate_schedulable("total.high", high),
-        composition=read_composition(name, given["scale"], given["gate"], given["override"]),
+        _composition=read_composition(name, given["scale"], given["gate"], given["override"]),
         facts=tuple(given["facts"]),
         discount=None if given["discount"] is None else validate_discount(name, given["discount"]),
         horizon=None if given["horizon"] is None else validate_horizon(name, given["horizon"]),
@@ -245,8 +245,8 @@ def define(
     parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
-    parts["facts_program"] = read_facts(name, reward.facts, *reward._scope) if reward.facts else Program(name)
-    parts["goal_program"] = Program(name) if reward.goal is None else read_goal(name, reward.goal, *reward._scope)
+    parts["_facts_program"] = read_facts(name, reward.facts, *reward._scope) if reward.facts else Program(name)
+    parts["_goal_program"] = Program(name) if reward.goal is None else read_goal(name, reward.goal, *reward._scope)
     parts["prefer"] = tuple(fit_preference(each, name, reward._known_inputs) for each in reward.prefer)
     parts["idle"] = None if given["idle"] is None else fit_idle(given["idle"], name, reward._known_inputs)
 
