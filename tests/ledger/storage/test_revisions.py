@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import textwrap
 from contextlib import closing
 from pathlib import Path
 
@@ -109,7 +108,7 @@ def next_version(tmp_path_factory):
     """A copy of plaudit, changed as CONTRIBUTING.md says that a new revision of the tables is made."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = page.partition("## A new revision of the ledger's schema\n")[2].partition("\n## ")[0]
-    column, upgrade = map(textwrap.dedent, re.findall(r"```python\n(.*?) *```", section, flags=re.DOTALL))
+    column, upgrade = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     folder = tmp_path_factory.mktemp("next")
     shutil.copytree(Path(plaudit.__file__).parent, folder / "plaudit", ignore=shutil.ignore_patterns("__pycache__"))
     storage = folder / "plaudit" / "ledger" / "storage"

@@ -22,7 +22,7 @@ def twice(tmp_path_factory, remembered_runs):
     found = []
     for _ in range(2):
         folder = tmp_path_factory.mktemp("coding")
-        with apex.Artifacts(folder, fsync="never") as artifacts:
+        with apex.Artifacts(folder, fsync=False) as artifacts:
             episode = asyncio.run(run_episode(folder / "project", seed=3, artifacts=artifacts, clock=Clock()))
         found.append((episode, folder))
     return found

@@ -60,7 +60,6 @@ class PostgresBackend(Backend):
         self._claims: set[str] = set()
         self._session = 0
         """The server's process in which the claims are held."""
-        self._next: int | None = None
         try:
             with self.translate_errors(), self.engine.connect() as connection:
                 if server not in _DIALECTS:
@@ -217,15 +216,6 @@ class PostgresBackend(Backend):
         if isinstance(error, psycopg.OperationalError):
             return ConnectionLost(self._describe_silence(error))
         return LedgerError(f"{self.name}: {message}")
-
-    def reserve(self, cursor: Any, count: int) -> int:
-        """Return the first of `count` numbers in a row that no record has."""
-        if self._next is None:
-            row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-            self._next = int(row[0]) if row else 1
-        first = self._next
-        self._next += count
-        return first
 
     def has_committed(self, token: str, head: bytes) -> bool:
         """Return whether a write whose acknowledgement was lost is in the ledger."""

@@ -17,7 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
-from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, TooLarge, WriteConflict, report_damage
+from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, TooLarge, WriteConflict
 from plaudit.ledger.backends.locks import ClaimedNames, WriterLock
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
@@ -44,8 +44,9 @@ class SqliteBackend(Backend):
         self._lock: WriterLock | None = None
         self._claims = ClaimedNames(self.path)
         self._writer: sqlite3.Connection | None = None
-        self._next: int | None = None
-        self.engine = self._build_engine(QueuePool, partial(_connect_reader, self.path, self._timeout), max_overflow=20)
+        self.engine = self._build_engine(
+            QueuePool, partial(_connect_reader, self.path, timeout), pool_size=2, max_overflow=20
+        )
         if read_only:
             self._file = _identify(self.path)
         else:
@@ -229,22 +230,6 @@ class SqliteBackend(Backend):
             return LedgerBroken(f"{self.name}: {text}. Nothing more can be recorded here; open it again and verify it.")
         return LedgerError(f"{self.name}: {text}")
 
-    def reserve(self, cursor: Any, count: int) -> int:
-        """Return the first of `count` numbers in a row that no record has."""
-        if self._next is None:
-            row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-            if row is not None and type(row[0]) is not int:
-                with report_damage(self.name, "the last block"):
-                    raise TypeError(f"it ends at {row[0]!r:.40}")
-            self._next = row[0] if row else 1
-        first = self._next
-        self._next += count
-        return first
-
-    def has_committed(self, token: str, head: bytes) -> bool:
-        """Return False: a commit that SQLite did not acknowledge is rolled back."""
-        return False
-
     def copy_to(self, path: Path) -> None:
         """Copy the file as it is now, while others write."""
         with self.translate_errors():
@@ -259,12 +244,11 @@ class SqliteBackend(Backend):
 
     def compact(self) -> None:
         """Move the log into the file and give free space back."""
+        self.checkpoint()
         with self.translate_errors(), self._writer_lock:
-            self._read_something()
-            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.writer.execute("VACUUM")
             self.writer.execute("PRAGMA optimize")
-            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.checkpoint()
 
     def checkpoint(self) -> None:
         """Move the log into the file."""

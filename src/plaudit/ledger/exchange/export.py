@@ -16,7 +16,7 @@ from plaudit.errors import FileError, LedgerError, PlauditError
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.backends.sqlite import SqliteBackend, sync_new_file
 from plaudit.ledger.history import History
-from plaudit.ledger.jsonl.encoding import LONGEST_LINE
+from plaudit.ledger.jsonl import LONGEST_LINE
 from plaudit.ledger.record import EXPORT_FORMAT, Record, read_records
 from plaudit.ledger.storage.revisions import prepare_tables
 from plaudit.ledger.storage.schema import imported, metadata, powers, schema_revision, table_heads, writers

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from plaudit.language.program import Program
 from plaudit.ledger.context import (
     Scope,
+    encode_context,
     to_microseconds,
     validate_episode,
     validate_integer,
     validate_scope,
     validate_string,
 )
-from plaudit.ledger.jsonl.encoding import encode_compact
 from plaudit.ledger.storage.computation import Computation
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Frame, Signal
@@ -132,7 +132,7 @@ class RecordLayout:
             None if key is None else validate_string("key", key),
             None if episode is None else validate_episode(episode),
             None if step is None else validate_integer("step", step),
-            None if context is None else encode_compact(context, "context"),
+            None if context is None else encode_context(context),
             inputs,
             outputs,
         )

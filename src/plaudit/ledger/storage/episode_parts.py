@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.context import encode_context
 from plaudit.ledger.storage.summary import parse_column
 
 ENDS = ("terminated", "truncated")
@@ -263,7 +263,7 @@ def encode_outcomes(
         for at in np.flatnonzero(np.asarray(flags, np.bool_)).tolist():
             said[at] += f',"{end}":true'
     for at, more in about.items():
-        said[at] += f",{encode_compact(_spell_out(more), 'context')[1:-1]}"
+        said[at] += f",{encode_context(_spell_out(more))[1:-1]}"
     if said.count(said[0]) == len(said):
         said = said[:1]
     begin = f'{{"{ORIGINAL_REWARD}":'

@@ -26,7 +26,6 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from plaudit.ledger.backends.backend import OUT_OF_ORDER
 from plaudit.ledger.storage.readable import POSTGRESQL, SQLITE
-from plaudit.ledger.storage.summary import Summary
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A whole number of 64 bits. SQLite's rows have a number of their own only if the type is called INTEGER."""
@@ -273,20 +272,17 @@ def list_statements(dialect: Dialect) -> list[str]:
         made.append(str(CreateTable(table).compile(dialect=dialect)))
         for index in sorted(table.indexes, key=lambda index: str(index.name)):
             # SQLAlchemy's own WHERE of an index would load its dialect of PostgreSQL for every ledger in a file.
-            where = f" WHERE {index.info['where']}" if "where" in index.info else ""
+            where = f" WHERE {index.info['where']}" if index.info else ""
             made.append(f"{CreateIndex(index).compile(dialect=dialect)}{where}")
-    return [
-        *made,
-        _APPENDED,
-        *((SQLITE, _SQLITE_APPEND) if dialect.name == "sqlite" else (POSTGRESQL, *_POSTGRESQL_APPEND)),
-    ]
+    views = (SQLITE, _SQLITE_APPEND) if dialect.name == "sqlite" else (POSTGRESQL, *_POSTGRESQL_APPEND)
+    return [*made, _APPENDED, *views]
 
 
-_BLOCK = blocks.columns.keys()
+_BLOCK, _SUMMARY = blocks.columns.keys(), summaries.columns.keys()
 _APPENDED = f"""
 CREATE VIEW appended AS
 SELECT {", ".join(f"b.{name}" for name in _BLOCK)}, w.closing, w.signature,
-    {", ".join(f"s.{name}" for name in Summary._fields)}
+    {", ".join(f"s.{name}" for name in _SUMMARY[1:])}
 FROM blocks AS b JOIN writers AS w ON w.id = b.writer JOIN summaries AS s ON s.first = b.first
 """
 
@@ -300,7 +296,7 @@ _ADD = "".join(
     f"""
     INSERT INTO {name} ({", ".join(columns)})
     VALUES ({", ".join(f"NEW.{column}" for column in columns)});"""
-    for name, columns in (("blocks", _BLOCK), ("summaries", ("first", *Summary._fields)))
+    for name, columns in (("blocks", _BLOCK), ("summaries", _SUMMARY))
 )
 _SQLITE_APPEND = f"""
 CREATE TRIGGER append INSTEAD OF INSERT ON appended BEGIN{_MOVE}

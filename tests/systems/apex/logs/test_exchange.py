@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import errors
-from plaudit.ledger.jsonl import JsonLines, read_lines
+from plaudit.ledger.jsonl import append_line, read_lines
 from plaudit.ledger.ledger import Ledger
 from plaudit.systems import apex, deepthinker
+from plaudit.systems.apex.logs import artifacts
 from plaudit.systems.apex.logs.exchange import locate_rows
 from support.examples import examples
 
@@ -326,8 +327,7 @@ def test_any_log_comes_back_as_it_was(empty_ledger, tmp_path_factory, rewards, t
 def test_hostile_names_and_texts_are_only_texts(ledger, tmp_path):
     hostile = "r'; DROP TABLE blocks;-- \" % _ \\"
     rewards = [REWARDS[0] | {"note": hostile + "\0" + "x" * 10_000_000}]
-    with JsonLines(tmp_path / "rewards.jsonl") as lines:
-        lines.extend(rewards)
+    append_line(tmp_path / "rewards.jsonl", *rewards)
     apex.import_artifacts(ledger, tmp_path, run=hostile)
     apex.export_artifacts(ledger, tmp_path / "out", run=hostile)
     assert [row.to_dict(extras=True) for row in apex.read_rewards(tmp_path / "out")] == rewards
@@ -369,16 +369,16 @@ def test_an_episode_without_a_reward_takes_none_from_another(ledger, tmp_path):
 @pytest.mark.parametrize("lines", range(6))
 def test_a_run_that_was_killed_between_two_lines_and_went_on_is_imported(ledger, tmp_path, monkeypatch, lines):
     rows = [[each[0] for each in episode(number, 1)] for number in (1, 2)]
-    append, written = JsonLines.append, []
+    written = []
 
-    def die(log, row):
+    def die(path, row, **options):
         if len(written) == lines:
             raise SystemExit
         written.append(row)
-        append(log, row)
+        return append_line(path, row, **options)
 
     with monkeypatch.context() as patched, apex.Artifacts(tmp_path) as log, pytest.raises(SystemExit):
-        patched.setattr(JsonLines, "append", die)
+        patched.setattr(artifacts, "append_line", die)
         append_all(log, *rows[0])
         raise SystemExit
     with apex.Artifacts(tmp_path) as log:

@@ -32,7 +32,7 @@ def rows(folder, name):
 
 def run_logged(tmp_path, ledger=None, *, states=STATES, seed=5, **options):
     """Run an episode with every log there is, and return the folder of its logs."""
-    with apex.Artifacts(tmp_path, fsync="never") as artifacts:
+    with apex.Artifacts(tmp_path, fsync=False) as artifacts:
         controller = Runtime(dwell=1, cooldown=1).controller(
             learner=EXPLORER, seed=seed, artifacts=artifacts, ledger=ledger, run="r", **options
         )
