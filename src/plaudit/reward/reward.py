@@ -188,7 +188,6 @@ class Reward(Definition):
         return read_term_into(builder, function, self.fields, transition, self.shared, carried.computed)
 
     def __repr__(self) -> str:
-        """Return name, version, terms and the start of the fingerprint."""
         names = ", ".join(term.name for term in self.terms)
         return f"Reward({self.name}@{self.version}: {names}; {self.fingerprint[:12]})"
 
@@ -197,25 +196,20 @@ class Reward(Definition):
         return build_reward_html(title, self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula())
 
     def __eq__(self, other: object) -> bool:
-        """Two rewards are equal when name, version, formula and domain are."""
         return isinstance(other, Reward) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        """Return a hash that agrees with equality."""
         return hash(self._identity)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a reward never changes."""
         raise AttributeError(
             f"a reward never changes; another one with another {name!r} is made by evolve, with_params or with_weights"
         )
 
     def __copy__(self) -> "Reward":
-        """Return itself: what never changes needs no copy."""
         return self
 
     def __deepcopy__(self, memo: object) -> "Reward":
-        """Return itself: what never changes needs no copy."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
