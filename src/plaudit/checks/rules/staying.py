@@ -275,12 +275,6 @@ def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
         )
 
 
-def _describe_moved(program: Program, row: NumericRow) -> Iterator[str]:
-    for name, value in row.items():
-        if value != value_at_rest(program.inputs[name]):
-            yield f"{name.removeprefix('s.')} {format_state(program.inputs[name], value)}"
-
-
 def _pays_at(program: Program, answer: Maximum, name: str, at: float) -> bool:
     return answer.row is not None and is_close(evaluate(program, {**answer.row, name: at}), answer.value)
 
