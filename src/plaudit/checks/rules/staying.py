@@ -143,11 +143,16 @@ def find_best_end(context: CheckContext) -> Maximum | None:
     return context.recall("best end", lambda: _find_best_end(context))
 
 
-def _find_best_end(context: CheckContext) -> Maximum | None:
+def select_end(context: CheckContext) -> RewardModel | None:
+    """Return the reward of its terminal terms alone; None where there are none."""
     terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
-    if not terms:
+    return context.recall("end", lambda: RewardModel(context.reward.only(*terms)) if terms else None)
+
+
+def _find_best_end(context: CheckContext) -> Maximum | None:
+    model, question = select_end(context), Question()
+    if model is None:
         return None
-    model, question = RewardModel(context.reward.only(*terms)), Question()
     paid = model.add_row(question, fixed={"terminal": 1.0})["total"]
     return simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
 
@@ -162,9 +167,8 @@ def bound_best_end(context: CheckContext) -> float:
 
 def has_end(context: CheckContext) -> bool:
     """Return whether an end is paid, or costs."""
-    return any(term.terminal and term.weight != 0 for term in context.reward.terms) or any(
-        "terminal" in each.condition.reads for each in context.reward.override
-    )
+    final = any("terminal" in each.condition.reads for each in context.reward.override)
+    return final or select_end(context) is not None
 
 
 def format_pay(pay: float, prefix: str = "") -> str:
