@@ -115,7 +115,7 @@ def _list_ends(context: CheckContext) -> Iterator[Incentive]:
         step = model.build_step({**best.row, "terminal": 1.0}, "the end")
         where = describe_row(model, best.row)
         yield Incentive("end", open_end(best.value), where, (step,), open_end(best.bound))
-    bad = context.recall("cheapest bad end", lambda: find_bad_end(context))
+    bad = find_bad_end(context)
     if bad is not None and best is not None and not is_close(-bad.price, best.value):
         step = model.build_step({**bad.row, "terminal": 1.0}, "the end")
         yield Incentive("bad end", 0.0 - bad.price, describe_row(model, bad.row), (step,), 0.0 - bad.price)

@@ -35,7 +35,7 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @click.command(epilog=_EXAMPLE)
 @click.argument("rewards", metavar="[REWARD]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Check all built-in rewards in their default version.")
-@report_options(list_all_rules, "plaudit check --rules")
+@report_options(list_all_rules, "plaudit check --rules", loaded=RULES)
 @seconds_option("--timeout", 60.0, "About the most time for one reward.")
 @tuning_options()
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")

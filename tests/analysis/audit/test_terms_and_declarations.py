@@ -1,5 +1,7 @@
 """What single steps show: each flaw is planted, and an honest history beside it raises no alarm."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -199,15 +201,22 @@ def test_a_high_price_on_a_list_of_prices_is_no_spike(tmp_path):
     assert "spike" not in find(tmp_path, walk.with_weights(crash=-100.0), columns)
 
 
-def test_values_outside_the_range_that_is_declared_now(tmp_path):
+@pytest.mark.parametrize(
+    ("declared", "said", "record"),
+    [
+        ({"low": 0, "high": 30}, "0 to 30, and was 50 in 40 of 4,000 steps (1.0 %).", 1),
+        ({"high": 30}, "at most 30, and was 50 in 40 of 4,000 steps (1.0 %).", 1),
+        ({"low": 30}, "at least 30, and was as low as 20, as high as 25, in 3,960 of 4,000 steps (99.0 %).", 41),
+        ({"values": (20.0, 25.0)}, "one of 20, 25, and was 50 in 40 of 4,000 steps (1.0 %).", 1),
+    ],
+)
+def test_values_outside_the_range_that_is_declared_now(tmp_path, declared, said, record):
     wide = Reward("car", version="1", terms=[speed_pay], fields=[Field("speed", low=0, high=100)])
-    narrow = Reward("car", version="1", terms=[speed_pay], fields=[SPEED])
-    columns = {"speed": np.where(np.arange(STEPS) < 40, 50.0, 20.0)}
+    narrow = Reward("car", version="1", terms=[speed_pay], fields=[Field("speed", **declared)])
+    columns = {"speed": np.where(np.arange(STEPS) < 40, 50.0, np.where(np.arange(STEPS) % 2, 20.0, 25.0))}
     found = find(tmp_path, narrow, columns, recorded_by=wide)
-    assert found["outside-range"].message == (
-        "speed is declared to be 0 to 30, and was 50 in 40 of 4,000 steps (1.0 %)."
-    )
-    assert found["outside-range"].witness[0].record == 1
+    assert found["outside-range"].message == f"speed is declared to be {said}"
+    assert found["outside-range"].witness[0].record == record
 
 
 def test_values_within_their_range_are_fine(tmp_path):
@@ -232,6 +241,17 @@ def test_a_fact_that_is_false(tmp_path, broken):
         assert found["fact-broken"].message == "the fact 'slow_when_near' was false in 1 of 4,000 steps (0.025 %)."
         assert found["fact-broken"].witness[0].record == 100
         assert found["fact-broken"].place.text.startswith("def slow_when_near")
+
+
+def test_a_rule_that_fails_stops_no_other_of_its_family(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules["plaudit.analysis.audit.declared"].__dict__, "locate_source")
+    wide = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, Field("speed", low=0, high=100)])
+    narrow = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED], facts=[slow_when_near])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(wide, {"distance": np.full(STEPS, 40.0), "speed": np.full(STEPS, 50.0)})
+        report = audit(ledger, narrow)
+    assert [(each.code, each.error.partition(":")[0]) for each in report.failed] == [("fact-broken", "NameError")]
+    assert report.coded("outside-range")
 
 
 def test_what_is_allowed_is_told_apart(tmp_path):

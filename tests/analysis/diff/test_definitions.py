@@ -155,6 +155,24 @@ def test_fields_facts_and_what_is_declared_of_steps_stand_apart():
     assert not found.numbers
 
 
+def test_what_is_wanted_is_compared_too():
+    """Goal, horizon and idle step change what checks and probes say, though no step is paid otherwise."""
+
+    def build_with(goal, horizon, idle):
+        def arrived(distance):
+            return distance < 1 if goal == 1 else distance < 2
+
+        made = build(near, haste, horizon=horizon, idle={"distance": idle, "speed": 0.0})
+        return made.with_goal(arrived, goal_ends=goal == 1)
+
+    old, new = build_with(1, 10, 3.0), build_with(2, 20, 4.0)
+    found = compare_definitions(old, new)
+    assert list_functions(found) == [("goal", "changed", "arrived")]
+    told = ["horizon: 10 → 20", "goal_ends: true → false", "idle.distance: 3 → 4"]
+    assert [str(each) for each in found.steps] == told
+    assert not compare_definitions(old, Reward.from_json(old.to_json()))
+
+
 def test_a_long_fact_that_changed_where_its_text_is_cut_is_told():
     def build_with(end):
         @fact

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, term
 from support.asking import really, told, undecided
 from support.written import reward_from
 
@@ -153,23 +153,6 @@ def test_facts_can_put_a_clamp_out_of_reach():
     assert told(Reward("r", version="1", terms=[speed], fields=[free]), "clamp-never-binds") == []
     (finding,) = told(Reward("r", version="1", terms=[speed], fields=[slow]), "clamp-never-binds")
     assert finding.facts == ("x changes by at most 3 in a step",)
-
-
-def test_facts_that_contradict_each_other_say_nothing_of_clamps():
-    @term(high=1)
-    def pay(x):
-        return x
-
-    @fact
-    def low(x):
-        return x < 3
-
-    @fact
-    def high(x):
-        return x > 4
-
-    reward = Reward("r", version="1", terms=[pay], fields=[WIDE], facts=[low, high])
-    assert told(reward, "clamp-never-binds") == []
 
 
 def test_a_loaded_reward_has_clamps_too():

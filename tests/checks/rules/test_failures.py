@@ -192,19 +192,3 @@ def test_a_clamped_total_is_bounded():
     assert told(Reward("r", version="1", terms=[pay], fields=fields, low=-1, high=1), "unbounded") == []
     (finding,) = told(Reward("r", version="1", terms=[pay], fields=fields, high=1), "unbounded")
     assert "as low as you like" in finding.message
-
-
-def test_facts_that_contradict_each_other_make_nothing_unbounded():
-    @term
-    def pay(x):
-        return x
-
-    @fact
-    def low(x):
-        return x < 1
-
-    @fact
-    def high(x):
-        return x > 2
-
-    assert told(Reward("r", version="1", terms=[pay], fields=[Field("x")], facts=[low, high]), "unbounded") == []

@@ -125,38 +125,25 @@ def test_a_fact_about_the_way_says_what_stays():
     assert told(reward(fast, fields=fields, facts=[moves], horizon=10), "pays-for-staying") == []
 
 
-def test_two_numbers_that_are_the_same_but_for_rounding_are_called_the_same():
+@pytest.mark.parametrize(
+    ("end", "severity", "ending"),
+    [
+        (10, "warning", "That is worth 10, as much as the best end."),  # the same but for rounding
+        (10.000004, "advice", "That is worth 10 at most, less than an end that pays 10.000004."),
+    ],
+)
+def test_numbers_that_differ_are_written_so_that_they_do_and_others_are_called_the_same(end, severity, ending):
     @term(weight=0.1)
     def tenth():
         return 1
 
     @term(terminal=True)
-    def ten():
-        return 10
+    def ten(*, pay=end):
+        return pay
 
     (finding,) = told(reward(tenth, ten, discount=0.99, fields=()), "pays-for-staying")
-    assert finding.severity == "warning"
-    assert finding.message.endswith("That is worth 10, as much as the best end.")
-
-
-def test_numbers_that_differ_are_written_so_that_they_do():
-    @term(weight=0.1)
-    def tenth():
-        return 1
-
-    @term(terminal=True)
-    def ten():
-        return 10.000004
-
-    (finding,) = told(reward(tenth, ten, discount=0.99, fields=()), "pays-for-staying")
-    assert finding.message.endswith("That is worth 10 at most, less than an end that pays 10.000004.")
-
-
-def test_an_end_that_waiting_out_earns_makes_it_a_warning():
-    made = reward(high, landed)
-    (finding,) = told(made, "pays-for-staying")
-    assert finding.severity == "warning"
-    assert finding.message.endswith("After 50 steps it has out-earned the best end, which pays 50.")
+    assert finding.severity == severity
+    assert finding.message.endswith(ending)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +152,7 @@ def test_an_end_that_waiting_out_earns_makes_it_a_warning():
         (0.9, "advice", "That is worth 10 at most, less than an end that pays 50."),
         (0.99, "warning", "That is worth 100, more than the best end, which pays 50."),
         (1.0, "warning", "After 50 steps it has out-earned the best end, which pays 50."),
+        (None, "warning", "After 50 steps it has out-earned the best end, which pays 50."),
     ],
 )
 def test_the_discount_decides_whether_waiting_pays(discount, severity, ending):

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -139,8 +139,7 @@ class Audit:
         found: list[Finding] = []
         for detector in self._detectors:
             for rule in detector.rules:
-                self.context.rule = rule
-                self._try([rule.code], lambda: found.extend(rule.find(detector, self.context)))  # noqa: B023 - at once
+                self._try([rule.code], lambda: found.extend(self._ask(rule, detector)))  # noqa: B023 - called at once
         kept, suppressed = separate_allowed(self.reward, [each for each in found if each.code in chosen])
         report = Report(
             reward=self.reward.name,
@@ -170,6 +169,10 @@ class Audit:
             skipped={**checked.skipped, **audited.skipped},
             seconds=checked.seconds + audited.seconds,
         )
+
+    def _ask(self, rule: Rule, detector: Detector) -> Iterator[Finding]:
+        self.context.rule = rule
+        return (each for each in rule.find(detector, self.context) if isinstance(each, Finding))
 
     def _try(self, codes: Iterable[str], ask: Callable[[], None]) -> bool:
         """Ask a detector or a rule, and return whether it answered; one that fails stops no other."""

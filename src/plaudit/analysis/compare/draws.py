@@ -19,6 +19,7 @@ from plaudit.analysis.compare.coverage import (
     select_inputs,
 )
 from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.ranges import strip_step_end
 from plaudit.errors import DefinitionError
 from plaudit.reward.declared import add_fact_guards, find_fact_inputs, select_facts
 from plaudit.reward.reward import Reward
@@ -177,7 +178,7 @@ class Drawn:
             return ()
         for reward in self.rewards:
             for name, cuts in find_breakpoints(reward._facts_program).items():
-                entry = self.entries.get(_strip(name))
+                entry = self.entries.get(strip_step_end(name))
                 if cuts and entry is not None and entry.choices is None:
                     self.named[entry.name] = np.union1d(self.named.get(entry.name, np.empty(0)), np.array(cuts))
         if self._try(trial) < LEAST_KEPT:
@@ -234,10 +235,6 @@ class Drawn:
             aimed = rng.random(size) < 0.5
             found[aimed] = numbers[rng.integers(len(numbers), size=int(aimed.sum()))]
         return found
-
-
-def _strip(name: str) -> str:
-    return name.removeprefix("prev.").removeprefix("curr.")
 
 
 def _drop_repeated(steps: Steps) -> Steps:

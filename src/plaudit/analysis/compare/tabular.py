@@ -88,13 +88,6 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
     return Tables(places, tuple(found))
 
 
-def canonicalise_epic(reward: Numbers, discount: float) -> Numbers:
-    """Return the canonical reward of EPIC over all states and actions alike."""
-    mean = reward.mean(axis=(1, 2))
-    found: Numbers = reward + discount * mean[None, None, :] - mean[:, None, None] - discount * mean.mean()
-    return found
-
-
 def canonicalise_dard(reward: Numbers, dynamics: Numbers, discount: float) -> Numbers:
     """Return the canonical reward of DARD: means over what can follow, with one action for all (Wulfe et al., 2022)."""
     paid = np.einsum("sat,sat->sa", dynamics, reward)
@@ -146,13 +139,13 @@ def canonicalise_minimal(reward: Numbers, dynamics: Numbers | None, discount: fl
     return found.reshape(reward.shape if dynamics is None else (states, actions))
 
 
-def measure_normalised(one: Numbers, other: Numbers, order: float = 2) -> float:
+def measure_normalised(one: Numbers, other: Numbers) -> float:
     """Return how far two canonical rewards of norm 1 are apart, from 0 to 2; NaN where one of them is 0."""
     first, second = one.reshape(-1), other.reshape(-1)
-    sizes = [np.linalg.norm(each, order) for each in (first, second)]
+    sizes = [np.linalg.norm(each) for each in (first, second)]
     if min(sizes) == 0.0:
         return float("nan")
-    return float(np.linalg.norm(first / sizes[0] - second / sizes[1], order))
+    return float(np.linalg.norm(first / sizes[0] - second / sizes[1]))
 
 
 MEASURES = {

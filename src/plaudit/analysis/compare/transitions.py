@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.compare.coverage import BLOCKS, LARGEST_BLOCK, Block, Coverage, Entry, Steps, list_entries
+from plaudit.checks.solver.ranges import strip_step_end
 from plaudit.errors import InputError, MissingField, ShapeMismatch
 from plaudit.ledger.history import History
 from plaudit.ledger.record import Page
@@ -144,7 +145,7 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
 
 def _translate(column: NDArray[Any], page: Page, name: str, entries: Mapping[str, Entry]) -> NDArray[Any]:
     """Return a column with the positions that categories have in the rewards that are compared; -1 for none."""
-    entry = entries.get(name.removeprefix("prev.").removeprefix("curr."))
+    entry = entries.get(strip_step_end(name))
     labels = page.layout.scored.program.inputs[name].labels
     if entry is None or not labels or labels == entry.declared.labels:
         return column

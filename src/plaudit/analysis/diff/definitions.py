@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plaudit.html import Markup, build_element, build_name, build_note, build_table, join
-from plaudit.language.program import prune
+from plaudit.language.program import Program, prune
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.render import render_expression, render_functions
 from plaudit.ledger.storage.specs import collect_numbers, find_place
@@ -20,14 +20,21 @@ from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.terminal import escape_controls, format_value
 
-Kind = Literal["term", "gate", "override", "state", "fact"]
+Kind = Literal["term", "gate", "override", "state", "fact", "goal"]
 What = Literal["added", "removed", "renamed", "changed", "moved"]
-_HEADS: dict[Kind, str] = {"term": "Terms", "gate": "Gate", "override": "Overrides", "state": "States", "fact": "Facts"}
+_HEADS: dict[Kind, str] = {
+    "term": "Terms",
+    "gate": "Gate",
+    "override": "Overrides",
+    "state": "States",
+    "fact": "Facts",
+    "goal": "Goal",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """A term, the gate, an override, a state or a fact that is not what it was."""
+    """A term, the gate, an override, a state, a fact or the goal that is not what it was."""
 
     kind: Kind
     what: What
@@ -62,7 +69,7 @@ class DefinitionChanges:
     inputs: tuple[ValueChange, ...] = ()
     """Ranges, units, kinds and the rest of each field, by dotted name: `distance.high`."""
     steps: tuple[ValueChange, ...] = ()
-    """What is declared of steps besides: the action, the discount, preferences."""
+    """What is declared of steps besides: the action, the discount, the horizon, the idle step, preferences."""
     only_before: tuple[str, ...] = ()
     """Inputs that only the first one reads."""
     only_after: tuple[str, ...] = ()
@@ -154,9 +161,12 @@ class _Definition:
         bare = render_functions(reward.program, {})
         self.texts = {name: _drop_signature(text) for name, text in texts.items()}
         self.formulas = {name: _drop_signature(text) for name, text in bare.items()}
-        facts = reward._facts_program
-        self.facts = {name: f"return {render_expression(facts, at)}" for name, at in facts.outputs.items()}
-        self.fact_nodes = {name: prune(facts.nodes, [at])[0] for name, at in facts.outputs.items()}
+        declared: list[tuple[Kind, Program]] = [("fact", reward._facts_program), ("goal", reward._goal_program)]
+        self.facts = {
+            (kind, name): (f"return {render_expression(program, at)}", prune(program.nodes, [at])[0])
+            for kind, program in declared
+            for name, at in program.outputs.items()
+        }
         self.numbers = collect_numbers(reward)
 
     def own_numbers(self, name: str) -> dict[str, Any]:
@@ -215,12 +225,12 @@ def _compare_functions(before: _Definition, after: _Definition, renamed: Mapping
             yield FunctionChange(kind, "changed", name, *texts, note=moved)
         elif moved:
             yield FunctionChange(kind, "moved", name, *texts, note=moved)
-    for name in dict.fromkeys((*before.facts, *after.facts)):
-        was_fact, fact = before.facts.get(name), after.facts.get(name)
-        cut = "…" in (fact or "") and before.fact_nodes.get(name) != after.fact_nodes.get(name)
+    for kind, name in dict.fromkeys((*before.facts, *after.facts)):
+        (was_fact, was_nodes), (fact, nodes) = (side.facts.get((kind, name), (None, ())) for side in (before, after))
+        cut = "…" in (fact or "") and was_nodes != nodes
         if was_fact != fact or cut:  # a long text leaves parts out
             what: What = "added" if was_fact is None else "removed" if fact is None else "changed"
-            yield FunctionChange("fact", what, name, was_fact, fact)
+            yield FunctionChange(kind, what, name, was_fact, fact)
 
 
 def _compare_numbers(before: _Definition, after: _Definition, renamed: Mapping[str, str]) -> Iterator[ValueChange]:
@@ -262,8 +272,13 @@ def _compare_fields(before: Reward, after: Reward) -> Iterator[ValueChange]:
 
 
 def _compare_steps(before: Reward, after: Reward) -> Iterator[ValueChange]:
-    for name in ("action", "discount"):
-        was, now = getattr(before, name), getattr(after, name)
+    declared = [
+        {name: getattr(side, name) for name in ("action", "discount", "horizon", "goal_ends")}
+        | {f"idle.{name}": value for name, value in (side.idle or {}).items()}
+        for side in (before, after)
+    ]
+    for name in dict.fromkeys((*declared[0], *declared[1])):
+        was, now = (each.get(name) for each in declared)
         if was != now:
             yield ValueChange(name, was, now)
     sides = [[_name_preference(preference_to_dict(each)) for each in side.prefer] for side in (before, after)]

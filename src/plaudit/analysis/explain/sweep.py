@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from plaudit.analysis.compare.coverage import Entry
 from plaudit.analysis.compare.draws import Ranges, find_spans
 from plaudit.checks.report import Report
-from plaudit.checks.solver.breakpoints import find_breakpoints
-from plaudit.checks.solver.ranges import encode_value, value_at_rest
+from plaudit.checks.solver.breakpoints import find_breakpoints, to_column
+from plaudit.checks.solver.ranges import decode_row, encode_value, value_at_rest
 from plaudit.errors import DefinitionError, InputError, UnknownField, UnknownParameter, did_you_mean
 from plaudit.frames import Tabular
 from plaudit.html import build_heading, build_list, build_note, join
@@ -32,7 +32,6 @@ Value = float | bool | str
 
 POINTS = 401
 """Values of an input without listed ones; of each of two inputs the square root of a hundred times as many."""
-_DTYPES: dict[str, Any] = {"number": np.float64, "flag": np.bool_, "category": np.intp}
 MOST_WITNESSES = 9
 """How many rows of findings are named."""
 
@@ -200,7 +199,7 @@ def sweep(
         term=term,
         over=swept,
         values=scene.score(dict(zip(names, grid, strict=True))),
-        at={name: scene.decode(name) for name in scene.held},
+        at=decode_row(scene.held, part.program.inputs),
         cuts=cuts,
         beyond=float(scene.score({names[0]: np.array([math.inf])})[0]) if infinite else None,
         witnesses=tuple(scene.find_witnesses(report)) if report is not None else (),
@@ -226,17 +225,13 @@ class _Scene:
         shape = next(iter(columns.values())).shape
         whole: dict[str, Any] = {**self.held, **given, **columns}
         rows = {
-            name: np.broadcast_to(whole[name], shape).ravel().astype(_DTYPES[field.kind])
+            name: to_column(np.broadcast_to(whole[name], shape).ravel(), field)
             for name, field in self.reward.program.inputs.items()
         }
         scores = self._compiled(rows)
         found = scores.total if self.term == "total" else scores.values[self.term]
         values: Numbers = np.broadcast_to(np.asarray(found, np.float64), math.prod(shape)).reshape(shape)
         return values
-
-    def decode(self, name: str) -> Value:
-        field, value = self.reward.program.inputs[name], self.held[name]
-        return field.labels[int(value)] if field.labels else bool(value) if field.kind == "flag" else value
 
     def choose_values(self, name: str, ranges: Ranges, count: int) -> Swept:
         """Return the values that an input runs through: all that are listed, or equal steps between its ends."""

@@ -18,6 +18,7 @@ from plaudit.checks.rules.staying import (
     drop_potentials,
     drop_shaping,
     read_standing_row,
+    select_end,
 )
 from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
@@ -118,10 +119,13 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
     flags and categories. One that can also pay is bad only where no other is, and one in which nothing happened counts
     for nothing only where no other is bad. Where no term asks how it ended, facts say which ends there are.
     """
-    terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
-    if not terms:
+    return context.recall("bad end", lambda: _find_bad_end(context))
+
+
+def _find_bad_end(context: CheckContext) -> BadEnd | None:
+    model = select_end(context)
+    if model is None:
         return _find_declared_end(context)
-    model = RewardModel(context.reward.select_terms(*terms))
     best = bound_best_end(context)
     bad: dict[str, list[BadEnd]] = {"costs": [], "may pay": [], "free": []}
     for kind in _list_kinds(model):

@@ -1,7 +1,5 @@
 """Rules about the goal: that it can be reached and seen, and that neither idling nor anything else is worth more."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,11 +8,11 @@ from plaudit.checks.finding import Finding, Severity, Step
 from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
 from plaudit.checks.rules.registry import CheckContext, Found, rule
-from plaudit.checks.rules.state_graph import StateGraph, build_row
 from plaudit.checks.rules.staying import (
     TOLERANCE,
     add_standing_step,
     bound_best_end,
+    build_row,
     count_steps,
     describe_horizon,
     drop_potentials,
@@ -177,6 +175,8 @@ def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
     """Return the best lap outside the goal that the search for loops that pay finds."""
     if not any(name.startswith("prev.") for name in context.model.program.inputs):
         return None
+    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
+
     paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
     laps = StateGraph(paid).laps()
     if not laps:

@@ -12,8 +12,7 @@ from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel, find_state_fields, name_step_inputs
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
-from plaudit.checks.rules.state_graph import LEAST, Lap, StateGraph, build_row
-from plaudit.checks.rules.staying import add_standing_step, drop_shaping
+from plaudit.checks.rules.staying import LEAST, Lap, add_standing_step, build_row, drop_shaping
 from plaudit.checks.solver.boxes import maximise
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, strip_step_end
@@ -61,7 +60,11 @@ def _find_moving_terms(context: CheckContext) -> RewardModel | None:
 def find_laps(context: CheckContext) -> list[Lap]:
     """Return the shortest lap that pays and, if it is another, the one that pays most a step."""
     model = _find_moving_terms(context)
-    return [] if model is None else context.recall("laps", lambda: StateGraph(model, context.solver.deadline).laps())
+    if model is None:
+        return []
+    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
+
+    return context.recall("laps", lambda: StateGraph(model, context.solver.deadline).laps())
 
 
 def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:

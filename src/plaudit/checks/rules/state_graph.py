@@ -4,16 +4,17 @@ The states are those at the edges of the declared ranges and at the breakpoints 
 pays leads through them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from plaudit.checks.model import RewardModel, find_state_fields, find_tied_inputs
+from plaudit.checks.rules.staying import LEAST, Lap
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try, to_column
 from plaudit.checks.solver.deadline import NEVER, Deadline
@@ -24,9 +25,6 @@ from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.targets.compiled import Scores
-
-if TYPE_CHECKING:
-    import numpy as np  # whoever lists the rules loads no NumPy
 
 MOST_STATES = 64
 MOST_CHOICES = 32
@@ -39,39 +37,6 @@ LONGEST = 12
 """How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
 PLAIN = 1e-12
 """What a lap loses for each field that it moves, so that of equal laps the plainest is shown."""
-LEAST = 1e-9
-"""What a lap must earn to count as more than nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lap:
-    """A lap that pays: the states in order, what is chosen in each step, and what the steps earn together."""
-
-    states: tuple[NumericRow, ...]
-    chosen: tuple[NumericRow, ...]
-    gain: float
-
-    @property
-    def steps(self) -> list[tuple[NumericRow, NumericRow, NumericRow]]:
-        """Where each step begins, where it leads, and what is chosen in it."""
-        return list(zip(self.states, [*self.states[1:], self.states[0]], self.chosen, strict=True))
-
-    @property
-    def moved(self) -> list[str]:
-        """The fields that it changes."""
-        return [name for name in self.states[0] if len({state[name] for state in self.states}) > 1]
-
-    @property
-    def mean(self) -> float:
-        """What a step of it earns."""
-        return self.gain / len(self.states)
-
-
-def build_row(model: RewardModel, before: NumericRow, after: NumericRow, chosen: NumericRow) -> NumericRow:
-    """Return the row of a step from one state to another, events at rest."""
-    ends = {f"prev.{name}": value for name, value in before.items()}
-    ends |= {f"curr.{name}": value for name, value in after.items()} | dict(after)
-    return {**model.resting_events, **{k: v for k, v in {**ends, **chosen}.items() if k in model.fields}}
 
 
 @dataclass(frozen=True)
@@ -153,8 +118,6 @@ class StateGraph:
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """What the best step from each state to each other earns, and which option that is; -inf where none leads."""
-        import numpy as np
-
         size, options = len(self.states), len(self.options)
         block = max(1, MOST_ROWS // (size * options))  # so many states at once: memory stays flat
         best, chosen = np.full((size, size), -np.inf), np.zeros((size, size), dtype=int)
@@ -172,8 +135,6 @@ class StateGraph:
 
     def _score(self, columns: dict[str, np.ndarray], here: range) -> tuple[Scores, np.ndarray]:
         """Return what each step earns, and whether it takes the states that are carried to where it leads."""
-        import numpy as np
-
         led = np.ones(len(next(iter(columns.values()))), dtype=bool)
         if not self.model.carried:
             return self._compiled(columns), led
@@ -196,8 +157,6 @@ class StateGraph:
 
     def _build_column(self, name: str, field: Field, here: range) -> np.ndarray:
         """Return one input of every step: from each state that is `here` to each other, with each option."""
-        import numpy as np
-
         size, options, plain = len(self.states), len(self.options), strip_step_end(name)
         if name in self.options[0]:
             values = np.tile([option[name] for option in self.options], len(here) * size)
@@ -219,8 +178,6 @@ class StateGraph:
 
     def _allowed(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Return which steps change each field as it is declared to change."""
-        import numpy as np
-
         allowed = np.ones(len(next(iter(columns.values()))), dtype=bool)
         for before, after in self.model.step_ends():
             field = self.model.fields[before]
@@ -233,8 +190,6 @@ class StateGraph:
 
         None are looked for where a fact reads what a row does not hold.
         """
-        import numpy as np
-
         try:
             weights, chosen = self.weights
         except DefinitionError:
@@ -264,8 +219,6 @@ class StateGraph:
     @cached_property
     def _changes(self) -> np.ndarray:
         """How many fields a step from each state to each other changes."""
-        import numpy as np
-
         values = np.array([list(state.values()) for state in self.states])
         return np.asarray((values[:, None, :] != values[None, :, :]).sum(axis=2), dtype=float)
 

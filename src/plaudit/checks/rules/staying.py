@@ -1,4 +1,4 @@
-"""What rules about staying build on: steps that leave everything as it is, where they pay, what that adds up to."""
+"""What rules about pay that goes on build on: steps that change nothing, places to stay, laps, what they add up to."""
 
 import math
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 
 LEAST = 1e-9
-"""What a step must pay to count as more than nothing."""
+"""What a step, or a lap, must pay to count as more than nothing."""
 TOLERANCE = 1e-6
 """By how much one thing must be worth more than another, relative to it, to count as more."""
 MOST_STRETCHES = 8
@@ -143,11 +143,16 @@ def find_best_end(context: CheckContext) -> Maximum | None:
     return context.recall("best end", lambda: _find_best_end(context))
 
 
-def _find_best_end(context: CheckContext) -> Maximum | None:
+def select_end(context: CheckContext) -> RewardModel | None:
+    """Return the reward of its terminal terms alone; None where there are none."""
     terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
-    if not terms:
+    return context.recall("end", lambda: RewardModel(context.reward.select_terms(*terms)) if terms else None)
+
+
+def _find_best_end(context: CheckContext) -> Maximum | None:
+    model, question = select_end(context), Question()
+    if model is None:
         return None
-    model, question = RewardModel(context.reward.select_terms(*terms)), Question()
     paid = model.add_row(question, fixed={"terminal": 1.0})["total"]
     return simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
 
@@ -162,14 +167,44 @@ def bound_best_end(context: CheckContext) -> float:
 
 def has_end(context: CheckContext) -> bool:
     """Return whether an end is paid, or costs."""
-    return any(term.terminal and term.weight != 0 for term in context.reward.terms) or any(
-        "terminal" in each.condition.reads for each in context.reward.override
-    )
+    final = any("terminal" in each.condition.reads for each in context.reward.override)
+    return final or select_end(context) is not None
 
 
 def format_pay(pay: float, prefix: str = "") -> str:
     """Return what a step pays; what has no bound is no number."""
     return "as much as you like" if is_unlimited(pay) else f"{prefix}{format_number(pay)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """A lap that pays: the states in order, what is chosen in each step, and what the steps earn together."""
+
+    states: tuple[NumericRow, ...]
+    chosen: tuple[NumericRow, ...]
+    gain: float
+
+    @property
+    def steps(self) -> list[tuple[NumericRow, NumericRow, NumericRow]]:
+        """Where each step begins, where it leads, and what is chosen in it."""
+        return list(zip(self.states, [*self.states[1:], self.states[0]], self.chosen, strict=True))
+
+    @property
+    def moved(self) -> list[str]:
+        """The fields that it changes."""
+        return [name for name in self.states[0] if len({state[name] for state in self.states}) > 1]
+
+    @property
+    def mean(self) -> float:
+        """What a step of it earns."""
+        return self.gain / len(self.states)
+
+
+def build_row(model: RewardModel, before: NumericRow, after: NumericRow, chosen: NumericRow) -> NumericRow:
+    """Return the row of a step from one state to another, events at rest."""
+    ends = {f"prev.{name}": value for name, value in before.items()}
+    ends |= {f"curr.{name}": value for name, value in after.items()} | dict(after)
+    return {**model.resting_events, **{k: v for k, v in {**ends, **chosen}.items() if k in model.fields}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +308,6 @@ def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
         yield Stay(
             answer.value, answer.bound, answer.row, _describe_stretch(field, name.removeprefix("s."), low, high), True
         )
-
-
-def _describe_moved(program: Program, row: NumericRow) -> Iterator[str]:
-    for name, value in row.items():
-        if value != value_at_rest(program.inputs[name]):
-            yield f"{name.removeprefix('s.')} {format_state(program.inputs[name], value)}"
 
 
 def _pays_at(program: Program, answer: Maximum, name: str, at: float) -> bool:

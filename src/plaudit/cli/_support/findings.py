@@ -27,12 +27,17 @@ STANDARD = "-"
 _STYLES = {"": "", "title": "bold", "warning": "bold yellow", "advice": "bold cyan", "dim": "dim"}
 
 
-def report_options(list_rules: Callable[[], Collection[str]], listed_by: str) -> Callable[[Command], Command]:
-    """Return what adds the options of a command that reports findings of some rules, which `listed_by` lists."""
+def report_options(
+    list_rules: Callable[[], Collection[str]], listed_by: str, *, loaded: Collection[str] = ()
+) -> Callable[[Command], Command]:
+    """Return what adds the options of a command that reports findings of some rules, which `listed_by` lists.
+
+    To list them may load libraries, for which a rule that is `loaded` need not wait.
+    """
 
     def check_codes(ctx: click.Context, option: click.Parameter, given: Sequence[str] | str | None) -> object:
         for code in [given] if isinstance(given, str) else given or ():
-            if code not in (rules := list_rules()):
+            if code not in loaded and code not in (rules := list_rules()):
                 near = did_you_mean(code, rules)
                 raise click.BadParameter(f"there is no rule {code!r}.{near} `{listed_by}` lists them.")
         return given
