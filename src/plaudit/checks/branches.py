@@ -15,6 +15,7 @@ from plaudit.checks.solver.ranges import decode_value
 from plaudit.checks.trace import Values
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
+from plaudit.language.kinds import FLAG, infer_kinds
 from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import PYTHON_OPERATIONS, Builder, Program, find_reachable
 from plaudit.language.reading.reader import Mark
@@ -29,7 +30,6 @@ MOST_OPERANDS = 64
 """Of a longer chain of `and` and `or`, or of a larger table, only so many parts are looked at one by one."""
 LONGEST = 60
 """Characters of an expression that are shown of a branch."""
-
 
 Value = float | bool | str
 Place = int | float
@@ -81,7 +81,7 @@ class Branches:
     def __init__(self, program: Program) -> None:
         """Find the branches of every term, and of the clamp of the total."""
         self.program = program
-        self.flags = [_is_flag(program, at) for at in range(len(program.nodes))]
+        self.flags = [kind == FLAG for kind in infer_kinds(program.nodes, program.inputs, program.params)]
         self.sides = {at: sides for at, node in enumerate(program.nodes) if (sides := _find_sides(node)) is not None}
         """What each choice weighs: a number, and the ends below and above which it goes another way."""
         self._operands: dict[int, Sequence[tuple[int, tuple[Requirement, ...]]]] = {}
@@ -279,21 +279,6 @@ class Walk:
     order: tuple[int, ...]
     parts: dict[int, tuple[Decision, ...]]
     """The decisions that are taken at each node."""
-
-
-def _is_flag(program: Program, at: int) -> bool:
-    """Return whether a node is true or false."""
-    match program.nodes[at]:
-        case n.Const(value):
-            return isinstance(value, bool)
-        case n.Input(name):
-            return program.inputs[name].kind == "flag"
-        case n.Item(table):
-            return isinstance(table[0], bool)
-        case n.Select(_, then):
-            return _is_flag(program, then)
-        case node:
-            return node.flag
 
 
 def _find_sides(node: n.Node) -> tuple[int, Place, Place] | None:
