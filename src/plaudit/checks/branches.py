@@ -235,7 +235,6 @@ class Branches:
         return Condition(text, self._decode(arg, values), True)
 
     def _name(self, decision: Decision, at: int) -> str:
-        """Return what is clamped as people call it."""
         if isinstance(self.program.nodes[decision.node], n.Abs):
             return self.render(at)
         if decision.root == "total":
@@ -346,7 +345,9 @@ def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
     for name, schedule in find_schedules(numbers).items():
         low, high = schedule.span
         switches[name] = Field("schedule", low=low, high=high)
-    nodes = _open_switches(builder.nodes, set(switches))
+    nodes = [
+        n.Input(node.name) if isinstance(node, n.Param) and node.name in switches else node for node in builder.nodes
+    ]
     outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}
     outputs |= {f"test {at}": mark.test for at, mark in enumerate(reading.marks) if mark.test is not None}
     inputs = {**reading.inputs, **switches}
@@ -355,11 +356,6 @@ def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
         reward.name, (), tuple(nodes), inputs, params, outputs, frozenset(), value_guards=reading.guards, ranges=()
     )
     return MarkedTerm(program.bind(), reading.marks)
-
-
-def _open_switches(nodes: Sequence[n.Node], switches: set[str]) -> list[n.Node]:
-    """Return nodes in which some parameters are inputs."""
-    return [n.Input(node.name) if isinstance(node, n.Param) and node.name in switches else node for node in nodes]
 
 
 def list_places(lines: Sequence[SourceLine], most: int) -> Iterator[tuple[SourceLine, str]]:

@@ -157,7 +157,6 @@ class _Checker:
         return trial.case.reward.compile(self.target, **{"on_bad": "mask", **self.options, **trial.options})
 
     def _try(self, law: str, trial: Trial, compiled: Any, tally: Tally) -> None:
-        """Compare what comes out of one trial; ContractBroken where it is something else."""
         rows = list(map(self.stored, trial.rows))
         batch = Batch(trial.case, rows, dtype=self.size.dtype, params=trial.params, wanted=trial.wanted)
         try:

@@ -116,7 +116,6 @@ CONDITIONS = {
 
 
 def _draw_above(choose: Choose) -> tuple[dict[str, Any], list[str]]:
-    """Return what stands above the terms of a reward, and the text of its functions."""
     gate = choose((None, *GATES))
     names = choose(((), ("fell",), ("fell", "won"), ("won", "fell")))
     override = tuple((name, choose((-1.0, 0.0, 7.5))) for name in names)

@@ -252,7 +252,6 @@ class _Step:
         return None
 
     def _score_row(self, name: str, value: Value) -> Signal | None:
-        """Return what another value of an input had paid; None where that cannot be scored."""
         try:
             return self.reward.score(**{**self.row, name: value})
         except InputError:
@@ -270,7 +269,6 @@ class _Step:
         return find_edge(last, place, lambda value: self._take(root, name, value) == taken).move(1)
 
     def _take(self, root: _Root, name: str, value: Value) -> frozenset[Branch]:
-        """Return the branches that are taken with another value of an input."""
         if (name, value) not in self.known:
             self.known[name, value] = self._compute({**self.row, name: value})
         return self._list_taken(root, self.known[name, value])
@@ -333,7 +331,6 @@ def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) ->
 
 
 def _read_number(reward: Reward, name: str, row: Mapping[str, Value], otherwise: Value) -> Value:
-    """Return what a parameter is in the step of a row."""
     if (schedule := reward.schedules.get(name)) is not None:
         return schedule(float(row.get(f"curr.{schedule.counter}", row.get(schedule.counter, 0.0))))
     return reward.params.get(name, otherwise)

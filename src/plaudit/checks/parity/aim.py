@@ -141,7 +141,6 @@ class Aim:
             self._keep(row)
 
     def _cover(self) -> Iterator[FlatRow]:
-        """Yield rows that take every branch that was found."""
         covered: set[Branch] = set()
         for branch, samples in self._list_found():
             if branch not in covered:
@@ -153,7 +152,6 @@ class Aim:
         return [(branch, self.found[branch]) for branch in self._branches.all if branch in self.found]
 
     def _list_decisions(self) -> Iterable[Decision]:
-        """Return the comparisons that were seen to decide something."""
         nodes = self._branches.program.nodes
         return dict.fromkeys(
             branch.decision for branch, _ in self._list_found() if isinstance(nodes[branch.decision.node], COMPARISONS)
