@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from plaudit.checks.solver.ranges import decode_value
-from plaudit.checks.trace import Values
+from plaudit.checks.trace import Trace, Values
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.kinds import FLAG, infer_kinds
@@ -81,6 +81,7 @@ class Branches:
     def __init__(self, program: Program) -> None:
         """Find the branches of every term, and of the clamp of the total."""
         self.program = program
+        self.trace = Trace(program)
         self.flags = [kind == FLAG for kind in infer_kinds(program.nodes, program.inputs, program.params)]
         self.sides = {at: sides for at, node in enumerate(program.nodes) if (sides := _find_sides(node)) is not None}
         """What each choice weighs: a number, and the ends below and above which it goes another way."""

@@ -81,7 +81,6 @@ class _Decisions:
     def __init__(self, reward: Reward) -> None:
         self.program = reward.program.bind()
         self.branches = Branches(self.program)
-        self.trace = Trace(self.program)
         self.facts = StepFacts(reward)
         self.roots = self._list_roots()
         self.cuts = find_breakpoints(self.program)
@@ -113,7 +112,7 @@ class _Step:
     def __init__(self, reward: Reward, signal: Signal) -> None:
         self.reward, self.signal = reward, signal
         common = _list_decisions(reward)
-        self.program, self.branches, self.trace = common.program, common.branches, common.trace
+        self.program, self.branches = common.program, common.branches
         self.facts, self.roots, self.cuts, self.margins = common.facts, common.roots, common.cuts, common.margins
         self.row: dict[str, Value] = {
             name: decode_value(field, value)
@@ -125,7 +124,7 @@ class _Step:
         self.broken = self._find_broken(self.row)
 
     def _compute(self, row: Mapping[str, Value]) -> Values:
-        return self.trace.values({name: row[name] for name in self.program.inputs})
+        return self.branches.trace.values({name: row[name] for name in self.program.inputs})
 
     def explain(self) -> StepBranches:
         """Return what each row of the score hangs on."""

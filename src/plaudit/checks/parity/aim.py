@@ -13,7 +13,7 @@ from plaudit.checks.parity.judge import Judge
 from plaudit.checks.solver.question import Witness, list_inputs
 from plaudit.checks.solver.ranges import decode_row
 from plaudit.checks.step_facts import StepFacts
-from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, move_to_edge, to_float32
+from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Values, find_edge, move_to_edge, to_float32
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.reward.reward import Reward
@@ -53,7 +53,6 @@ class Aim:
         self._judge = judge
         self._questions = questions
         self._branches = questions.branches
-        self._trace = Trace(self._branches.program)
         self._chance = Random(seed)
 
     def list_rows(self, *, most: int) -> list[FlatRow]:
@@ -88,7 +87,7 @@ class Aim:
         if numbers and chance.randrange(2):
             name = chance.choice(numbers)
             past = chance.choice(PAST) * (FLOATS_BETWEEN if self._judge.single else 1)
-            row = move_to_edge(self._trace, row, name, chance.choice(self.pools[name].marks), past=past)
+            row = move_to_edge(self._branches.trace, row, name, chance.choice(self.pools[name].marks), past=past)
         return self._mend(row)
 
     def _is_alike(self, name: str, other: str, value: Value) -> bool:
@@ -110,7 +109,7 @@ class Aim:
             self._judge.score(row)
         except InputError:
             return None
-        values = self._trace.values(row)
+        values = self._branches.trace.values(row)
         sample = Sample(row, values, frozenset(self._branches.find_taken(values)))
         for branch in sample.taken:
             kept = self.found.setdefault(branch, [])
@@ -181,7 +180,7 @@ class Aim:
         near = float(sample.row[name]) if self.pools[name].marks else math.inf
 
         def is_same(value: float) -> bool:
-            flag = self._trace.values({**sample.row, name: value})[decision.node]
+            flag = self._branches.trace.values({**sample.row, name: value})[decision.node]
             return bool(flag) == bool(sample.values[decision.node])
 
         for far in _list_far_values(near, self.pools[name].marks, is_same):

@@ -18,7 +18,7 @@ from plaudit.checks.parity.recorded import Recorded, compare_pairs
 from plaudit.checks.step_facts import StepFacts
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, encode_row, nest_row
+from plaudit.reward.rows import FlatRow, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""
@@ -215,11 +215,8 @@ class Search:
             row, self._judge.score(row), got=None, kind=failed.kind, failure=str(failed), simplest=not failed.slow
         )
 
-    def _describe(self, row: FlatRow, expected: Answer, **found: object) -> Mismatch:
-        program = self._judge.program
-        inputs = {name: program.inputs[name].as_declared(value) for name, value in row.items()}
-        line = encode_row(nest_row(program, row))
-        return Mismatch(inputs=inputs, row=line, expected=expected, breaks=self._steps.find_broken(row), **found)  # type: ignore[arg-type]
+    def _describe(self, row: FlatRow, expected: Answer, **found: Any) -> Mismatch:
+        return self._judge.describe(row, expected, breaks=self._steps.find_broken(row), **found)
 
     def _is_like_the_first(self, found: Mismatch) -> bool:
         """Return whether a mismatch is of the same kind, so that simplifying one does not end up with another."""
