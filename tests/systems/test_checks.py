@@ -16,6 +16,7 @@ from plaudit.checks.solver.z3 import is_available
 from plaudit.systems import BUILT_IN, load, system
 from plaudit.systems.roadsense import preferences
 from support.asking import really, told
+from support.proofs import assert_real
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
 
@@ -245,20 +246,6 @@ def test_facts_narrow_what_can_happen():
 
 
 # -- proofs
-
-
-def assert_real(proof, left, right):
-    """Assert that each difference is what the two really make of its inputs."""
-    assert proof.verdict == "different"
-    for each in proof.differences:
-        for side, reward in ((each.left, left), (each.right, right)):
-            inputs = {name: value for name, value in each.inputs.items() if name in reward.inputs}
-            if len(inputs) < len(reward.inputs):
-                continue  # a term of its own needs fewer
-            scores = reward.compile("python")(inputs)
-            value = scores.total if each.term == "total" else scores.values[each.term]
-            assert side == pytest.approx(float(value))
-        assert each.left != each.right
 
 
 def test_a_restructured_reward_is_proved_equal_over_the_rationals():
