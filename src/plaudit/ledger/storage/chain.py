@@ -15,6 +15,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from plaudit.ledger.storage.decisions import is_packed, unpack_contexts
+
 BY_BLOCK = 1
 """The scheme of writers up to plaudit 0.1: the checksum of each block covers the one before it."""
 BY_RECORD = 2
@@ -199,7 +201,9 @@ class _Entries:
         """Take in a column of `count` records, as it is stored."""
         if not (column.startswith("[") and column.endswith("]")):
             raise ValueError("a column is no list")
-        if "null" in column:
+        if is_packed(column):
+            self._feed(json.dumps(unpack_contexts(column, count), separators=(",", ":"))[1:-1] + self._separator)
+        elif "null" in column:
             self._add_each(split_column(column, count, self._separator))
         elif count > 1 and _scan(column, 1)[1] == len(column) - 1:  # one for all
             self._feed((column[1:-1] + self._separator) * count)
@@ -251,7 +255,7 @@ def split_column(column: str | None, count: int, separator: str = ", ") -> list[
     """Return the entries of a column, each as JSON or None, one a record."""
     if column is None:
         return [None] * count
-    found = json.loads(column)
+    found = unpack_contexts(column, count) if is_packed(column) else json.loads(column)
     separators = (",", ":") if separator == "," else None
     texts = [None if entry is None else json.dumps(entry, separators=separators) for entry in found]
     return texts * count if len(texts) == 1 else texts
