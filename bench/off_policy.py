@@ -5,8 +5,6 @@ checkout. The peer fits the same cross-fitted regressions with boolean masks and
 standard errors; with scikit-learn installed there is one with its Ridge as well.
 """
 
-import json
-import sqlite3
 import tempfile
 import time
 from importlib.util import find_spec
@@ -157,14 +155,8 @@ def timed(action: object) -> float:
 def reading(path: Path, count: int) -> None:
     few = min(count, 50_000)
 
-    def parse() -> None:
-        with sqlite3.connect(path) as bare:
-            for (contexts,) in bare.execute("SELECT contexts FROM blocks"):
-                json.loads(contexts)
-
     with Ledger(path, read_only=True) as ledger:
         peer = timed(lambda: one_by_one(ledger, few)) / few
-        parsed = timed(parse) / count
         read = timed(lambda: read_decisions(ledger, decision_class="topology")) / count
         policy = from_function(lambda contexts: np.full((len(contexts), 4), 0.25), ACTIONS)
         whole = timed(lambda: evaluate(ledger, policy, decision_class="topology", reward=roadsense.reward)) / count
@@ -172,7 +164,6 @@ def reading(path: Path, count: int) -> None:
     rows: list[tuple[str, ...]] = [("what", "µs a decision", "against the first")]
     for name, each in (
         ("history, record by record", peer),
-        ("sqlite3 and json.loads alone", parsed),
         ("read_decisions", read),
         ("evaluate: read, score again, four estimates", whole),
     ):

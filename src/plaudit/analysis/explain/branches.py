@@ -330,6 +330,6 @@ def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) ->
 
 
 def _read_number(reward: Reward, name: str, row: Mapping[str, Value], otherwise: Value) -> Value:
-    if (schedule := reward.schedules.get(name)) is not None:
+    if (schedule := reward._schedules.get(name)) is not None:
         return schedule(float(row.get(f"curr.{schedule.counter}", row.get(schedule.counter, 0.0))))
     return reward.params.get(name, otherwise)
