@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-from support.command_line import objects, plaudit, process, write
+from support.command_line import objects, plaudit, process, terminal, write
 from support.forked_workers import ForkedWorkers
 from support.hasty_compiler import compile_hastily
 from support.interrupted import heed_ctrl_c
@@ -28,6 +28,7 @@ __all__ = [
     "postgres_url",
     "process",
     "spark",
+    "terminal",
     "write",
 ]
 

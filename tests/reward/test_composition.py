@@ -4,6 +4,20 @@ import math
 import pickle
 
 import pytest
+
+from plaudit import (
+    DefinitionError,
+    Field,
+    ReadError,
+    Reward,
+    Signal,
+    SpecError,
+    bounds,
+    fact,
+    prove,
+    term,
+)
+from plaudit.errors import DuplicateName, OutsideDomain, UnknownParameter, UnusedField
 from support.composed import (
     FIELDS,
     STEP,
@@ -20,20 +34,6 @@ from support.composed import (
     walker,
     walking,
 )
-
-from plaudit import (
-    DefinitionError,
-    Field,
-    ReadError,
-    Reward,
-    Signal,
-    SpecError,
-    bounds,
-    fact,
-    prove,
-    term,
-)
-from plaudit.errors import DuplicateName, OutsideDomain, UnknownParameter, UnusedField
 
 REWARD = walking()
 

@@ -1,7 +1,6 @@
 """Numbers of a reward that follow a counter: weights, knobs, clamps, scales; one formula, one fingerprint."""
 
 import pytest
-from support.composed import FIELDS, STEP, by_hand, effort, forward, rows, training, walking
 
 from plaudit import (
     DefinitionError,
@@ -13,6 +12,7 @@ from plaudit import (
 )
 from plaudit.errors import MissingField, UnknownParameter
 from plaudit.schedules import cosine, exponential, linear, piecewise
+from support.composed import FIELDS, STEP, by_hand, effort, forward, rows, training, walking
 
 REACH = exponential(8, 2, over=100, counter="epoch")
 
