@@ -66,7 +66,6 @@ class MeshRadio(LossyRadio):
         return heard
 
     def _update_cars(self, names: list[str], ego: str) -> None:
-        """Take note of who is on the road."""
         self._names, self._place = names, names.index(ego)
         self._links = self._links.restrict_to([*(name for name in names if name != ego), ego])
 
@@ -129,7 +128,6 @@ class Links:
             self._find_relays()
 
     def _mark_out_of_reach(self, one: int, other: int) -> None:
-        """Take note that two cars are out of each other's reach."""
         self._moved = True
         for sender, receiver in ((one, other), (other, one)):
             self.to[sender][receiver] = OUT

@@ -225,12 +225,10 @@ def _compile_reward(reward: Reward) -> NumpyReward:
 
 
 def _find_onset(drive: Drive) -> int:
-    """Return the row in which the car ahead began to brake."""
     return min(drive.hazard or 0, len(drive.requested) - 1)
 
 
 def _list_speeds_before(drive: Drive) -> np.ndarray[Any, Any]:
-    """Return how fast the driven car was when each action was taken."""
     speeds = drive.measured["ego_speed"]
     return np.concatenate([speeds[:1], speeds[:-1]])
 
