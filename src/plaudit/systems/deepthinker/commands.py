@@ -34,14 +34,7 @@ REPORT_FILE = "report.json"
     show_default=True,
     help="Missions of six phases each.",
 )
-@click.option(
-    "--seed",
-    metavar="NUMBER",
-    type=SEED,
-    default=7,
-    show_default=True,
-    help="What all chance depends on.",
-)
+@click.option("--seed", metavar="NUMBER", type=SEED, default=7, show_default=True, help="What all chance depends on.")
 @output_option(
     "Keep rewards, router and report there, or go on with those there.", metavar="FOLDER", callback=refuse_empty
 )

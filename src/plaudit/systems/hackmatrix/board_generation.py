@@ -18,12 +18,7 @@ from plaudit.systems.hackmatrix.arrays.words import (
     write_slot,
 )
 from plaudit.systems.hackmatrix.entity_lists import find_occupied_cells
-from plaudit.systems.hackmatrix.placement import (
-    PlacementRequest,
-    append_drawn,
-    draw_layout,
-    draw_transmissions,
-)
+from plaudit.systems.hackmatrix.placement import PlacementRequest, append_drawn, draw_layout, draw_transmissions
 from plaudit.systems.hackmatrix.plain.draws import (
     CONTENTS,
     CORNERS_AND_COUNTS,

@@ -8,14 +8,7 @@ not heard of in that step. The `queue` does both differently.
 from collections.abc import Mapping, Sequence
 from math import cos, hypot, inf, radians, sin
 
-from plaudit.systems.roadsense.radio.channel import (
-    LEAST_DELAY,
-    Channel,
-    Link,
-    LossyRadio,
-    RandomDraws,
-    apply_noise,
-)
+from plaudit.systems.roadsense.radio.channel import LEAST_DELAY, Channel, Link, LossyRadio, RandomDraws, apply_noise
 from plaudit.systems.roadsense.world import CarState
 
 Pose = tuple[float, float, float, float]

@@ -95,12 +95,7 @@ class PolicyEvaluations(NamedTuple):
 
 
 def evaluate_run(
-    run: Run,
-    reward: Reward,
-    *,
-    episodes: int,
-    baselines: bool = False,
-    limit: int = LIMIT,
+    run: Run, reward: Reward, *, episodes: int, baselines: bool = False, limit: int = LIMIT
 ) -> PolicyEvaluations:
     """Let the policy of a run drive `episodes` convoys of every bucket, each for at most `limit` steps.
 
