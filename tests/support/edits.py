@@ -13,11 +13,7 @@ from plaudit.ledger.storage.schema import metadata
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
 
-<<<<<<< HEAD
 TABLES = metadata.sorted_tables
-=======
-TABLES = [*metadata.sorted_tables, Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True))]
->>>>>>> refs/heads/tests
 OTHER = REWARD.with_params(comfort={"harsh": 5.0}).with_version("2")
 NEXT = REWARD.with_params(comfort={"harsh": 6.0}).with_version("3")
 
