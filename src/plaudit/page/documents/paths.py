@@ -1,6 +1,6 @@
 """Which lines of a term's source a step took: a term is a chain of cases, and each step returns from one of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,12 +75,8 @@ class RewardPaths:
             with np.errstate(all="ignore"):
                 found = self._compiled({name: columns[name] for name in self._compiled.program.inputs}).values
             held = {at: np.broadcast_to(np.asarray(found[f"c{at}"], bool), count) for at in self._conditions}
-        return {term: _find_first([held[at] for at in paths.conditions], count) for term, paths in self.terms.items()}
-
-
-def _find_first(held: Sequence[NDArray[np.bool_]], count: int) -> NDArray[np.intp]:
-    """Return for each row the first of some conditions that holds, or how many there are."""
-    first = np.full(count, len(held), np.intp)
-    for at in range(len(held) - 1, -1, -1):
-        first[held[at]] = at
-    return first
+        last = np.ones(count, np.bool_)
+        return {
+            term: np.argmax([*(held[at] for at in paths.conditions), last], axis=0)
+            for term, paths in self.terms.items()
+        }
