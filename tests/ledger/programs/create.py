@@ -64,7 +64,7 @@ def kill(folder, kills, draw):
         child, ear = fork(lambda path=path: Ledger(path) and time.sleep(600))
         while not path.exists():
             time.sleep(0.0005)
-        time.sleep(draw.random() * 0.05)
+        time.sleep(draw.random() ** 2 * 0.05)
         os.kill(child, signals.SIGKILL)
         os.waitpid(child, 0)
         assert ear.read() == ""

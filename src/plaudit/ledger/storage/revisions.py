@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from sqlalchemy import Connection, insert, inspect, select, update
 
@@ -19,16 +18,12 @@ REVISION = 1 + len(UPGRADES)
 """The newest revision: the tables that this version of plaudit reads and writes."""
 
 
-def prepare_tables(backend: Backend) -> Path | None:
-    """Make the tables of a new ledger, or bring older ones to the newest revision.
-
-    Returns:
-        The backup that was made of an older file before it was changed.
-    """
+def prepare_tables(backend: Backend) -> None:
+    """Make the tables of a new ledger, or bring older ones to the newest revision, after a backup of their file."""
     with backend.snapshot() as connection:
         found = _read_revision(backend, connection)
     if found == REVISION:
-        return None
+        return
     if backend.read_only:
         if found is None:
             raise LedgerError(
@@ -39,11 +34,9 @@ def prepare_tables(backend: Backend) -> Path | None:
             f"{backend.name} has older tables (revision {found}); open it once to write "
             "(`plaudit ledger compact` does)."
         )
-    backup = None
     if found is not None and isinstance(backend, SqliteBackend):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        backup = backend.path.with_name(f"{backend.path.name}.{found}-{stamp}.backup")
-        backend.copy_to(backup)
+        backend.copy_to(backend.path.with_name(f"{backend.path.name}.{found}-{stamp}.backup"))
     with backend.migration() as connection:
         found = _read_revision(backend, connection)  # another process may have been quicker
         if found is None:
@@ -52,7 +45,6 @@ def prepare_tables(backend: Backend) -> Path | None:
             for upgrade in UPGRADES[found - 1 :]:
                 upgrade(connection)
             connection.execute(update(schema_revision).values(number=REVISION))
-    return backup
 
 
 def _read_revision(backend: Backend, connection: Connection) -> int | None:
