@@ -14,7 +14,8 @@ UV := UV_CACHE_DIR=$(VENV)/cache/uv $(BIN)/uv pip install --quiet --python $(BIN
 # PySpark alone is built here, into a wheel that is unpacked at once: it need not be compressed.
 STORED := --config-settings=--build-option=--compression=stored
 EVERYTHING := --no-build-isolation --only-binary z3-solver $(STORED) -e '.[dev,all]'
-PYTEST := $(BIN)/pytest --workers $(WORKERS)
+# A worker that dies fails its test and the others run the rest: pytest-xdist hangs when it replaces one that had a group.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --max-worker-restart=0
 CORE := tests/language tests/targets tests/reward tests/checks/rules tests/checks/solver tests/checks/formats
 HEAVY := jax or torch or numba or spark or postgres or test_parity or test_gradients
 MEASURED := src/plaudit/language/*,src/plaudit/targets/*,src/plaudit/reward/*,src/plaudit/checks/*,src/plaudit/ledger/*

@@ -53,7 +53,7 @@ def main() -> None:
     rows += roadsense_rows()
     step = apex.episode()[6]
     prev, curr = step["prev"], step["curr"]
-    only = apex.reward.only("phase_advance", "test_improvement", "token_cost", "switch_cost")
+    only = apex.reward.select_terms("phase_advance", "test_improvement", "token_cost", "switch_cost")
     rows += functions("apex", peers.apex, (prev, curr), only, {"prev": prev, "curr": curr})
     phase = deepthinker.episode()[2]
     rows += functions("deepthinker", peers.deepthinker, tuple(phase.values()), deepthinker.reward, phase)

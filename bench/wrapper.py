@@ -32,7 +32,7 @@ from timing import QUICK, compare, size, table
 from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper, scoring
 from plaudit.adapters.gymnasium.recording import Recorder
-from plaudit.ledger.storage.step_stream import StepStream
+from plaudit.ledger.storage.buffer import StepStream
 
 LIMIT = 200
 BOX = spaces.Box(-np.inf, np.inf, (4,), np.float32)

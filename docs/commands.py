@@ -1,6 +1,7 @@
 """Write the reference of the command line from the commands themselves: `python docs/commands.py`.
 
-It replaces what stands after the mark in docs/command-line.md; a test fails where that is not what this would write.
+It replaces the table of exit codes and what stands after the mark in docs/command-line.md; a test fails where the page
+is not what this would write.
 """
 
 import inspect
@@ -11,10 +12,12 @@ from pathlib import Path
 import click
 
 from plaudit.cli import main
-from plaudit.cli.groups import SystemGroup
+from plaudit.cli._support.groups import SystemGroup
 from plaudit.systems import BUILT_IN
+from plaudit.terminal import ExitCode
 
 PAGE = Path(__file__).with_name("command-line.md")
+CODES = "| exit code | meaning |\n|---|---|\n"
 MARK = "<!-- What follows is made from the commands: python docs/commands.py -->"
 
 
@@ -64,6 +67,8 @@ def write_reference(page: str) -> str:
     """Return a page with the reference as the commands are now."""
     before, mark, _ = page.partition(MARK)
     assert mark, f"the page has no line {MARK}"
+    codes = "".join(f"| {code} | {code.meaning} |\n" for code in ExitCode)
+    before = re.sub(rf"{re.escape(CODES)}(\|.*\n)+", lambda _: CODES + codes, before, count=1)
     commands = [describe_command(*each) for each in list_commands(main, "plaudit")]
     return before + "\n\n".join([MARK, "## Every command", *commands]) + "\n"
 

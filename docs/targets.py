@@ -13,9 +13,10 @@ from typing import Any, get_args
 import numpy as np
 import polars
 
-from plaudit import Field, Reward, State, fact, linear, term
+from plaudit import Field, Reward, State, fact, term
 from plaudit.errors import InputError, TargetError
 from plaudit.language import nodes as n
+from plaudit.schedules import linear
 from plaudit.targets import EXTRAS, Target, find_target
 from plaudit.targets.registry import list_options
 from plaudit.targets.sql.dialects import DIALECTS
@@ -270,7 +271,7 @@ def _ask_functions(refusals: Refusals, target: str) -> str:
     reward = build_functions()
     if refusals.ask(target, reward) == "yes":
         return "yes"
-    answers = [refusals.ask(target, reward.only(each.name)) for each in reward.terms]
+    answers = [refusals.ask(target, reward.select_terms(each.name)) for each in reward.terms]
     return f"{answers.count('yes')}, {', '.join(sorted({*answers} - {'yes'}))}"
 
 

@@ -5,11 +5,12 @@ import os
 import sys
 from collections import Counter
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from support.forked_workers import ForkedWorkers
+from support.command_line import objects, plaudit, process, write
 from support.hasty_compiler import compile_hastily
 from support.interrupted import heed_ctrl_c
 from support.local_spark import spark
@@ -17,7 +18,18 @@ from support.memory import find_memory
 from support.mounts import NOT_ALLOWED
 from support.postgres import postgres, postgres_ledger, postgres_url
 
-__all__ = ["heed_ctrl_c", "postgres", "postgres_ledger", "postgres_url", "spark"]  # fixtures for every test
+# fixtures for every test
+__all__ = [
+    "heed_ctrl_c",
+    "objects",
+    "plaudit",
+    "postgres",
+    "postgres_ledger",
+    "postgres_url",
+    "process",
+    "spark",
+    "write",
+]
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)
@@ -102,21 +114,22 @@ def _share_jax_context() -> None:
     mlir.make_ir_context = cache(mlir.make_ir_context)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let tests run on several cores."""
-    parser.addoption("--workers", type=int, default=0, help="run tests in N processes (on Linux)", metavar="N")
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Fork, where that is asked for and is safe; keep files of tests in memory, but for a soak.
-
-    On a disk, a ledger of a few records takes half as long again.
-    """
+    """Keep files of tests in memory, but for a soak: on a disk, a ledger of a few records takes half as long again."""
     memory = None if config.getoption("--hypothesis-profile") == "soak" else find_memory()
     if memory is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
-    if config.option.workers and sys.platform == "linux":
-        config.pluginmanager.register(ForkedWorkers(config.option.workers, find_group))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker of pytest-xdist run all tests of a group, and begin with the longest groups."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = find_group  # type: ignore[method-assign]
+    return scheduler
 
 
 def find_group(nodeid: str) -> str:

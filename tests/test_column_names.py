@@ -9,9 +9,6 @@ import pytest
 from plaudit import DefinitionError, Field, Ledger, Reward, term
 from plaudit.adapters.components import split_total
 from plaudit.targets.columns import name_columns
-from support.command_line import plaudit
-
-__all__ = ["plaudit"]  # a fixture
 
 
 @term(weight=2.0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import plaudit
-from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, term
+from plaudit import Field, Ledger, Reward, Signal, errors, term
 from plaudit.analysis import DefinitionChanges, Diff, Effect
 from plaudit.analysis.compare.comparison import Comparison, Measure
 from plaudit.analysis.compare.comparison import Estimate as Distance
@@ -20,10 +20,11 @@ from plaudit.analysis.diff.definitions import FunctionChange, ValueChange
 from plaudit.analysis.diff.effect import StepChange, TermEffect
 from plaudit.analysis.explain.attribution import Attribution, EpisodeBin, TermShare
 from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap
-from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
 from plaudit.analysis.explain.sweep import Sweep, Swept, SweptWitness
 from plaudit.analysis.probe.result import PlayedEpisode, PolicyOutcome, Probe
 from plaudit.checks.bounds import Bound, Bounds
+from plaudit.checks.branches import Condition
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
@@ -31,7 +32,7 @@ from plaudit.checks.report import Report
 from plaudit.checks.rules.units import Unit
 from plaudit.language.reading.source import SourceLine
 from plaudit.learn.off_policy.evaluate import Evaluation
-from plaudit.learn.off_policy.intervals import Estimate, Interval
+from plaudit.learn.off_policy.intervals import Interval, PolicyEstimate
 from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.ledger.rescore.changes import Changes
 from plaudit.ledger.rescore.rescore import Lacking, Rescoring
@@ -40,6 +41,7 @@ from plaudit.ledger.summary.episodes import Episode
 from plaudit.ledger.summary.returns import Classes
 from plaudit.ledger.summary.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
+from plaudit.schedules import linear, piecewise
 from plaudit.targets.python import ABSENT
 from plaudit.testing import LawResult, TargetReport
 from plaudit.testing.cases import Case
@@ -85,7 +87,7 @@ def samples(tmp_path):
     changes = Changes()
     changes.add(np.ones(2), np.zeros(2), STEER)
     gain = Interval(1.0, 0.1, 0.5, 1.5)
-    estimate = Estimate(1.0, 0.1, 0.5, 1.5, gain)
+    estimate = PolicyEstimate(1.0, 0.1, 0.5, 1.5, gain)
     head = Head(1, STEER, 2, datetime(2026, 1, 1, tzinfo=UTC), 3, "ab" * 32)
     changes.add(np.ones(2), np.zeros(2), episode=Classes([(STEER, STEER, STEER)], np.zeros(2, np.intp)), step=[1, 9])
     value = ValueChange(STEER, STEER, STEER)
@@ -136,7 +138,7 @@ def samples(tmp_path):
                 (STEER,),
             )
         ],
-        "analysis/explain/step_branches.py:Condition": [Condition(STEER, STEER, True)],
+        "checks/branches.py:Condition": [Condition(STEER, STEER, True)],
         "analysis/explain/step_branches.py:NearestBranch": [branch],
         "analysis/explain/step_branches.py:StepBranches": [
             StepBranches(
@@ -245,7 +247,7 @@ def samples(tmp_path):
                 replace(ledger.head(), writers=(head,)),
             ),
         ],
-        "ledger/storage/buffered.py:Receipt": [receipt],
+        "ledger/storage/buffer.py:Receipt": [receipt],
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
         "reward/definition.py:FieldIndex": [reward.fields],
         "reward/reward.py:Reward": [reward],

@@ -1,6 +1,7 @@
 """The names a user imports: few, sorted, documented, and free of every extra."""
 
 import ast
+import inspect
 import json
 import re
 import subprocess
@@ -16,7 +17,7 @@ SOURCE = Path(plaudit.__file__).parent
 
 # What the extras bring, by the name it is imported under.
 EXTRAS = {
-    "alembic", "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "polars", "psycopg",
+    "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "polars", "psycopg",
     "pyarrow", "pyspark", "ray", "scipy", "sklearn", "sqlalchemy", "sqlglot", "stable_baselines3", "starlette",
     "sumo", "tensorboard", "torch", "traci", "transformers", "trl", "uvicorn", "z3",
 }  # fmt: skip
@@ -48,6 +49,23 @@ def test_the_public_names_are_sorted_and_are_what_is_exported():
 @pytest.mark.parametrize("name", [name for name in plaudit.__all__ if not name.startswith("_")])
 def test_every_public_name_has_a_docstring(name):
     assert getattr(plaudit, name).__doc__
+
+
+def test_a_reward_shows_its_arguments_and_what_people_do_with_it():
+    @plaudit.term
+    def near(distance):
+        return 1 if distance < 2 else 0
+
+    reward = plaudit.Reward("reach", version="1", terms=[near], fields=[plaudit.Field("distance", low=0)])
+    arguments = [name for name in inspect.signature(plaudit.Reward).parameters if name != "unknown"]
+    assert {name for name in dir(reward) if not name.startswith("_")} == {
+        *arguments,  # so that `evolve` can be given what there is and more
+        *("states", "params", "inputs", "program", "fingerprint", "domain_fingerprint"),
+        *("score", "score_episodes", "score_terminal", "compile", "encode", "initial_state"),
+        *("formula", "source", "gradients", "to_dict", "from_dict", "to_json", "from_json"),
+        *("evolve", "select_terms", "with_params", "with_weights", "with_file", "with_version"),
+        *("with_facts", "with_goal", "with_preferences"),
+    }
 
 
 @pytest.fixture(scope="module")

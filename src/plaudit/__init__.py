@@ -26,7 +26,6 @@ from plaudit.errors import (
 )
 from plaudit.language.field import Field
 from plaudit.language.program import sign
-from plaudit.language.schedule import Schedule, cosine, exponential, linear, piecewise
 from plaudit.reward.declared import Fact, fact
 from plaudit.reward.intent import Preference, prefer
 from plaudit.reward.reward import Reward
@@ -39,7 +38,7 @@ if typing.TYPE_CHECKING:
     from plaudit.checks.incentives import incentives
     from plaudit.ledger.ledger import Ledger
     from plaudit.ledger.record import Entry, Record
-    from plaudit.ledger.storage.buffered import Receipt
+    from plaudit.ledger.storage.buffer import Receipt
 
 __version__ = "0.1.0"
 
@@ -71,7 +70,6 @@ __all__ = [
     "Record",
     "Report",
     "Reward",
-    "Schedule",
     "Scores",
     "Signal",
     "SpecError",
@@ -84,12 +82,8 @@ __all__ = [
     "assert_reward_ok",
     "bounds",
     "check",
-    "cosine",
-    "exponential",
     "fact",
     "incentives",
-    "linear",
-    "piecewise",
     "prefer",
     "prove",
     "sign",
@@ -99,7 +93,7 @@ __all__ = [
 _LATER = {
     "Entry": "ledger.record",
     "Ledger": "ledger.ledger",
-    "Receipt": "ledger.storage.buffered",
+    "Receipt": "ledger.storage.buffer",
     "Record": "ledger.record",
     "incentives": "checks.incentives",
 }

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from plaudit.errors import LedgerBusy
+from plaudit.errors import FileError, LedgerBusy
 
 # A system has one of the two.
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
@@ -63,3 +64,25 @@ def release_lock(file: int) -> None:
     else:
         os.lseek(file, _BEYOND, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+
+@contextmanager
+def lock_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder where it is missing, and keep other runs out of it; LedgerBusy where one is writing to it.
+
+    The file `.lock` stays: what counts is who holds it, and the system lets it go when its holder dies.
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        file = os.open(place / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except FileExistsError:
+        raise FileError(f"{place} is a file; name a folder.") from None
+    except OSError as error:
+        raise FileError(f"{place} cannot be made or written to: {error.strerror or error}") from None
+    try:
+        if not try_lock(file):
+            raise LedgerBusy(f"another run is writing to {place}. Wait until it ends, or name another folder.")
+        yield place
+    finally:
+        os.close(file)  # which releases the lock

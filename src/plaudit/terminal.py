@@ -13,29 +13,15 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from enum import IntEnum
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.table import Table
     from rich.text import Text
-
-SOME_BAD = 1
-"""Something was found (a flaw, a difference, bad rows), nothing was, or what is there would not have it."""
-FAILED = 2
-"""Wrong usage: what was asked for cannot be run as it is written."""
-UNDECIDED = 3
-"""The command found nothing wrong and could not show that nothing is."""
-INTERNAL = 4
-"""plaudit itself failed: a fault of ours, not of what it was given."""
-INTERRUPTED = 130
-"""Ctrl-C."""
-BROKEN_PIPE = 141
-"""Nobody reads what is printed any more."""
-TERMINATED = 143
-"""SIGTERM."""
 
 _SPELLINGS = dict(zip("×−–—·’█─━│", "x---.'#--|", strict=True))
 _SPELLINGS |= {"…": "...", "→": "->", "²": "^2", "±": "+/-", "≤": "<=", "≥": ">="}
@@ -49,6 +35,35 @@ _UNLIMITED = 1_000_000
 _GAP = 3
 """Characters between two columns."""
 _LONGEST_BAR = 16
+
+
+# -- exit codes -----------------------------------------------------------------------------------------------------
+
+
+class ExitCode(IntEnum):
+    """How a command ends, as of grep and ruff; `python docs/commands.py` writes the table of the docs from it."""
+
+    meaning: str
+
+    def __new__(cls, number: int, meaning: str) -> Self:
+        """Return the code with what it means."""
+        code = int.__new__(cls, number)
+        code._value_ = number
+        code.meaning = meaning
+        return code
+
+    DONE = 0, "done, and nothing was found"
+    FOUND = 1, "found: a finding, a difference, a record that is not as it was written"
+    FAILED = (
+        2,
+        "could not be done: wrong usage, data that do not fit, a record or a file that is missing, a damaged ledger, "
+        "a server that does not answer, a full disk",
+    )
+    INCOMPLETE = 3, "incomplete or undecided: rows were left out, or not everything could be shown"
+    FAULT = 4, "a fault of plaudit, with what to report"
+    INTERRUPTED = 130, "stopped by Ctrl-C"
+    BROKEN_PIPE = 141, "stopped because nothing reads its output any more"
+    TERMINATED = 143, "stopped by SIGTERM"
 
 
 # -- text -----------------------------------------------------------------------------------------------------------
@@ -353,7 +368,7 @@ def handle_signals() -> Iterator[None]:
         try:
             yield
         except Exception as failure:
-            if getattr(failure, "exit_code", None) in (INTERRUPTED, TERMINATED):
+            if getattr(failure, "exit_code", None) in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
                 raise  # the command has said what it leaves behind
             for error in stopped:  # what goes wrong after a signal is its doing
                 raise error from None

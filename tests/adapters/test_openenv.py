@@ -89,7 +89,7 @@ def test_the_end_by_itself_has_the_same_components(limits):
     reward = Reward(
         "trip", version="1", terms=[pace, arrived], fields=[Field("speed"), Field("there", flag=True)], **limits
     )
-    told, whole = components(reward.final(there=True)), components(reward.score(speed=0.5))
+    told, whole = components(reward.score_terminal(there=True)), components(reward.score(speed=0.5))
     assert list(told["reward_components"]) == list(whole["reward_components"])
     assert told["reward_components"]["pace"] == 0.0
     assert sum(told["reward_components"].values()) == told["reward"]

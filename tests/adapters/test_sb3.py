@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import gymnasium
 import pytest
 
-from plaudit import DefinitionError, Field, Ledger, Reward, linear, term
+from plaudit import DefinitionError, Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.errors import MissingField
+from plaudit.schedules import linear
 from support.ledgers import verified
 
 

@@ -4,12 +4,13 @@ import math
 
 import pytest
 
-from plaudit import DefinitionError, Field, Reward, bounds, fact, piecewise, term
+from plaudit import DefinitionError, Field, Reward, bounds, fact, term
 from plaudit.checks.model import UNCLAMPED, Contradiction, RewardModel, find_contradiction
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.solver import Solver
 from plaudit.language import nodes as n
+from plaudit.schedules import piecewise
 from support.written import reward_from
 
 

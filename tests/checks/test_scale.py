@@ -74,7 +74,7 @@ def test_many_joints_leave_nothing_undecided():
     report = check(quadruped(12))
     assert report.undecided == ()
     assert report.failed == ()
-    assert not report.coded("loop-that-pays")
+    assert not report.by_code("loop-that-pays")
 
 
 def test_that_no_lap_pays_takes_no_search_over_laps(monkeypatch):

@@ -44,16 +44,16 @@ def climbing(update, version="1", terms=(higher,), **state):
 def test_a_lap_through_a_state_that_pays_is_found():
     fields = [Field("pressed", flag=True, role="action"), State("on", flag=True, reset=False, update=flip)]
     report = check(Reward("lamp", version="1", terms=[switched], fields=fields))
-    (found,) = report.coded("loop-that-pays")
+    (found,) = report.by_code("loop-that-pays")
     assert "on: false → true → false" in found.message
-    assert not report.coded("pays-for-staying")
+    assert not report.by_code("pays-for-staying")
 
 
 def test_a_high_water_mark_pays_once_and_its_lap_is_not_invented():
     report = check(climbing(keep_best))
-    assert not report.coded("loop-that-pays")
-    assert not report.coded("pays-for-staying")
-    assert check(climbing(keep_last)).coded("loop-that-pays")  # the last height is no high-water mark
+    assert not report.by_code("loop-that-pays")
+    assert not report.by_code("pays-for-staying")
+    assert check(climbing(keep_last)).by_code("loop-that-pays")  # the last height is no high-water mark
 
 
 def test_an_update_that_leaves_the_range_is_found_and_one_that_cannot_is_proved():
@@ -68,15 +68,15 @@ def test_an_update_that_leaves_the_range_is_found_and_one_that_cannot_is_proved(
         state = State("best", reset=0.0, low=0, high=10, update=update)
         return Reward("aging", version="1", terms=[old], fields=[state])
 
-    (found,) = check(aging(age), only=[LEAVES]).coded(LEAVES)
+    (found,) = check(aging(age), only=[LEAVES]).by_code(LEAVES)
     assert found.witness[0].inputs["prev.best"] > 9
 
     def age_at_most(prev):
         return min(prev.best + 1.0, 10.0)
 
-    assert not check(aging(age_at_most), only=[LEAVES]).coded(LEAVES)
-    assert not check(carrying.walking(), only=[LEAVES]).coded(LEAVES)
-    assert not check(carrying.touching(), only=[LEAVES]).coded(LEAVES)
+    assert not check(aging(age_at_most), only=[LEAVES]).by_code(LEAVES)
+    assert not check(carrying.walking(), only=[LEAVES]).by_code(LEAVES)
+    assert not check(carrying.touching(), only=[LEAVES]).by_code(LEAVES)
 
 
 def test_bounds_take_states_before_the_step_from_their_range_and_after_it_from_the_update():
@@ -86,9 +86,9 @@ def test_bounds_take_states_before_the_step_from_their_range_and_after_it_from_t
 
 def test_a_constant_that_an_update_reads_may_not_change_unseen(monkeypatch):
     reward = climbing(keep_shared)
-    assert not check(reward, only=[CHANGED]).coded(CHANGED)
+    assert not check(reward, only=[CHANGED]).by_code(CHANGED)
     monkeypatch.setattr(f"{__name__}.MOST", 5.0)
-    (found,) = check(reward, only=[CHANGED]).coded(CHANGED)
+    (found,) = check(reward, only=[CHANGED]).by_code(CHANGED)
     assert "MOST was 10.0 when 'best' was read" in found.message
 
 

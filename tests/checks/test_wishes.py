@@ -64,7 +64,7 @@ def test_no_step_in_the_goal_pays_more_than_its_bound(drawn, seed):
         return
     context = CheckContext(RewardModel(made), Solver(z3=False))
     bound, paid = bound_goal(context), drop_potentials(context)
-    (goal,) = made.goal_program.inputs
+    (goal,) = made._goal_program.inputs
     edge = made.goal.source.function
     for sample in samples(case, seed, 200) if bound is not None and goal in made.inputs else ():
         scores = paid.score(sample.row)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import Ledger
-from plaudit.systems.arguments import find_reward
+from plaudit.plugins.arguments import find_reward
 from support.histories import record_episodes
 
 SOURCE = '''
@@ -186,7 +186,7 @@ def test_what_the_end_paid_counts_in_an_outcome(plaudit, tmp_path):
             for step in range(3):
                 signal = reward.score(force=1.0 if landed else 9.0, terminal=False)
                 ledger.record(signal, run="r", episode=episode, step=step)
-            ledger.record(reward.final(landed=landed), run="r", episode=episode, step=3)
+            ledger.record(reward.score_terminal(landed=landed), run="r", episode=episode, step=3)
         assert [each.total for each in ledger.episodes()] == [17.0, 13.0]
     named = f"{tmp_path / 'arm.db'}#r/hit=crash,{tmp_path / 'arm.db'}#r/down=landed"
     done = plaudit("check", f"{path}:reward", "--outcomes", named, "--only", "outcome-order")

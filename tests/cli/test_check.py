@@ -12,10 +12,9 @@ from plaudit.checks.check import check
 from plaudit.checks.finding import Failed
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
-from plaudit.cli.reports import FOUND
 from plaudit.errors import DefinitionError
 from plaudit.language.reading.source import SourceLine
-from plaudit.terminal import FAILED, INTERNAL
+from plaudit.terminal import ExitCode
 from support.command_line import BUILT_IN, built_in
 from support.forking import run_python
 from support.reports import FULL, finding
@@ -47,7 +46,7 @@ def test_a_clean_reward_is_a_line_and_exit_code_0(plaudit, asked):
 
 def test_a_warning_is_exit_code_1(plaudit, asked):
     result = plaudit("check", "roadsense")
-    assert result.exit_code == FOUND == 1
+    assert result.exit_code == ExitCode.FOUND == 1
     assert "warning  loop-that-pays  near  my car.py:7\n" in result.stdout
     assert "\x1b" not in result.stdout
 
@@ -55,7 +54,7 @@ def test_a_warning_is_exit_code_1(plaudit, asked):
 def test_several_rewards_are_checked_in_order_each_once(plaudit, asked):
     result = plaudit("check", "roadsense@R8", "apex", "roadsense@R8")
     assert [(one["reward"].name, one["reward"].version) for one in asked] == [("roadsense", "R8"), ("apex", "explicit")]
-    assert result.exit_code == FOUND
+    assert result.exit_code == ExitCode.FOUND
     assert result.stdout.endswith("\n2 rewards: 1 warning\n")
     assert result.stderr == ""  # progress is for terminals
 
@@ -130,7 +129,7 @@ def test_flat_and_nested_rows_of_outcomes_are_the_same(plaudit, asked, write):
 def test_outcomes_that_are_none_are_refused(plaudit, asked, write, content, told):
     write("ends.json", content)
     result = plaudit("check", "roadsense", "--outcomes", "ends.json")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert result.stderr.startswith("Error: ends.json")
     assert told in result.stderr
     assert asked == []
@@ -146,7 +145,7 @@ def test_a_missing_file_of_outcomes_is_told(plaudit, asked, write):
 
 def test_json_is_for_scripts(plaudit, asked):
     result = plaudit("check", "roadsense", "apex", "--json")
-    assert result.exit_code == FOUND
+    assert result.exit_code == ExitCode.FOUND
     both = json.loads(result.stdout)["rewards"]
     assert [one["reward"] for one in both] == ["roadsense", "apex"]
     assert both[0]["findings"][0]["file"] == "my car.py"
@@ -185,7 +184,7 @@ def test_a_finding_without_a_place_stands_in_the_file_that_was_named(plaudit, mo
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
 def test_the_output_is_a_complete_file_or_none(plaudit, asked, tmp_path, form):
     result = plaudit("check", "roadsense", "--format", form, "--output", "report")
-    assert result.exit_code == FOUND
+    assert result.exit_code == ExitCode.FOUND
     assert result.stdout == ""
     assert result.stderr == "roadsense@R0: 1 warning. The report is in report.\n"
     printed = plaudit("check", "roadsense", "--format", form, "--output", "-")
@@ -195,7 +194,7 @@ def test_the_output_is_a_complete_file_or_none(plaudit, asked, tmp_path, form):
 
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_checked(plaudit, asked):
     result = plaudit("check", "roadsense", "--output", "nowhere/report")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert "Error: nowhere/report cannot be written: there is no folder" in result.stderr
     assert asked == []
 
@@ -207,7 +206,7 @@ def test_a_check_that_fails_leaves_no_file(plaudit, monkeypatch, tmp_path):
     monkeypatch.setattr("plaudit.cli.check.check_reward", answer)
     (tmp_path / "report").write_text("old", encoding="utf-8")
     result = plaudit("check", "roadsense", "--output", "report")
-    assert (result.exit_code, result.stderr) == (FAILED, "Error: no.\n")
+    assert (result.exit_code, result.stderr) == (ExitCode.FAILED, "Error: no.\n")
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
 
 
@@ -215,7 +214,7 @@ def test_a_check_that_fails_leaves_no_file(plaudit, monkeypatch, tmp_path):
 def test_any_width_will_do(plaudit, asked, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
     result = plaudit("check", "hackmatrix")
-    assert result.exit_code == FOUND
+    assert result.exit_code == ExitCode.FOUND
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
@@ -258,7 +257,7 @@ def test_progress_is_told_on_a_terminal(plaudit, asked, monkeypatch):
 )
 def test_what_cannot_run_is_exit_code_2_and_one_message(plaudit, asked, arguments, told):
     result = plaudit("check", *arguments)
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert result.stdout == ""
     assert told in " ".join(result.stderr.split())
     assert result.stderr.count("Error: ") == 1
@@ -329,7 +328,7 @@ def checked_once(monkeypatch, reports):
 @pytest.mark.usefixtures("checked_once")
 def test_the_built_in_rewards_have_the_flaws_they_are_known_for(plaudit):
     result = plaudit("check", "--all", "--json")
-    assert result.exit_code == FOUND
+    assert result.exit_code == ExitCode.FOUND
     rewards = {one["reward"]: one for one in json.loads(result.stdout)["rewards"]}
     warnings = {
         name: {each["code"] for each in one["findings"] if each["severity"] == "warning"}
@@ -361,7 +360,7 @@ def test_every_total_of_a_witness_is_what_the_reward_gives(plaudit):
 def test_without_z3_the_command_works_and_says_what_stays_open():
     script = "import sys; sys.modules['z3'] = None; from plaudit.cli import main; main(['check', 'apex', 'hackmatrix@potential'])"
     done = run_python([sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8")
-    assert (done.returncode, done.stderr) == (FOUND, "")
+    assert (done.returncode, done.stderr) == (ExitCode.FOUND, "")
     assert "loop-that-pays" in done.stdout
     assert "z3 is not installed" in " ".join(done.stdout.split())
 
@@ -373,7 +372,7 @@ def test_outcomes_are_compared(plaudit, write):
     write("wrong.json", {"good": [good], "crash": [crash]})
     assert plaudit("check", "roadsense", "--only", "outcome-order", "--outcomes", "right.json").exit_code == 0
     result = plaudit("check", "roadsense", "--only", "outcome-order", "--outcomes", "wrong.json")
-    assert result.exit_code == FOUND
+    assert result.exit_code == ExitCode.FOUND
     assert "warning  outcome-order  total" in result.stdout
 
 
@@ -382,7 +381,7 @@ def test_a_rule_that_failed_has_an_exit_code_of_its_own(plaudit, monkeypatch, fa
     broken = replace(FULL, failed=(Failed("jump", "ValueError: odd"),))
     monkeypatch.setattr("plaudit.cli.check.check_reward", lambda reward, **options: broken)
     result = plaudit("check", "roadsense", "--fail-on", fail_on)
-    assert result.exit_code == INTERNAL
+    assert result.exit_code == ExitCode.FAULT
     assert "failed     jump: ValueError: odd" in result.stdout
     assert "loop-that-pays" in result.stdout
 

@@ -17,7 +17,7 @@ def pay(x):
 
 class Slow(Reward):
     @property
-    def facts_program(self):
+    def _facts_program(self):
         open("begun", "w").close()
         while True:
             time.sleep(0.01)  # a signal that comes right before a long sleep is seen only after it

@@ -56,7 +56,7 @@ def test_steps_of_a_ledger_are_compared_on(plaudit, tmp_path):
     assert "On 100 steps recorded in" in done.stdout
     assert "correlation of returns" in done.stdout
     done = plaudit(*asked, "--run", "nigth")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "Did you mean --run night?" in done.stderr
     assert plaudit("compare", "roadsense", "roadsense@graded", "--run", "night").exit_code == 2
 

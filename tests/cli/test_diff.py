@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.systems.arguments import find_reward
+from plaudit.plugins.arguments import find_reward
 
 SOURCE = """
 from plaudit import Field, Reward, term

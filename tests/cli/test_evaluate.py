@@ -149,13 +149,13 @@ def test_another_reward_and_other_knobs(plaudit, night):
 
 def test_what_the_reward_cannot_score_stops_it_or_is_left_out(plaudit, night):
     done = plaudit("evaluate", *night, "--policy", "uniform", "--reward", "policies.py:positive")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "step@positive refuses the inputs of" in done.stderr
     done = plaudit("evaluate", *night, "--policy", "uniform", "--reward", "policies.py:positive", "--on-bad", "mask")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "cannot score left out" in done.stdout
     done = plaudit("evaluate", *night, "--policy", "uniform", "--reward", "policies.py:costs")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "400 decisions were recorded without what step@costs needs: tokens" in done.stderr
 
 
@@ -175,9 +175,9 @@ def test_decisions_are_chosen_by_run_and_time(plaudit, night):
         in plaudit("evaluate", *night, "--policy", "uniform", "--run", "night-3", "--since", "1d").stdout
     )
     done = plaudit("evaluate", *night, "--policy", "uniform", "--until", "1d")
-    assert (done.exit_code, done.stderr) == (1, "Error: No record was found.\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: No record was found.\n")
     done = plaudit("evaluate", *night, "--policy", "uniform", "--run", "nihgt-3")
-    assert (done.exit_code, done.stderr) == (1, "Error: No record was found. Did you mean --run night-3?\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: No record was found. Did you mean --run night-3?\n")
     assert plaudit("evaluate", *night, "--policy", "uniform", "--since", "yesterday-ish").exit_code == 2
 
 
@@ -204,13 +204,13 @@ def test_what_cannot_be_done_is_one_sentence(plaudit, night, arguments, words):
 
 def test_an_action_that_was_never_logged_has_no_estimate(plaudit, night):
     done = plaudit("evaluate", *night, "--policy", "always:satr")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "Did you mean 'star'?" in done.stderr
 
 
 def test_a_log_that_cannot_tell_is_no_wrong_usage(plaudit, night):
     done = plaudit("evaluate", *night, "--policy", "uniform", "--minimum-effective", "1000")
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "1000 are needed" in done.stderr
     done = plaudit("evaluate", *night, "--policy", "uniform", "--confidence", "95")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -230,5 +230,5 @@ def test_a_ledger_that_is_not_there(plaudit):
 
 def test_a_class_that_is_not_there(plaudit, night):
     done = plaudit("evaluate", "rewards.db", "--decision-class", "toplogy", "--policy", "uniform")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "Did you mean --decision-class topology?" in done.stderr

@@ -2,30 +2,15 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 
 import click
 import pytest
 
-from plaudit import PlauditError, errors
 from plaudit.cli import main
-from plaudit.cli.reports import refuse_unreadable
-from plaudit.terminal import (
-    BROKEN_PIPE,
-    FAILED,
-    INTERNAL,
-    INTERRUPTED,
-    SOME_BAD,
-    TERMINATED,
-    Terminated,
-    handle_signals,
-)
-from support.forking import run_python
 
 
 @pytest.mark.parametrize("name", main.commands)
@@ -96,14 +81,6 @@ def test_version_is_shown(plaudit):
     assert result.stdout.startswith("plaudit ")
 
 
-@pytest.mark.parametrize("arguments", [["shw"], ["show"], ["show", "roadsense", "--sorce"], ["demo", "--rows", "0"]])
-def test_wrong_usage_is_told_on_stderr(plaudit, arguments):
-    result = plaudit(*arguments)
-    assert result.exit_code == FAILED
-    assert result.stdout == ""
-    assert "Error: " in result.stderr
-
-
 def test_a_command_that_is_nearly_right_is_guessed(plaudit):
     assert "Did you mean 'show'?" in plaudit("shw").stderr
 
@@ -123,67 +100,6 @@ def modules_of_the_command_line() -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def failing(error: BaseException) -> click.Command:
-    @click.command("fail")
-    def fail() -> None:
-        raise error
-
-    return fail
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "told"),
-    [
-        (PlauditError("no"), FAILED, "Error: no\n"),
-        (FileNotFoundError(2, "No such file or directory", "x"), FAILED, "Error: x: No such file or directory\n"),
-        (OSError("odd"), SOME_BAD, "Error: odd\n"),
-        (OSError(28, "No space left on device", "x"), SOME_BAD, "Error: x: No space left on device\n"),
-        (PermissionError(13, "Permission denied", "x"), FAILED, "Error: x: Permission denied\n"),
-        (errors.DefinitionError("no"), FAILED, "Error: no\n"),
-        (errors.SpecError("no"), FAILED, "Error: no\n"),
-        (errors.MissingExtra("no"), FAILED, "Error: no\n"),
-        (errors.UnsupportedNode("no"), FAILED, "Error: no\n"),
-        (errors.FileError("no"), FAILED, "Error: no\n"),
-        (errors.LedgerError("no"), FAILED, "Error: no\n"),
-        (errors.UnusableFile("full"), SOME_BAD, "Error: full\n"),
-        (errors.NotEvaluable("no"), SOME_BAD, "Error: no\n"),
-        (errors.MissingField("no"), SOME_BAD, "Error: no\n"),
-        (errors.NotInLedger("no"), SOME_BAD, "Error: no\n"),
-        (errors.KeyConflict("no"), SOME_BAD, "Error: no\n"),
-        (errors.LedgerBusy("away"), SOME_BAD, "Error: away\n"),
-        (errors.LedgerBroken("damaged"), SOME_BAD, "Error: damaged\n"),
-        (errors.LedgerTooNew("new"), SOME_BAD, "Error: new\n"),
-        (KeyboardInterrupt(), INTERRUPTED, "\n"),
-        (BrokenPipeError(32, "Broken pipe"), BROKEN_PIPE, ""),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
-)
-def test_what_stops_a_command_is_one_message_and_an_exit_code(plaudit, monkeypatch, error, code, told):
-    monkeypatch.setitem(main.commands, "fail", failing(error))
-    result = plaudit("fail")
-    assert result.exit_code == code
-    assert result.stdout == ""
-    assert result.stderr == told
-
-
-def test_notes_on_an_error_are_told(plaudit, monkeypatch):
-    error = PlauditError("no")
-    error.add_note("in step 3")
-    monkeypatch.setitem(main.commands, "fail", failing(error))
-    assert plaudit("fail").stderr == "Error: no\nin step 3\n"
-
-
-def test_a_bug_is_not_hidden(plaudit, monkeypatch):
-    monkeypatch.setitem(main.commands, "fail", failing(ZeroDivisionError()))
-    result = plaudit("fail")
-    assert result.exit_code == INTERNAL
-    assert result.stdout == ""
-    assert result.stderr.startswith("Traceback (most recent call last):")
-    assert result.stderr.endswith(
-        "\nZeroDivisionError\n\nThis is a fault of plaudit. Please report it with the lines above.\n"
-    )
-
-
 # -- real processes -----------------------------------------------------------------------------------------------
 
 
@@ -197,72 +113,6 @@ def test_any_encoding_of_the_terminal_will_do(process, encoding, command):
     assert b"\x1b" not in printed
     if command == ["list"]:
         assert ("6 × 6" if encoding in ("cp1252", "utf-8") else "6 x 6") in printed.decode(encoding)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
-@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["show", "hackmatrix", "--spec"]])
-def test_a_reader_that_leaves_early_is_no_error(process, command):
-    running = process(*command)
-    running.stdout.close()
-    told = running.stderr.read()
-    assert running.wait() == BROKEN_PIPE
-    assert told == b""
-    running.stderr.close()
-    running.stdin.close()
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_behind_stdout_is_told(tmp_path):
-    with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "plaudit", "list"]
-        done = run_python(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path)
-    assert done.returncode == SOME_BAD
-    assert done.stderr == b"Error: No space left on device\n"
-
-
-SLOW = """
-import sys, time
-print("started", flush=True)
-sys.stdin.readline()
-print("still here", flush=True)
-while True: time.sleep(0.01)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize(
-    ("number", "code", "said"), [(signal.SIGINT, INTERRUPTED, b"\n"), (signal.SIGTERM, TERMINATED, b"")]
-)
-def test_a_signal_in_a_real_process_ends_it_quietly(process, tmp_path, number, code, said):
-    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
-    running = process("show", "slow.py:reward")  # a command that does nothing about signals
-    assert running.stderr.readline() == b"started\n"
-    running.send_signal(number)
-    assert running.communicate(timeout=300) == (b"", said)
-    assert running.returncode == code
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_what_fails_because_of_a_signal_is_not_printed(capsys):
-    with pytest.raises(Terminated), handle_signals(), refuse_unreadable():
-        with suppress(Terminated):
-            signal.raise_signal(signal.SIGTERM)
-        raise errors.LedgerError("a consequence")
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_where_the_parent_ignores_ctrl_c_so_does_every_command_and_it_ends_on_sigterm(process, tmp_path):
-    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
-    running = process("show", "slow.py:reward", ignore_ctrl_c=True)
-    assert running.stderr.readline() == b"started\n"
-    running.send_signal(signal.SIGINT)
-    running.stdin.write(b"\n")
-    running.stdin.flush()
-    assert running.stderr.readline() == b"still here\n"
-    running.send_signal(signal.SIGTERM)
-    assert running.communicate(timeout=300) == (b"", b"")
-    assert running.returncode == TERMINATED
 
 
 @pytest.mark.skipif(os.name == "nt", reason="closing a stream of a child is a POSIX shell's business")

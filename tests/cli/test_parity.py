@@ -15,7 +15,7 @@ import pytest
 
 from plaudit.checks.parity import Command, Function, Recorded
 from plaudit.cli.parity import find_program
-from plaudit.terminal import INTERRUPTED, TERMINATED, UNDECIDED
+from plaudit.terminal import ExitCode
 from support.command_line import built_in
 from support.forking import PythonProcess
 
@@ -70,7 +70,7 @@ def test_agreement_is_a_line_and_exit_code_0(plaudit, parking):
 def test_agreement_that_leaves_branches_out_has_an_exit_code_of_its_own(plaudit, parking):
     arguments = ["parity", "parking.py:reward", "--against", parking("other.py", RIGHT), "--examples", "1"]
     result = plaudit(*arguments)
-    assert result.exit_code == UNDECIDED
+    assert result.exit_code == ExitCode.INCOMPLETE
     assert "agree on 1 row, which reach 1 of 2 branches.\n" in result.stdout
     assert "\n  gap: `metres < 0.5` is " in result.stdout
     data = json.loads(plaudit(*arguments, "--json").stdout)
@@ -164,7 +164,7 @@ def test_recorded_pairs_are_compared(plaudit, write):
     result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
     headline, *missed = result.stdout.splitlines()
     assert re.fullmatch(r"roadsense@R0 and pairs.jsonl agree on 4 rows, which reach \d+ of 24 branches.", headline)
-    assert (result.exit_code, result.stderr) == (UNDECIDED, "")
+    assert (result.exit_code, result.stderr) == (ExitCode.INCOMPLETE, "")
     assert missed[0] == "Nothing is known of these, for no row reached them:"
     assert missed[-1] == "  appropriateness: `action == 0` is true"
     write("pairs.jsonl", *pairs, {**pairs[0], "total": 3}, {**pairs[1], "total": 3})
@@ -235,7 +235,7 @@ def test_what_is_asked_for_wrongly_is_told_and_exit_code_2(plaudit, write, again
 def test_pairs_that_cannot_be_read_are_no_wrong_usage(plaudit, write):
     write("pairs.jsonl", {"inputs": rows()[0], "total": -100}, "{")
     result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert "pairs.jsonl, line 2 is not JSON" in result.stderr
 
 
@@ -280,7 +280,9 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
 
 
 @posix
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, ExitCode.TERMINATED), (signal.SIGINT, ExitCode.INTERRUPTED)]
+)
 def test_a_stopped_command_leaves_no_program_behind(process, parking, tmp_path, number, code):
     before = "import os\nopen('pid', 'w').write(str(os.getpid()))"
     command = parking("other.py", f"time.sleep(0.01) or ({RIGHT})", before=before)

@@ -20,7 +20,7 @@ def calm(write):
 
 
 def test_what_is_found_is_printed_and_exits_with_1(plaudit, calm):
-    done = plaudit("probe", ENV, calm, "--budget", "8000")
+    done = plaudit("probe", calm, ENV, "--budget", "8000")
     assert done.exit_code == 1, done.stderr
     assert "walking@1 in Corridor" in done.stdout
     assert "native reward" in done.stdout
@@ -29,7 +29,7 @@ def test_what_is_found_is_printed_and_exits_with_1(plaudit, calm):
 
 
 def test_json_is_for_scripts(plaudit, write):
-    done = plaudit("probe", ENV, write("honest.py", HONEST), "--budget", "3_000", "--seeds", 5, "--json")
+    done = plaudit("probe", write("honest.py", HONEST), ENV, "--budget", "3_000", "--seeds", 5, "--json")
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["report"]["findings"] == []
@@ -37,7 +37,7 @@ def test_json_is_for_scripts(plaudit, write):
 
 
 def test_the_witness_can_be_opened_in_the_ledger(plaudit, calm):
-    done = plaudit("probe", ENV, calm, "--budget", "8000", "--ledger", "probe.db", "--run", "first", "--json")
+    done = plaudit("probe", calm, ENV, "--budget", "8000", "--ledger", "probe.db", "--run", "first", "--json")
     witness = json.loads(done.stdout)["report"]["findings"][0]["witness"]
     number = witness[0]["note"].rpartition("record ")[2]
     why = plaudit("ledger", "why", "probe.db", number)
@@ -47,14 +47,14 @@ def test_the_witness_can_be_opened_in_the_ledger(plaudit, calm):
 
 
 def test_where_nothing_shows_what_is_wanted_it_exits_with_3(plaudit, calm):
-    done = plaudit("probe", ENV, calm, "--budget", "300", "--seeds", 2)
+    done = plaudit("probe", calm, ENV, "--budget", "300", "--seeds", 2)
     assert done.exit_code == 3, done.stdout + done.stderr
     assert "undecided  outcome-order" in done.stdout
 
 
 def test_the_environment_takes_options_and_the_reward_other_numbers(plaudit, write):
     path = write("honest.py", HONEST)
-    asked = ("probe", ENV, path, "--budget", 400, "--seeds", 2, "--json")
+    asked = ("probe", path, ENV, "--budget", 400, "--seeds", 2, "--json")
     done = plaudit(*asked, "--make", "limit=7", "--set", "effort.weight=-1")
     found = json.loads(done.stdout)
     still = next(each for each in found["policies"] if each["policy"] == "always 1")
@@ -64,7 +64,7 @@ def test_the_environment_takes_options_and_the_reward_other_numbers(plaudit, wri
 def test_features_may_stand_elsewhere(plaudit, write):
     write("alone.py", HONEST.replace("features =", "other ="))
     write("reading.py", HONEST)
-    asked = ("probe", ENV, "alone.py", "--budget", 300, "--seeds", 2)
+    asked = ("probe", "alone.py", ENV, "--budget", 300, "--seeds", 2)
     for given in ("alone.py:other", "reading.py"):
         assert plaudit(*asked, "--features", given).exit_code in (0, 3)
     assert "reads 'arrived', and nothing in a step" in plaudit(*asked).stderr
@@ -73,16 +73,16 @@ def test_features_may_stand_elsewhere(plaudit, write):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("NoSuchThing-v0", "calm.py"), "the environment NoSuchThing-v0 cannot be made"),
-        (("calm.py:Coridor", "calm.py"), "calm.py has no 'Coridor'. Did you mean 'Corridor'?"),
-        ((ENV, "nowhere.py"), "nowhere.py does not exist"),
-        ((ENV, "calm.py", "--budget", "soon"), "neither a time, such as 90s"),
-        ((ENV, "calm.py", "--budget", "0"), "neither a time, such as 90s"),
-        ((ENV, "calm.py", "--run", "x"), "name that with --ledger"),
-        ((ENV, "calm.py", "--against", "gaol"), "nothing is measured by 'gaol'"),
-        ((ENV, "calm.py", "--make", "limit"), "as in gravity=-5"),
-        ((ENV, "calm.py", "--features", "calm.py:nothing"), "calm.py has no function 'nothing'"),
-        ((ENV, "calm.py", "--features", "nothing"), "write file.py:name"),
+        (("calm.py", "NoSuchThing-v0"), "the environment NoSuchThing-v0 cannot be made"),
+        (("calm.py", "calm.py:Coridor"), "calm.py has no 'Coridor'. Did you mean 'Corridor'?"),
+        (("nowhere.py", ENV), "nowhere.py does not exist"),
+        (("calm.py", ENV, "--budget", "soon"), "neither a time, such as 90s"),
+        (("calm.py", ENV, "--budget", "0"), "neither a time, such as 90s"),
+        (("calm.py", ENV, "--run", "x"), "name that with --ledger"),
+        (("calm.py", ENV, "--against", "gaol"), "nothing is measured by 'gaol'"),
+        (("calm.py", ENV, "--make", "limit"), "as in gravity=-5"),
+        (("calm.py", ENV, "--features", "calm.py:nothing"), "calm.py has no function 'nothing'"),
+        (("calm.py", ENV, "--features", "nothing"), "write file.py:name"),
     ],
     ids=str,
 )
@@ -92,16 +92,16 @@ def test_wrong_usage_exits_with_2(plaudit, calm, arguments, says):
     assert says in done.stderr
 
 
-def test_an_environment_that_dies_exits_with_1_and_keeps_what_was_recorded(plaudit, calm):
-    done = plaudit("probe", ENV, calm, "--make", "fail_at=130", "--ledger", "probe.db")
-    assert done.exit_code == 1
+def test_an_environment_that_dies_exits_with_2_and_keeps_what_was_recorded(plaudit, calm):
+    done = plaudit("probe", calm, ENV, "--make", "fail_at=130", "--ledger", "probe.db")
+    assert done.exit_code == 2
     assert done.stderr.startswith("Error: the environment Corridor failed in step")
     assert "episodes before it are in probe.db" in done.stderr
     assert plaudit("ledger", "episodes", "probe.db").exit_code == 0
 
 
 def test_ctrl_c_prints_what_was_found_so_far(plaudit, calm, heed_ctrl_c):
-    done = plaudit("probe", ENV, calm, "--make", "interrupt_at=130", "--budget", "1h", "--seeds", 3)
+    done = plaudit("probe", calm, ENV, "--make", "interrupt_at=130", "--budget", "1h", "--seeds", 3)
     assert done.exit_code == 130
     assert "It was interrupted" in done.stdout
     assert "always 1" in done.stdout

@@ -99,13 +99,13 @@ def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_
     assert (tmp_path / "t.csv").read_text().splitlines()[0].startswith("kind,new.total,")
 
 
-def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
+def test_bad_rows_are_told_and_make_the_exit_code_3(plaudit, tmp_path):
     pq.write_table(pa.table({**ROWS, "distance": [30.0, None, -1.0, 50.0]}), tmp_path / "rows.parquet")
     done = plaudit("rescore", "roadsense", "rows.parquet", "--output", "out.parquet")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "2 rows cannot be scored, and are written with NULL:\n  1 × distance is NULL\n" in done.stdout
     stopped = plaudit("rescore", "roadsense", "rows.parquet", "--output", "o2.parquet", "--on-bad", "raise")
-    assert stopped.exit_code == 1
+    assert stopped.exit_code == 2
     assert "row 1 (the first is 0)" in stopped.stderr
     assert not (tmp_path / "o2.parquet").exists()
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_done_is_told(plaudit, rows, tmp_path, arguments, told):
 
 def test_data_that_lack_a_column_are_no_wrong_usage(plaudit, rows, tmp_path):
     done = plaudit("rescore", "roadsense@R8", "rows.parquet")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "lacks 'closing_rate'" in done.stderr
     assert not (tmp_path / "rows.rescored.parquet").exists()
 
@@ -149,7 +149,7 @@ def test_a_run_of_a_ledger_that_is_misspelt_is_guessed(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0), run="night-3")
     done = plaudit("rescore", "roadsense@R1", "rewards.db", "--run", "nihgt-3")
-    assert (done.exit_code, done.stderr) == (1, "Error: No record was found. Did you mean --run night-3?\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: No record was found. Did you mean --run night-3?\n")
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.jobs() == []
 
@@ -167,7 +167,7 @@ def test_a_ledger_gets_new_records_beside_the_old_ones(plaudit, tmp_path):
             signal = built_in("roadsense").score(distance=5.0 * at, deceleration=0.0, action=0)
             ledger.record(signal, run="night" if at % 2 else "day", decision_class="keep")
     done = plaudit("rescore", "roadsense", "rewards.db", "--set", "safety.weight=-1", "--run", "night")
-    assert done.exit_code == 1  # the label R0 is tied to another formula
+    assert done.exit_code == 2  # the label R0 is tied to another formula
     assert "--label on the command line" in done.stderr
     command = ("rescore", "tuned.json", "rewards.db", "--run", "night")
     tuned = built_in("roadsense").with_weights(safety=-1).with_version("flipped")
@@ -200,7 +200,7 @@ def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0))
     done = plaudit("rescore", "roadsense@R8", "rewards.db")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "1 record of roadsense@R0 lacks closing_rate; left out." in done.stderr
 
 

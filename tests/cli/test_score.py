@@ -132,7 +132,7 @@ def test_a_file_of_knobs_that_cannot_be_is_told(plaudit, write, content, told):
 def test_the_outcome_as_json(plaudit, write):
     write("rows.jsonl", *ROWS, "{}")
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.csv", "--json")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert json.loads(result.stdout) == {
         "reward": "roadsense",
         "version": "R0",
@@ -180,7 +180,7 @@ def test_an_unknown_ending_needs_a_format(plaudit, write):
 
 def test_without_a_file_for_them_bad_rows_go_to_stderr_every_one(plaudit):
     result = plaudit("score", "roadsense", "-", "-o", "-", stdin="{}\n" * 12)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert result.stdout == ""
     *bad, told = result.stderr.splitlines()
     assert [json.loads(line)["line"] for line in bad] == list(range(1, 13))
@@ -256,7 +256,7 @@ def test_a_vector_in_csv_has_a_column_for_each_entry(plaudit, vectors, write, tm
 def test_a_vector_that_cannot_be_is_told(plaudit, vectors, write, row, told):
     write("rows.jsonl", {"torque": [1, 2, 3]}, row)
     result = plaudit("score", "effort.json", "rows.jsonl", "-o", "s.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert told in result.stderr
 
 
@@ -325,6 +325,6 @@ def test_a_state_is_a_column_and_one_that_lacks_is_told_where_it_comes_from(plau
     assert objects("scores.jsonl")[0]["total"] == found.total
     write("rows.csv", ",".join(f"contact[{foot}]" for foot in range(4)) + "\n1,0,1,0\n")
     done = plaudit("score", "reward.json", "rows.csv", "--output", "scores.csv")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "no column 'prev.air_time[0]'" in done.stderr
     assert "reward.score_episodes computes it" in done.stderr

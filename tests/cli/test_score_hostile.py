@@ -63,7 +63,7 @@ def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, l
     if kind is None:
         assert scored == [1, 2, 3]
         return
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert scored == [1, 3]
     assert result.stderr.startswith("line 2: ")
     assert told in result.stderr
@@ -104,7 +104,7 @@ def test_a_bad_row_of_csv_is_told_and_kept(plaudit, write, objects, line, kind, 
     if kind is None:
         assert scored == [2, 3, 4]
         return
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert scored == [2, 4]
     assert told in result.stderr
     [bad] = objects("scores.bad.jsonl")
@@ -115,7 +115,7 @@ def test_a_bad_row_of_csv_is_told_and_kept(plaudit, write, objects, line, kind, 
 def test_a_line_that_is_not_utf_8_is_kept_byte_for_byte(plaudit, write, objects, name, first):
     write(name, first, b'{"distance": "\xff"}', b"\x80\x81,\x00,")
     result = plaudit("score", "roadsense", name, "-o", "scores.csv")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "line 2: byte 15 of the line is not UTF-8." in result.stderr
     kept = [base64.b64decode(row["row_base64"]) for row in objects("scores.bad.jsonl")]
     assert kept == [b'{"distance": "\xff"}', b"\x80\x81,\x00,"]
@@ -129,7 +129,7 @@ def test_a_line_that_is_too_long_is_kept_byte_for_byte(plaudit, tmp_path, object
     good = b'{"distance":9,"deceleration":1,"action":0}\n'
     (tmp_path / "rows.jsonl").write_bytes(good + line + end + (good if end else b""))
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert [row["line"] for row in objects("scores.jsonl")] == ([1, 3] if end else [1])
     [bad] = objects("scores.bad.jsonl")
     assert base64.b64decode(bad["row_base64"]) == line
@@ -146,7 +146,7 @@ def test_only_the_first_ten_are_told_and_all_are_kept(plaudit, write, objects):
 
 def test_bad_rows_can_go_elsewhere(plaudit, write, objects, tmp_path):
     write("rows.jsonl", GOOD, "{}")
-    assert plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv", "--bad", "aside.log").exit_code == 1
+    assert plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv", "--bad", "aside.log").exit_code == 3
     assert len(objects("aside.log")) == 1
     assert files(tmp_path) == {"rows.jsonl", "s.csv", "aside.log"}
 
@@ -169,7 +169,7 @@ def test_a_value_that_overflows_is_a_bad_row(plaudit, write, objects):
         "from plaudit import Field, Reward, term\n@term(weight=1e305)\ndef big(x):\n    return x\n"
         "reward = Reward('big', version='1', terms=[big], fields=[Field('x')])",
     )
-    assert plaudit("score", "big.py:reward", "rows.jsonl", "-o", "s.jsonl").exit_code == 1
+    assert plaudit("score", "big.py:reward", "rows.jsonl", "-o", "s.jsonl").exit_code == 3
     assert [row["line"] for row in objects("s.jsonl")] == [1]
 
 
@@ -188,7 +188,7 @@ def test_no_line_is_ever_lost(tmp_path_factory, name, lines):
     result = CliRunner().invoke(
         main, ["score", "roadsense", str(folder / name), "-o", str(output)], catch_exceptions=False
     )
-    assert result.exit_code in (0, 1)
+    assert result.exit_code in (0, 3)
     scored = {json.loads(line)["line"] for line in output.read_text(encoding="utf-8").splitlines()}
     bad = (
         {row["line"]: row for row in map(json.loads, kept.read_text(encoding="utf-8").splitlines())}
@@ -261,7 +261,7 @@ def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, nam
     (tmp_path / name).write_bytes(content)
     (tmp_path / "s.jsonl").write_bytes(b"as it was")
     result = plaudit("score", "roadsense", name, "-o", "s.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert told in result.stderr
     assert files(tmp_path) == {name, "s.jsonl"}
     assert (tmp_path / "s.jsonl").read_bytes() == b"as it was"
@@ -276,7 +276,7 @@ def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, nam
 )
 def test_extra_columns_are_left_out_when_asked(plaudit, write, objects, name, lines):
     write(name, *lines)
-    assert plaudit("score", "roadsense", name, "-o", "s.jsonl").exit_code == 1
+    assert plaudit("score", "roadsense", name, "-o", "s.jsonl").exit_code == 2
     assert plaudit("score", "roadsense", name, "-o", "s.jsonl", "--ignore-extra").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 1.0
 
@@ -289,7 +289,7 @@ def test_extra_parts_of_a_transition_are_left_out_when_asked(plaudit, write, for
         row = {f"{end}.{key}": value for end in ("prev", "curr") for key, value in row[end].items()}
     write("rows.jsonl", row, row)
     result = plaudit("score", "apex", "rows.jsonl", "-o", "s.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "does not read 'prev.who'" in result.stderr
     assert plaudit("score", "apex", "rows.jsonl", "-o", "s.jsonl", "--ignore-extra").exit_code == 0
 
@@ -307,7 +307,7 @@ def test_a_transition_that_cannot_be_is_told(plaudit, write, change, told):
     row = {"prev": state, "curr": {**state, "switch_committed": True}}
     write("rows.jsonl", row, {**row, **change})
     result = plaudit("score", "apex", "rows.jsonl", "-o", "s.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert told in result.stderr
 
 
@@ -391,7 +391,7 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
 
     monkeypatch.setattr(step, fails)
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "cannot be written: No space left on device" in result.stderr
     assert files(tmp_path) == {"rows.jsonl", "s.csv"}
     assert output.read_text(encoding="utf-8") == "as it was\n"
@@ -401,7 +401,7 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
 def test_a_full_device_is_told(plaudit, write):
     write("rows.jsonl", GOOD)
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "/dev/full", "--format", "csv")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "No space left on device" in result.stderr
 
 

@@ -110,7 +110,7 @@ def most_memory(folder, suffix: str, count: int, longest: int) -> int:
         file.write(b"\n" + b"{}\n" * (count // 10))  # and many small ones
     command = ["score", "roadsense", f"rows.{suffix}", "-o", f"scores.{suffix}"]
     done = subprocess.run([sys.executable, "-c", MEASURED, *command], cwd=folder, capture_output=True)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 3, done.stderr
     with open(folder / f"scores.{suffix}", "rb") as file:
         assert sum(1 for _ in file) == count + (suffix == "csv")
     with open(folder / "scores.bad.jsonl", "rb") as file:
@@ -148,7 +148,7 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process):
     os.close(master)
     printed = running.stdout.read()
     running.stdout.close()
-    assert running.wait() == 1
+    assert running.wait() == 3
     assert json.loads(printed)["scored"] == 20_000
     assert b"rows.jsonl" in told
     assert b"\x1b[" in told

@@ -107,7 +107,7 @@ def test_strings_and_flags_come_in_whatever_type(plaudit, write, tmp_path, kind)
     colours = pa.array(["red", "blue", "green", None]).cast(kind)
     pq.write_table(pa.table({"ready": pa.array([1, 0, 1, 1]), "colour": colours}), tmp_path / "rows.parquet")
     result = plaudit("score", "odd.json", "rows.parquet", "-o", "s.parquet")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert [row["total"] for row in read(tmp_path / "s.parquet")] == [11.0, 0.0]
     assert "row 3: reward 'odd', field 'colour': 'green'" in result.stderr
     assert "row 4: reward 'odd' needs 'colour', which was not given." in result.stderr
@@ -116,7 +116,7 @@ def test_strings_and_flags_come_in_whatever_type(plaudit, write, tmp_path, kind)
 def test_bad_rows_are_kept_with_their_number(plaudit, table, objects):
     nulls = {"distance": pa.array([30.0, None, -1.0])}
     result = plaudit("score", "roadsense", table(**nulls), "-o", "s.csv")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "row 2: reward 'roadsense' needs 'distance', which was not given." in result.stderr
     kept = objects("s.bad.jsonl")
     assert [(bad["line"], bad["kind"]) for bad in kept] == [(2, "MissingField"), (3, "OutOfRange")]
@@ -141,7 +141,7 @@ TIMES = pa.array([1, 2, 3], pa.timestamp("s"))
 )
 def test_a_column_that_cannot_be_is_told_with_the_file(plaudit, table, tmp_path, other, told):
     result = plaudit("score", "roadsense", table(**other), "-o", "s.parquet")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert told in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
@@ -154,7 +154,7 @@ def test_other_columns_can_be_left_out_whatever_they_hold(plaudit, table):
 def test_a_column_that_lacks_is_told(plaudit, tmp_path):
     pq.write_table(pa.table({"distance": [1.0], "action": [0]}), tmp_path / "rows.parquet")
     result = plaudit("score", "roadsense", "rows.parquet", "-o", "s.parquet")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "rows.parquet lacks 'deceleration', which reward 'roadsense' needs." in result.stderr
 
 
@@ -162,7 +162,7 @@ def test_a_column_that_is_there_twice_is_told(plaudit, tmp_path):
     twice = pa.Table.from_arrays([*COLUMNS.values(), COLUMNS["action"]], names=[*COLUMNS, "action"])
     pq.write_table(twice, tmp_path / "rows.parquet")
     result = plaudit("score", "roadsense", "rows.parquet", "-o", "s.parquet")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "rows.parquet has the column 'action' twice" in result.stderr
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, InputError, Reward, term
+from plaudit.checks.trace import Trace
 from plaudit.language import nodes as n
 from plaudit.language.intervals import bound_nodes
 from plaudit.language.static import analyse_program
 from plaudit.targets import compile_program
 from plaudit.testing.rows import as_arguments, as_columns
-from plaudit.testing.tolerance import trace
 from support.examples import examples
 from support.strategies import cases, rows
 
@@ -24,7 +24,7 @@ from support.strategies import cases, rows
 def test_every_value_lies_in_its_interval_and_what_surely_holds_does(case, seed):
     columns = as_columns(case, rows(case, seed, 48))
     program = case.reward.program.bind()
-    values = trace(program, as_arguments(program, columns))
+    values = Trace(program).columns(as_arguments(program, columns))
     inside = in_range(case.reward, columns)
     inexact: set[int] = set()
     for at, (value, interval) in enumerate(zip(values, bound_nodes(program), strict=True)):

@@ -8,12 +8,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, Reward, term
+from plaudit.checks.trace import Trace
 from plaudit.errors import UnknownParameter
 from plaudit.language import nodes as n
 from plaudit.language.kinds import infer_kinds
 from plaudit.language.program import Builder, find_reachable, prune
 from plaudit.testing.rows import as_arguments, as_columns
-from plaudit.testing.tolerance import trace
 from support.examples import examples
 from support.running import by_row
 from support.strategies import cases, rows
@@ -100,7 +100,7 @@ def test_binding_the_parameters_changes_no_bit_of_any_output(case, seed):
     assume(count_inexact(bound) == count_inexact(whole))
     assert bound.params == {}
     assert not any(isinstance(node, n.Param) for node in bound.nodes)
-    before, after = (trace(p, as_arguments(p, columns)) for p in (whole, bound))
+    before, after = (Trace(p).columns(as_arguments(p, columns)) for p in (whole, bound))
     ok = by_row(case.reward, columns, on_bad="mask").ok
     for name, at in whole.outputs.items():
         np.testing.assert_array_equal(before[at][ok], after[bound.outputs[name]][ok], err_msg=name)
@@ -154,7 +154,7 @@ def test_parameters_are_bound_to_their_values_or_to_others():
     x = np.array([1.0])
     for params, total in ((None, 6.0), ({"gained.gain": 5.0}, 10.0), ({"gained.on": False}, 0.0)):
         bound = program.bind(params)
-        assert trace(bound, [x])[bound.outputs["total"]].tolist() == [total]
+        assert Trace(bound).columns([x])[bound.outputs["total"]].tolist() == [total]
     assert program.fill_params({"gained.gain": 5.0})["gained.gain"] == 5.0
     with pytest.raises(UnknownParameter, match="no parameter 'gained.gian'. Did you mean 'gained.gain'"):
         program.fill_params({"gained.gian": 5.0})

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from plaudit import DefinitionError, cosine, exponential, linear, piecewise
+from plaudit import DefinitionError
 from plaudit.language.schedule import parse_schedule
+from plaudit.schedules import cosine, exponential, linear, piecewise
 
 SCHEDULES = {
     "linear": linear(0.1, 0.7, over=1000, begin=50),

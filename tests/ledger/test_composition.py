@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from plaudit import Ledger, Reward, linear, term
+from plaudit import Ledger, Reward, term
 from plaudit.errors import VersionConflict
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.storage.recompute import Recomputer
+from plaudit.schedules import linear
 from support.composed import COUNTS, FIELDS, STEPS, forward, ran, rows, training, walking
 
 REWARD, TRAINING = walking(), training()

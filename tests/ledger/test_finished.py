@@ -7,9 +7,6 @@ import pytest
 from plaudit import Field, Ledger, Reward, term
 from plaudit.analysis import attribute, diff
 from plaudit.errors import InputError
-from support.command_line import plaudit
-
-__all__ = ["plaudit"]  # a fixture
 
 
 @term
@@ -130,7 +127,7 @@ def test_the_terms_of_an_end_that_are_recorded_apart_tell_of_it(where):
     with Ledger(where) as ledger:
         for episode in (1, 2):
             ledger.record(LANDING.score(x=1.0), run="night", episode=episode, step=1)
-        ledger.record(LANDING.final(y=3.0), run="night", episode=1, step=2)
+        ledger.record(LANDING.score_terminal(y=3.0), run="night", episode=1, step=2)
         assert [(each.total, each.finished) for each in ledger.episodes()] == [(4.0, True), (1.0, False)]
 
 

@@ -36,13 +36,13 @@ print(*sys.modules)
 """
 
 
-def test_reading_a_ledger_loads_neither_migrations_nor_another_database(tmp_path):
+def test_reading_a_ledger_loads_no_other_database(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(signal())
     told = subprocess.run([sys.executable, "-c", LOADED, tmp_path / "rewards.db"], capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert "plaudit.ledger.verify.objects" in told.stdout.split()
-    assert not {"alembic", "sqlalchemy.dialects.postgresql"} & set(told.stdout.split())
+    assert "sqlalchemy.dialects.postgresql" not in told.stdout.split()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits need POSIX")

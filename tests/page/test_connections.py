@@ -13,11 +13,8 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.page.connections import Limits
-from support.command_line import process
 from support.dashboards import Client, serve
 from support.ledgers import REWARD, columns
-
-__all__ = ["process"]  # a fixture
 
 HALF = b"GET /documents/index HTTP/1.1\r\nHost: localhost\r\nX-"
 PATIENT = Limits(seconds=3000.0)

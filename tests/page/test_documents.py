@@ -8,8 +8,8 @@ import pytest
 from plaudit import Field, Ledger, Reward, term
 from plaudit.errors import DefinitionError, FileError, LedgerError, UnknownParameter
 from plaudit.page.addresses import PARTS, UnknownDocument, format_address
+from plaudit.page.documents.run import Reduction
 from plaudit.page.library import Library
-from plaudit.page.reduce import Reduction
 from support.moving import ONE, ONLY_NEAR, TWO, draw, record_episode
 
 

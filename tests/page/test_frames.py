@@ -9,7 +9,7 @@ from plaudit import Ledger, Reward
 from plaudit.page.documents import frames as frames_module
 from plaudit.page.library import Library
 from plaudit.page.report import build_report, unpack
-from plaudit.systems import registry
+from plaudit.plugins import registry
 from support.moving import FIELDS, ONE, haste, near, record_episode
 
 DRAWN = '<svg xmlns="http://www.w3.org/2000/svg"><title>{}</title></svg>'

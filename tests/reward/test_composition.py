@@ -120,7 +120,7 @@ def test_a_gate_may_be_a_bool_and_read_the_end():
 def test_what_is_not_used_changes_nothing():
     plain = {"terms": [forward, termination], "fields": [FIELDS[0], FIELDS[3]]}
     reward = Reward("r", version="1", **plain)
-    assert not reward.composed
+    assert not reward._composed
     assert reward.program.adjustments == ()
     assert list(reward.score(speed=1.0, fallen=True).values) == ["forward", "termination"]
     assert {"scale", "gate", "override"}.isdisjoint(reward.to_dict())
@@ -185,7 +185,7 @@ def test_the_formula_is_written_out():
 
 
 def test_terms_alone_keep_what_stands_above_them():
-    alone = REWARD.only("effort")
+    alone = REWARD.select_terms("effort")
     assert set(alone.inputs) == {"torque", "height", "speed"}
     assert alone.score(torque=2.0, height=0.0, speed=0.0).total == -1.0
 
@@ -295,7 +295,7 @@ def test_the_end_alone_is_scored_under_the_same_composition():
         return 1.0 if speed < 1 else 0.0
 
     reward = Reward("r", version="1", terms=[forward, arrival], fields=[*FIELDS[:1], FIELDS[2]], gate=upright)
-    signal = reward.final(speed=0.5, height=0.25)
+    signal = reward.score_terminal(speed=0.5, height=0.25)
     assert signal.values == {"arrival": 4.0, "gate": -2.0}
     assert signal.total == 2.0
 

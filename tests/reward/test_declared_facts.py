@@ -79,11 +79,11 @@ def test_a_fact_may_be_a_helper_of_a_term_or_of_another_fact():
 
     reward = Reward("r", version="1", terms=[calm], fields=FIELDS[1:3], facts=[stands])
     assert reward.score(action=1, deceleration=0.5).total == 1.0
-    assert list(reward.facts_program.outputs) == ["stands"]
+    assert list(reward._facts_program.outputs) == ["stands"]
 
 
 def test_the_facts_are_one_program_without_parameters():
-    program = REWARD.facts_program
+    program = REWARD._facts_program
     assert (program.name, program.terms, dict(program.params), program.ranges) == ("r", (), {}, ())
     assert list(program.outputs) == ["brakes", "creeps", "rises"]
     assert [guard.where for guard in program.value_guards] == ["brakes"]
@@ -93,7 +93,7 @@ def test_the_facts_are_one_program_without_parameters():
 
 
 def test_inputs_go_by_the_names_that_terms_give_them():
-    names = set(REWARD.facts_program.inputs)
+    names = set(REWARD._facts_program.inputs)
     assert {"distance", "prev.distance"} <= names  # terms read it plainly
     assert {"curr.level", "prev.level"} <= names  # terms read both ends
     assert not {"curr.distance", "level"} & names
@@ -109,7 +109,7 @@ def test_a_vector_is_written_out():
         return all(abs(a - b) <= 1 for a, b in zip(prev.torque, curr.torque, strict=True))
 
     reward = Reward("r", version="1", terms=[effort], fields=[Field("torque", length=2)], facts=[smooth])
-    assert sorted(reward.facts_program.inputs) == ["prev.torque[0]", "prev.torque[1]", "torque[0]", "torque[1]"]
+    assert sorted(reward._facts_program.inputs) == ["prev.torque[0]", "prev.torque[1]", "torque[0]", "torque[1]"]
 
 
 def test_facts_change_no_score_and_no_formula():
@@ -216,7 +216,7 @@ def test_a_fact_may_read_the_end_of_an_episode():
     def ends_low(level, terminal):
         return level == 0 if terminal else True
 
-    assert "terminal" in made(ends_low).facts_program.inputs
+    assert "terminal" in made(ends_low)._facts_program.inputs
     assert made(ends_low).inputs == made().inputs
 
 
@@ -226,7 +226,7 @@ def test_other_rewards_keep_the_domain():
     )
     for other in (whole.with_weights(gap=2.0), whole.with_version("2"), pickle.loads(pickle.dumps(whole))):
         assert [each.name for each in other.facts] == ["brakes", "creeps", "rises"]
-        assert other.facts_program == whole.facts_program
+        assert other._facts_program == whole._facts_program
         assert (other.discount, other.prefer, other.allow) == (0.9, whole.prefer, {"jump": "meant"})
     assert whole.with_version("1") == whole == pickle.loads(pickle.dumps(whole))
 
@@ -234,16 +234,16 @@ def test_other_rewards_keep_the_domain():
 def test_some_of_the_terms_keep_what_is_about_them():
     preferences = [prefer({"action": 0}, over={"action": 3}), prefer({"distance": 9.0}, over={"action": 3})]
     whole = made(brakes, creeps, rises, prefer=preferences, discount=0.9)
-    alone = whole.only("braking")
+    alone = whole.select_terms("braking")
     assert alone.facts == (brakes,)
-    assert alone.facts_program == made(brakes).facts_program
+    assert alone._facts_program == made(brakes)._facts_program
     assert alone.prefer == whole.prefer[:1]
     assert alone.discount == 0.9
-    assert whole.only("risen").facts == (rises,)
-    assert whole.only("gap").facts == (creeps,)
-    assert whole.only("gap").prefer == ()
-    assert Reward.from_json(alone.to_json()).facts_program == alone.facts_program
-    assert whole.only("gap", "braking", "risen") == whole
+    assert whole.select_terms("risen").facts == (rises,)
+    assert whole.select_terms("gap").facts == (creeps,)
+    assert whole.select_terms("gap").prefer == ()
+    assert Reward.from_json(alone.to_json())._facts_program == alone._facts_program
+    assert whole.select_terms("gap", "braking", "risen") == whole
 
 
 @pytest.mark.parametrize("discount", [0, -0.5, 1.01, True, "0.9", float("nan"), float("inf")])

@@ -6,9 +6,10 @@ import re
 import pytest
 from hypothesis import given
 
-from plaudit import Field, Reward, State, fact, linear, prefer, term
+from plaudit import Field, Reward, State, fact, prefer, term
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField
 from plaudit.reward.evolution import RewardChanges
+from plaudit.schedules import linear
 from plaudit.systems import BUILT_IN, load
 from support.examples import examples
 from support.strategies import cases
@@ -282,8 +283,8 @@ def test_a_fact_calls_an_input_as_the_terms_do_that_were_kept():
     def far(distance):
         return distance > 1
 
-    other = both.only("near").with_facts(far)
-    assert set(other.known_inputs) == {"curr.distance"}
+    other = both.select_terms("near").with_facts(far)
+    assert set(other._known_inputs) == {"curr.distance"}
     assert Reward.from_json(other.to_json()) == other
 
 

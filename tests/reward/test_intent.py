@@ -71,7 +71,7 @@ def test_what_is_wanted_survives_a_specification_and_other_weights(wish):
     again = Reward.from_json(reward.to_json())
     assert again == reward
     assert again.to_json() == reward.to_json()
-    for copy in (again, reward.with_weights(near=2.0), reward.with_version("2"), reward.with_clipped_inputs()):
+    for copy in (again, reward.with_weights(near=2.0), reward.with_version("2"), reward._with_clipped_inputs()):
         assert (copy.goal, copy.goal_ends, copy.horizon, copy.idle) == (
             reward.goal,
             reward.goal_ends,
@@ -90,7 +90,7 @@ def test_a_reward_that_wants_nothing_is_written_as_it_was_before():
 
 def test_a_goal_reads_what_terms_read_under_their_names():
     moving = made(DISTANCE, terms=[closer], goal=arrived, idle={"distance": 2})
-    assert list(moving.goal_program.inputs) == ["curr.distance"]
+    assert list(moving._goal_program.inputs) == ["curr.distance"]
     assert moving.idle == {"prev.distance": 2.0, "curr.distance": 2.0}
     assert Reward.from_json(moving.to_json()) == moving
 
@@ -99,7 +99,7 @@ def test_some_terms_alone_keep_the_goal_and_rates():
     reward = made(
         Field("distance", low=0, high=5, rate="torque"), TORQUE, goal=arrived, idle={"distance": 3}, horizon=9
     )
-    part = reward.only("effort")
+    part = reward.select_terms("effort")
     assert part.inputs == ("torque",)
     assert part.goal == reward.goal
     assert set(part.fields) == {"distance", "torque"}
@@ -136,7 +136,7 @@ def test_what_only_a_goal_spoke_of_goes_with_it():
 
 def test_some_terms_alone_keep_what_they_read_of_an_idle_step():
     moving = made(DISTANCE, TORQUE, terms=[closer, near, effort], idle={"distance": 2, "torque": 1})
-    part = moving.only("near", "effort")
+    part = moving.select_terms("near", "effort")
     assert part.idle == {"curr.distance": 2.0, "torque": 1.0}
     assert Reward.from_json(part.to_json()) == part
 
@@ -148,7 +148,7 @@ def test_copies_keep_facts_that_were_loaded():
     def strong(torque):
         return torque >= 0
 
-    assert list(loaded.with_facts(strong).facts_program.outputs) == ["weak", "strong"]
+    assert list(loaded.with_facts(strong)._facts_program.outputs) == ["weak", "strong"]
 
 
 def never(distance):

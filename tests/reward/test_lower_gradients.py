@@ -57,7 +57,7 @@ def test_a_shared_knob_is_reached_through_any_term():
         "r", version="1", terms=[term(space["f"]), term(space["g"])], fields=[Field("x")], shared={"far": 1.0}
     )
     assert both.gradients()["far"] is True
-    assert both.only("f").gradients()["far"] is False
+    assert both.select_terms("f").gradients()["far"] is False
 
 
 @examples(1 / 4)

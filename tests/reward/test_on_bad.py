@@ -122,14 +122,14 @@ def test_clip_scores_a_row_as_if_its_numbers_were_at_the_end_of_their_range(bad,
     with pytest.raises(OutOfRange):
         REWARD.score(**{**ROW, **bad})
     expected = REWARD.score(**{**ROW, **held}).total
-    assert REWARD.with_clipped_inputs().score(**{**ROW, **bad}).total == expected
+    assert REWARD._with_clipped_inputs().score(**{**ROW, **bad}).total == expected
     assert REWARD.compile("python", on_bad="clip")({**ROW, **bad}).total == expected
     columns = {name: np.array([value]) for name, value in {**ROW, **bad}.items()}
     assert REWARD.compile("numpy", on_bad="clip")(columns).total.tolist() == [expected]
 
 
 def test_clip_raises_for_what_no_range_holds():
-    clipped = REWARD.with_clipped_inputs()
+    clipped = REWARD._with_clipped_inputs()
     with pytest.raises(NotFinite):
         clipped.score(**{**ROW, "speed": float("nan")})
     with pytest.raises(OutOfRange):
@@ -140,11 +140,11 @@ def test_clip_raises_for_what_no_range_holds():
 
 
 def test_a_clipped_reward_is_another_formula_that_travels_and_is_clipped_once():
-    clipped = REWARD.with_clipped_inputs()
+    clipped = REWARD._with_clipped_inputs()
     assert clipped.fingerprint != REWARD.fingerprint
-    assert clipped.with_clipped_inputs() == clipped
+    assert clipped._with_clipped_inputs() == clipped
     assert pickle.loads(pickle.dumps(clipped)) == clipped
-    loaded = Reward.from_json(REWARD.to_json()).with_clipped_inputs()
+    loaded = Reward.from_json(REWARD.to_json())._with_clipped_inputs()
     assert loaded.score(**{**ROW, "speed": 99.0}).total == clipped.score(**{**ROW, "speed": 99.0}).total
     assert {name: field.outside for name, field in clipped.fields.items()} == {
         "speed": "clip",
@@ -156,7 +156,7 @@ def test_a_clipped_reward_is_another_formula_that_travels_and_is_clipped_once():
 
 @pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="needs pyarrow")
 def test_a_data_set_is_scored_with_its_numbers_clipped(tmp_path):
-    alone = REWARD.only("pace")
+    alone = REWARD.select_terms("pace")
     (tmp_path / "rows.csv").write_text("speed\n12\n99\n")
     with pytest.raises(OutOfRange):
         rescore_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="raise")

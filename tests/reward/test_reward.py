@@ -222,23 +222,23 @@ def test_one_shared_knob_serves_every_term_that_names_it():
 
 
 def test_some_of_the_terms_are_a_reward_of_their_own():
-    part = REWARD.only("effort", "near")
+    part = REWARD.select_terms("effort", "near")
     assert [t.name for t in part.terms] == ["near", "effort"]
     assert list(part.fields) == ["x", "force"]
     assert part.inputs == ("x", "force")
     assert part.low == -20.0
     assert part.score(x=1.0, force=0.5).total == 2.0 - 1.0
     assert "won.weight" not in part.params
-    alone = REWARD.only("near")
+    alone = REWARD.select_terms("near")
     assert "far" not in alone.params
     assert alone.fingerprint != REWARD.fingerprint
     with pytest.raises(UnknownParameter, match="has no term 'nera'. Did you mean 'near'"):
-        REWARD.only("nera")
+        REWARD.select_terms("nera")
 
 
 def test_a_reward_of_no_terms_is_none():
     with pytest.raises(DefinitionError, match="has no terms"):
-        REWARD.only()
+        REWARD.select_terms()
 
 
 def test_another_version_label_is_the_same_formula():
@@ -252,13 +252,13 @@ def test_another_version_label_is_the_same_formula():
 
 
 def test_the_end_alone_needs_a_terminal_term():
-    assert REWARD.final(success=True).total == 10.0
+    assert REWARD.score_terminal(success=True).total == 10.0
     with pytest.raises(DefinitionError, match="has no terminal terms"):
-        made(terms=[near], fields=FIELDS[:1], shared={}).final(success=True)
+        made(terms=[near], fields=FIELDS[:1], shared={}).score_terminal(success=True)
 
 
 def test_the_total_of_the_end_alone_is_clamped_too():
-    assert made(high=5.0).final(success=True).total == 5.0
+    assert made(high=5.0).score_terminal(success=True).total == 5.0
 
 
 def test_scoring_takes_any_field_name_even_its_own():

@@ -8,13 +8,10 @@ from plaudit import (
     Reward,
     SpecError,
     bounds,
-    cosine,
-    exponential,
-    linear,
-    piecewise,
     term,
 )
 from plaudit.errors import MissingField, UnknownParameter
+from plaudit.schedules import cosine, exponential, linear, piecewise
 from support.composed import FIELDS, STEP, by_hand, effort, forward, rows, training, walking
 
 REACH = exponential(8, 2, over=100, counter="epoch")
@@ -139,8 +136,8 @@ def test_a_schedule_without_its_counter_says_what_is_missing():
 
 def test_terms_alone_keep_their_own_counters():
     both = Reward("r", version="1", terms=[near, effort], fields=[Field("distance", low=0), FIELDS[1]])
-    assert both.only("effort").inputs == ("torque",)
-    assert set(both.only("near").inputs) == {"distance", "epoch", "step"}
+    assert both.select_terms("effort").inputs == ("torque",)
+    assert set(both.select_terms("near").inputs) == {"distance", "epoch", "step"}
 
 
 def test_bounds_hold_at_every_count():

@@ -81,17 +81,17 @@ def test_it_comes_back_whole():
     assert (again.doc, again.action, again.low, again.high) == ("A reward.", "force", -9.0, None)
     assert again.inputs == REWARD.inputs
     assert again.facts == REWARD.facts
-    assert again.facts_program == REWARD.facts_program
+    assert again._facts_program == REWARD._facts_program
     assert (again.discount, again.prefer) == (0.95, REWARD.prefer)
     assert (again.allow, again.terms[0].allow) == ({"jump": "the table is meant"}, {})
     assert again.program == REWARD.program
     assert again.score(**ROW) == REWARD.score(**ROW)
-    assert again.final(success=True, distance=1.0) == REWARD.final(success=True, distance=1.0)
+    assert again.score_terminal(success=True, distance=1.0) == REWARD.score_terminal(success=True, distance=1.0)
     assert (
         again.with_params(near={"reach": 1.0}).score(**ROW).total
         == REWARD.with_params(near={"reach": 1.0}).score(**ROW).total
     )
-    assert again.only("near").score(distance=1.0).total == REWARD.only("near").score(distance=1.0).total
+    assert again.select_terms("near").score(distance=1.0).total == REWARD.select_terms("near").score(distance=1.0).total
 
 
 def test_as_data_it_goes_through_json_unchanged():

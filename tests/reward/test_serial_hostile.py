@@ -89,16 +89,16 @@ def test_a_reward_comes_back_from_json_whole(reward):
 def test_a_loaded_reward_does_all_that_a_reward_does():
     again = Reward.from_json(REWARD.to_json())
     assert again.score(**ROW) == REWARD.score(**ROW)
-    assert again.final(bonus=2).total == REWARD.final(bonus=2).total == 0.5
+    assert again.score_terminal(bonus=2).total == REWARD.score_terminal(bonus=2).total == 0.5
     assert again.with_params(far=1.0).fingerprint == REWARD.with_params(far=1.0).fingerprint
-    assert again.only("moved") == REWARD.only("moved")
+    assert again.select_terms("moved") == REWARD.select_terms("moved")
     assert again.gradients() == REWARD.gradients()
     assert (again.doc, again.action, again.terms[0].doc) == ("Everything at once.", "mood", "Doc.")
-    assert (again.facts, again.facts_program) == (REWARD.facts, REWARD.facts_program)
+    assert (again.facts, again._facts_program) == (REWARD.facts, REWARD._facts_program)
     assert (again.discount, again.prefer, again.allow) == (REWARD.discount, REWARD.prefer, REWARD.allow)
     assert [each.allow for each in again.terms] == [each.allow for each in REWARD.terms]
     with pytest.raises(PlauditError, match=r"line \d+:  def won\(bonus\): return 1 / bonus"):
-        again.final(bonus=0)
+        again.score_terminal(bonus=0)
 
 
 def test_a_loaded_term_has_no_function():

@@ -161,7 +161,7 @@ def test_the_end_alone_is_a_signal_of_the_same_reward():
         return x
 
     reward = Reward("ends", version="1", terms=[same, won], fields=[Field("x"), Field("success", flag=True)])
-    signal = reward.final(success=False)
+    signal = reward.score_terminal(success=False)
     assert signal.to_dict()["fingerprint"] == reward.fingerprint
     assert signal.total == -10.0
     assert signal.inputs == {"terminal": True, "success": False}

@@ -89,8 +89,8 @@ def test_what_a_reward_carries_is_part_of_its_fingerprint():
     wider = racing(SPEED, State("best", reset=0.0, low=0, high=20, update=keep_best))
     assert wider.fingerprint == racing().fingerprint
     assert wider.domain_fingerprint != racing().domain_fingerprint
-    assert racing().with_weights(record=2.0).states_fingerprint == racing().states_fingerprint
-    assert wider.states_fingerprint != racing().states_fingerprint
+    assert racing().with_weights(record=2.0)._states_fingerprint == racing()._states_fingerprint
+    assert wider._states_fingerprint != racing()._states_fingerprint
 
 
 PRINTS = {
@@ -112,7 +112,7 @@ def test_a_reward_that_carries_comes_back_from_json_whole(name):
     loaded = Reward.from_json(reward.to_json())
     assert loaded == reward
     assert loaded.to_json() == reward.to_json()
-    assert loaded.states_fingerprint == reward.states_fingerprint
+    assert loaded._states_fingerprint == reward._states_fingerprint
     assert loaded.source() == reward.source()
     assert loaded.initial_state() == reward.initial_state()
     assert loaded.with_params({}).states.keys() == reward.states.keys()
@@ -172,10 +172,10 @@ def test_a_damaged_specification_is_a_reward_or_a_spec_error():
 
 def test_a_part_of_a_reward_keeps_the_states_that_it_needs():
     reward = carrying.driving()
-    assert reward.only("heed").states.keys() == {"alarm"}
-    assert set(reward.only("jerk").inputs) == {"curr.action", "prev.action", "prev.before_last"}
-    assert reward.only("heed", "uneven").initial_state() == {"alarm": False, "average": 0.0}
-    assert reward.only("uneven").params.keys() == {"uneven.weight", "average.keep"}
+    assert reward.select_terms("heed").states.keys() == {"alarm"}
+    assert set(reward.select_terms("jerk").inputs) == {"curr.action", "prev.action", "prev.before_last"}
+    assert reward.select_terms("heed", "uneven").initial_state() == {"alarm": False, "average": 0.0}
+    assert reward.select_terms("uneven").params.keys() == {"uneven.weight", "average.keep"}
 
 
 def test_a_state_may_be_read_by_another_alone():

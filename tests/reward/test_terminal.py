@@ -60,19 +60,19 @@ def test_an_operation_of_a_terminal_term_is_reached_at_the_end_alone():
 
 
 def test_the_end_alone_is_the_terminal_terms_alone():
-    signal = REWARD.final(success=False, time=4)
+    signal = REWARD.score_terminal(success=False, time=4)
     assert [t.name for t in signal.terms] == ["bonus"]
     assert signal.total == -5.0
     assert (signal.reward, signal.version) == ("drive", "1")
     assert (signal.fingerprint, signal.domain_fingerprint) == (REWARD.fingerprint, REWARD.domain_fingerprint)
-    assert REWARD.final(success=True, time=0.01).total == 50.0
+    assert REWARD.score_terminal(success=True, time=0.01).total == 50.0
 
 
 def test_the_end_alone_is_checked_too():
     with pytest.raises(MissingField, match="needs 'time'"):
-        REWARD.final(success=True)
+        REWARD.score_terminal(success=True)
     with pytest.raises(OutOfRange, match="reward 'drive', field 'time'"):
-        REWARD.final(success=True, time=101)
+        REWARD.score_terminal(success=True, time=101)
 
 
 def test_a_field_that_every_step_reads_too_is_always_needed():
@@ -92,12 +92,12 @@ def test_a_reward_of_terminal_terms_alone_scores_zero_until_the_end():
 
 
 def test_a_reward_without_terminal_terms_has_no_end():
-    steps = REWARD.only("step")
+    steps = REWARD.select_terms("step")
     assert "terminal" not in steps.inputs
     with pytest.raises(InputError, match="does not read 'terminal'"):
         steps.score(speed=1, terminal=True)
     with pytest.raises(DefinitionError, match="has no terminal terms"):
-        steps.final()
+        steps.score_terminal()
 
 
 def test_clamps_hold_the_zero_of_a_terminal_term_too():

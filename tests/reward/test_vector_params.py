@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import DefinitionError, Field, Reward, check, term
-from plaudit.cli.options import parse_setting
+from plaudit.cli._support.options import parse_setting
 from plaudit.errors import SpecError, UnknownParameter
 
 DEFAULT = np.array([0.1, 0.8, -1.5])

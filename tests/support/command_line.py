@@ -93,6 +93,3 @@ def objects(tmp_path) -> Callable[[str], list[dict]]:
         return [json.loads(line, parse_constant=refuse) for line in lines]
 
     return read
-
-
-__all__ = ["objects", "plaudit", "process", "write"]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from plaudit import Field, Reward, linear, term
+from plaudit import Field, Reward, term
 from plaudit.functions import tolerance
+from plaudit.schedules import linear
 
 FIELDS = (
     Field("speed", low=-5, high=5, unit="m/s"),

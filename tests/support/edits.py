@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Double, LargeBinary, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import Column, Double, LargeBinary, Table, Text, UniqueConstraint
 
 from plaudit import Ledger
 from plaudit.errors import PlauditError
@@ -13,10 +13,7 @@ from plaudit.ledger.storage.schema import metadata
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
 
-TABLES = [
-    *metadata.sorted_tables,
-    Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True)),
-]
+TABLES = metadata.sorted_tables
 OTHER = REWARD.with_params(comfort={"harsh": 5.0}).with_version("2")
 NEXT = REWARD.with_params(comfort={"harsh": 6.0}).with_version("3")
 

@@ -21,7 +21,7 @@ REWARD = following
 
 def end(success=True):
     """Return the signal of the end of an episode."""
-    return handover.final(curr={"tokens_used": 4000}, success=success)
+    return handover.score_terminal(curr={"tokens_used": 4000}, success=success)
 
 
 def signal(n=0):

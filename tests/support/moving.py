@@ -24,7 +24,7 @@ def haste(speed):
 
 ONE = Reward("moving", version="1", terms=[near, haste], fields=FIELDS)
 TWO = ONE.with_params({"near.reach": 30.0}).with_version("2")
-ONLY_NEAR = ONE.only("near").with_version("3")
+ONLY_NEAR = ONE.select_terms("near").with_version("3")
 
 
 def draw(rows, seed=0):

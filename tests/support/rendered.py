@@ -51,7 +51,7 @@ def run_again(reward, inputs):
     """Return each term's score and the total, as the text of the reward computes them."""
     space, names = render(reward).space, names_in(reward, inputs)
     scores = {}
-    for term in reward.functions:
+    for term in reward._functions:
         code = space[term.name].__code__
         # what only the end of an episode reads is not in the signal of a step before it, and not looked at
         arguments = [names.get(name) for name in code.co_varnames[: code.co_argcount]]
@@ -63,7 +63,7 @@ def compare(reward, inputs):
     """Assert that the text scores one row as the reward does."""
     signal = reward.score(**inputs)
     scores, total = run_again(reward, inputs)
-    for term in reward.functions:
+    for term in reward._functions:
         score = signal[term.name].score
         assert scores[term.name] == pytest.approx(score, rel=1e-12, abs=1e-300), term.name
     assert total == pytest.approx(signal.total, rel=1e-12, abs=1e-12)

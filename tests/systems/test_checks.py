@@ -106,7 +106,7 @@ def test_roadsense_has_actions_and_a_penalty_that_nobody_needs():
 
 
 def test_roadsense_pays_for_falling_behind():
-    (staying,) = report("roadsense").coded("pays-for-staying")
+    (staying,) = report("roadsense").by_code("pays-for-staying")
     assert staying.severity == "advice"
     assert "distance beyond 40 m: 0.5 a step" in staying.message
     (step,) = [step for step in staying.witness if "beyond 40" in step.note]
@@ -198,7 +198,7 @@ def test_every_built_in_reward_says_what_it_wants(name):
 
 
 def test_repaired_falling_far_behind_pays_nothing():
-    (staying,) = report("roadsense", "graded").coded("pays-for-staying")
+    (staying,) = report("roadsense", "graded").by_code("pays-for-staying")
     assert staying.severity == "advice"
     assert all(step.inputs["distance"] <= 40 for step in staying.witness if step.total and step.total > 0)
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from golden.rewards import REWARDS
-from plaudit import Reward, Scores, cosine, exponential, linear, piecewise, term
+from plaudit import Reward, Scores, term
 from plaudit.language.codec import encode_nodes
+from plaudit.schedules import cosine, exponential, linear, piecewise
 from support.composed import COUNTS, STEPS, by_hand, rows, training, walking
 from support.running import GRADIENTS, SCORING, TARGETS, need, scored, wide
 

@@ -47,7 +47,7 @@ def test_a_function_of_two_numbers_is_python_s_at_zeros_and_infinities(kind, tar
 @pytest.mark.parametrize("name", [each.name for each in UNTAKEN.terms])
 @pytest.mark.parametrize("target", ["python", "numpy"])
 def test_each_partial_operation_is_refused_by_itself_where_it_is_reached(target, name):
-    alone = UNTAKEN.reward.only(name)
+    alone = UNTAKEN.reward.select_terms(name)
     columns = {"x": np.array([0.0]), "flag": np.array([True]), "mood": np.array([0])}
     columns = {key: column for key, column in columns.items() if key in alone.fields}
     assert scored(alone, target, columns).ok.tolist() == [False]

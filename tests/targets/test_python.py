@@ -381,13 +381,13 @@ def test_before_the_end_a_part_of_the_state_that_only_the_end_reads_is_not_check
 
 
 def test_the_end_alone_can_be_scored():
-    found = ENDING.final(steps=4, verdict="won")
+    found = ENDING.score_terminal(steps=4, verdict="won")
     assert found.total == 0.25
     assert [t.name for t in found.terms] == ["inverse"]
     assert found.fingerprint == ENDING.fingerprint
-    assert ENDING.final(steps=4, verdict="won", x=1) == found  # what the steps read may be there too
+    assert ENDING.score_terminal(steps=4, verdict="won", x=1) == found  # what the steps read may be there too
     with pytest.raises(UnknownInput):
-        ENDING.final(steps=4, verdict="won", nobody=1)
+        ENDING.score_terminal(steps=4, verdict="won", nobody=1)
 
 
 # -- masks, guards, parameters -------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ MASKED_STEPS, CLIPPED_STEPS = "masked_steps", "clipped_steps"
 
 def has_clamp(reward: Reward) -> bool:
     """Return whether the terms may add up to something else than the total, and no adjustment says how much."""
-    return not reward.composed and (reward.low is not None or reward.high is not None)
+    return not reward._composed and (reward.low is not None or reward.high is not None)
 
 
 def list_components(reward: Reward) -> tuple[str, ...]:
@@ -53,8 +53,8 @@ def list_weights(reward: Reward) -> dict[str, float]:
 def split_total(signal: Signal) -> dict[str, float]:
     """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
 
-    The keys are the same for all signals of a reward, 0.0 for terms that `final` leaves out, and the values add up to
-    the total. Of a signal that was read from data, only the terms that it has are known.
+    The keys are the same for all signals of a reward, 0.0 for terms that `score_terminal` leaves out, and the
+    values add up to the total. Of a signal that was read from data, only the terms that it has are known.
     """
     values, reward = signal.values, signal.frame.source
     rest = signal.total - sum(values.values())

@@ -17,10 +17,11 @@ if typing.TYPE_CHECKING:
     from plaudit.analysis.explain.attribution import Attribution, EpisodeBin, TermShare, attribute
     from plaudit.analysis.explain.branches import nearest_branches
     from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
-    from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+    from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
     from plaudit.analysis.explain.sweep import Sweep, sweep
     from plaudit.analysis.probe.probe import probe
     from plaudit.analysis.probe.result import PolicyOutcome, Probe
+    from plaudit.checks.branches import Condition
 
 __all__ = [
     "Attribution",

@@ -15,6 +15,7 @@ from plaudit.errors import DefinitionError
 from plaudit.html import build_name, build_table
 from plaudit.language import nodes as n
 from plaudit.reward.reward import Reward
+from plaudit.terminal import escape_line, format_table
 
 Inputs = Mapping[str, float | bool | str]
 
@@ -53,6 +54,11 @@ class Bounds:
     """Each term's score, before clamp and weight."""
     values: Mapping[str, Bound]
     """What each term adds to the total."""
+
+    def __str__(self) -> str:
+        """Return a table of what each term and the total can give."""
+        rows = [(escape_line(name), str(self.scores[name]), str(value)) for name, value in self.values.items()]
+        return format_table([("term", "score", "value"), *rows], total=("total", "", str(self.total)))
 
     def _repr_html_(self) -> str:
         rows = [(build_name(name), str(self.scores[name]), str(value)) for name, value in self.values.items()]

@@ -104,7 +104,7 @@ def _find_goal(context: CheckContext) -> Iterator[Incentive]:
         return
     question = Question()
     paid = context.model.add_row(question)["total"]
-    question.require(question.copy(reward.goal_program)[reward.goal.name])
+    question.require(question.copy(reward._goal_program)[reward.goal.name])
     yield from _describe_best(context, "goal", question, paid)
 
 

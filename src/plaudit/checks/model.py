@@ -52,14 +52,14 @@ class RewardModel:
         whole = self.reward.program
         total = whole.nodes[whole.outputs["total"]]
         clamped = self.reward.low is not None or self.reward.high is not None
-        inner = n.operands(total)[0] if clamped and not self.reward.composed else whole.outputs["total"]
+        inner = n.operands(total)[0] if clamped and not self.reward._composed else whole.outputs["total"]
         inner = whole.outputs["clamp.score"] if "clamp" in whole.adjustments else inner
         return drop_sure_guards(replace(whole, outputs={**whole.outputs, UNCLAMPED: inner}).bind())
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
         """The field of every input, those that only facts read included, and of what is computed: states after it."""
-        return {**self.reward.facts_program.inputs, **self.program.inputs, **self.carried}
+        return {**self.reward._facts_program.inputs, **self.program.inputs, **self.carried}
 
     @cached_property
     def carried(self) -> Mapping[str, Field]:
@@ -101,19 +101,19 @@ class RewardModel:
     @cached_property
     def _persisting(self) -> frozenset[str]:
         """Fields that are states by what is said of them: how they change, or that a goal is reached by them."""
-        goal = {each.name for each in self.reward.goal_program.inputs.values() if each.kind == "number"}
+        goal = {each.name for each in self.reward._goal_program.inputs.values() if each.kind == "number"}
         moving = {each.name for each in self.fields.values() if each.rate or each.step is not None or each.monotone}
         ends = {each.name for name, each in self.fields.items() if name.startswith(("prev.", "curr."))}
         return frozenset(goal | moving | ends)
 
     def locate(self, term: str) -> SourceLine | None:
         """Return where a term is defined."""
-        found = next((each for each in self.reward.functions if each.name == term), None)
+        found = next((each for each in self.reward._functions if each.name == term), None)
         return None if found is None else locate_source(found.source)
 
     def facts_about(self, *inputs: str) -> tuple[str, ...]:
         """Return the facts that tie any of these inputs to others."""
-        program = self.reward.facts_program
+        program = self.reward._facts_program
         named = [fact for fact in program.outputs if set(find_fact_inputs(program, fact)) & set(inputs)]
         declared = {field.name: field for name, field in self.fields.items() if name in inputs}
         short = [f"{name} only rises" for name, field in declared.items() if field.monotone == "up"]
@@ -159,8 +159,8 @@ class RewardModel:
     ) -> None:
         """Require of a row of a question that every fact is true of it."""
         names, fixed = names or {}, fixed or {}
-        facts = question.copy(self.reward.facts_program, names, fixed)
-        for fact in self.reward.facts_program.outputs:
+        facts = question.copy(self.reward._facts_program, names, fixed)
+        for fact in self.reward._facts_program.outputs:
             question.require(facts[fact])
         for ends in self.step_ends():
             field = self.fields[ends[0]]
@@ -292,7 +292,7 @@ def find_state_fields(model: RewardModel) -> dict[str, Field]:
 
 def find_tied_inputs(model: RewardModel, name: str) -> set[str]:
     """Return the inputs that a fact ties to another, such as the action: they follow it."""
-    program = model.reward.facts_program
+    program = model.reward._facts_program
     together = [set(find_fact_inputs(program, fact)) for fact in program.outputs]
     return {
         each for group in together if name in group for each in group if model.role(model.fields[each]) != "state"
@@ -356,7 +356,7 @@ class _Declarations:
     def __init__(self, model: RewardModel, solver: Solver) -> None:
         self.solver = solver
         self.question = Question()
-        program = model.reward.facts_program
+        program = model.reward._facts_program
         copy = self.question.copy(program, scored=False)
         self.facts = tuple(program.outputs)
         self.flags: dict[str, list[int]] = {

@@ -94,7 +94,7 @@ class Report:
         grave = SEVERITIES[SEVERITIES.index(severity) :]
         return tuple(finding for finding in self.findings if finding.severity in grave)
 
-    def coded(self, code: str) -> tuple[Finding, ...]:
+    def by_code(self, code: str) -> tuple[Finding, ...]:
         """Return the findings of one rule."""
         return tuple(finding for finding in self.findings if finding.code == code)
 

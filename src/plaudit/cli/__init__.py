@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from plaudit import __version__
-from plaudit.cli.errors import translate_errors
-from plaudit.cli.groups import LazyGroup
+from plaudit.cli._support.errors import translate_errors
+from plaudit.cli._support.groups import LazyGroup
 from plaudit.terminal import accept_any_text, handle_signals
 
 __all__ = ["main"]

@@ -9,18 +9,17 @@ import click
 from plaudit.checks.check import FailOn
 from plaudit.checks.report import LocatedReport
 from plaudit.checks.rules import list_history_rules
-from plaudit.cli.options import explain_nothing, parse_query, parse_setting, query_options_without
-from plaudit.cli.reports import (
+from plaudit.cli._support.findings import (
     Format,
     choose_format,
     exit_with,
     open_report,
     print_reports,
     print_rules,
-    refuse_unreadable,
     report_options,
 )
-from plaudit.systems.arguments import open_ledger
+from plaudit.cli._support.options import explain_nothing, parse_query, parse_setting, query_options_without
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def audit(
     there are too few steps or episodes for, or nothing recorded, is said. `plaudit check REWARD --ledger LEDGER` tells
     besides what came of the flaws of the definition, and knows the source.
 
-    The exit code is 0 if there is nothing as grave as --fail-on, 1 if there is, 2 if the ledger could not be read.
+    The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if the ledger cannot be read.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
@@ -63,7 +62,7 @@ def audit(
     if where is None:
         raise click.UsageError("name a LEDGER.")
     query = parse_query(options)
-    with refuse_unreadable(), open_report(output) as file, open_ledger(where) as ledger:
+    with open_report(output) as file, open_ledger(where) as ledger:
         done = []
         for label, reward in _list_rewards(ledger, query).items():
             report = _audit(ledger, label, only, ignore, threshold, query)

@@ -13,21 +13,20 @@ from plaudit.checks.check import FailOn
 from plaudit.checks.check import check as check_reward
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import RULES, find_rule, list_all_rules
-from plaudit.cli.options import ledger_options, parse_ledger_query, seconds_option, tune, tuning_options
-from plaudit.cli.outcomes import Episodes, arrange_outcomes, read_outcomes
-from plaudit.cli.reports import (
+from plaudit.cli._support.findings import (
     Format,
     choose_format,
     exit_with,
     open_report,
     print_reports,
     print_rules,
-    refuse_unreadable,
     report_options,
 )
+from plaudit.cli._support.options import ledger_options, parse_ledger_query, seconds_option, tune, tuning_options
+from plaudit.cli._support.outcomes import Episodes, arrange_outcomes, read_outcomes
+from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
 from plaudit.reward.reward import Reward
 from plaudit.systems import BUILT_IN
-from plaudit.systems.arguments import check_exists, find_reward, open_ledger
 from plaudit.terminal import show_progress, show_status
 
 _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
@@ -74,8 +73,8 @@ def check(
     there, in which episodes and what it earned, and what only a history can show is looked for as well, as by `plaudit
     audit`; --run and the like choose the records.
 
-    The exit code is 0 if there is nothing as grave as --fail-on, 1 if there is, 2 if a reward could not be checked,
-    4 if a rule failed, which is a fault of plaudit; the others are run all the same.
+    The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if a reward cannot be checked,
+    4 if a rule failed, which is a fault of plaudit; all other rules run.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
@@ -90,7 +89,7 @@ def check(
     names = _list_names(rewards, everything)
     job = CheckJob(names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query)
     done: list[LocatedReport] = []
-    with refuse_unreadable(), open_report(output) as file:
+    with open_report(output) as file:
         done = check_rewards(job)
         print_reports(done, form, file)
     exit_with(done, fail_on)

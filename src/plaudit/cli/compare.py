@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query
+from plaudit.cli._support.options import check_any_record, ledger_options, parse_ledger_query
+from plaudit.plugins.arguments import find_reward, find_reward_or_function, open_ledger
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward, find_reward_or_function, open_ledger
 from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:

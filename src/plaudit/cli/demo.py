@@ -15,10 +15,10 @@ from plaudit.checks.check import check
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.language.field import Field
+from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.systems import BUILT_IN, system
-from plaudit.systems.commands import output_option
 from plaudit.targets.inputs import list_slots
 from plaudit.terminal import Screen, build_table, draw_bar, format_value, show_progress
 

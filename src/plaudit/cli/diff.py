@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query, seconds_option
+from plaudit.cli._support.options import check_any_record, ledger_options, parse_ledger_query, seconds_option
 from plaudit.cli.prove import EXIT
 from plaudit.errors import DefinitionError
-from plaudit.systems.arguments import check_exists, find_reward, open_ledger
+from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
 from plaudit.terminal import Screen, show_progress
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def diff(
     provably the same or where they differ most. With --ledger or --data the steps there are scored by both: totals,
     terms, returns of episodes and their ranks, and the ten steps that changed most. Nothing is written.
 
-    The exit code is 0 if the two are equal, 1 if they differ, 2 if it was asked for wrongly, 3 if that is undecided.
+    The exit code is 0 if the two are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """
     query = parse_ledger_query(options, where)
     if where is not None and data is not None:

@@ -9,13 +9,13 @@ from typing import Any, get_args
 import click
 from rich.text import Text
 
-from plaudit.cli.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
+from plaudit.cli._support.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
-from plaudit.systems.arguments import find_reward, load_module, open_ledger
+from plaudit.plugins.arguments import find_reward, load_module, open_ledger
 from plaudit.targets import OnBad
-from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, show_progress
+from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, show_progress
 
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"
 _ESTIMATORS = ("ips", "snips", "dm", "dr", "switch")
@@ -88,8 +88,7 @@ def evaluate(
     A log that cannot tell is refused, with the reason. Nothing is written; a POLICY given as file.py:name is Python,
     which is run.
 
-    The exit code is 0 if every decision counted, 1 if some were left out or there is no estimate, 2 if it was
-    asked for wrongly.
+    The exit code is 0 if every decision counted, 2 if there is no estimate, 3 if some decisions were left out.
     """
     if reward is None and (settings or params):
         raise click.UsageError("--set and --params change a reward: name it with --reward.")
@@ -109,7 +108,7 @@ def evaluate(
     else:
         print_evaluation(result)
     if result.source is not None and (result.source.refused or result.source.lacking):
-        raise click.exceptions.Exit(SOME_BAD)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 _FORMS = "A policy is uniform, always:ACTION, the JSON file of a saved learner, file.py:name or package.module:name."

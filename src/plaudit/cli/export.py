@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from plaudit.cli.options import drop_unset, tune, tuning_options
+from plaudit.cli._support.options import drop_unset, tune, tuning_options
 from plaudit.cli.streams import STANDARD, Output
+from plaudit.plugins.arguments import find_reward
+from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward
-from plaudit.systems.commands import output_option
 
 
 class Exported(NamedTuple):

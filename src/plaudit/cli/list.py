@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from plaudit.errors import PlauditError
-from plaudit.systems.registry import IN_THE_BOX, Registration, list_systems
+from plaudit.plugins.registry import IN_THE_BOX, Registration, list_systems
 from plaudit.terminal import Screen, build_table, escape_controls
 
 

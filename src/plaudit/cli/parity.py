@@ -16,14 +16,12 @@ from rich.text import Text
 
 from plaudit.checks.parity import Command, Function, Mismatch, ParityReport, Recorded
 from plaudit.checks.parity import parity as find_mismatch
-from plaudit.cli.options import seconds_option, tune, tuning_options
+from plaudit.cli._support.options import seconds_option, tune, tuning_options
 from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
+from plaudit.plugins.arguments import find_reward, load_module
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward, load_module
-from plaudit.terminal import UNDECIDED, Screen, build_table, escape_controls, format_value
+from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, format_value
 
-DIFFER = 1
-"""The two do not agree, or the program failed."""
 MOST_BRANCHES = 10
 """So many branches that no row reached are listed."""
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
@@ -80,8 +78,8 @@ def parity(
     Rows are aimed at the boundaries of the reward and at its branches. One on which the two differ is made as simple
     as it can be and shown with the terms that differ.
 
-    The exit code is 0 if the two agree and every branch was reached or cannot be reached, 1 if they differ or the
-    program failed, 2 if nothing could be compared, 3 if they agree and there are branches that no row reached.
+    The exit code is 0 if they agree and rows reached every branch that can be reached, 1 if they differ or the program
+    failed, 2 if nothing could be compared, 3 if they agree and no row reached some branches.
     """
     found = tune(find_reward(reward), params, settings)
     options = {"timeout": timeout, "tolerance": tolerance, "seed": seed, "float32": float32}
@@ -91,9 +89,9 @@ def parity(
     else:
         print_report(report, Screen())
     if not report.ok:
-        raise click.exceptions.Exit(DIFFER)
+        raise click.exceptions.Exit(ExitCode.FOUND)
     if not report.complete:
-        raise click.exceptions.Exit(UNDECIDED)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options: Any) -> ParityReport:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import tune, tuning_options
+from plaudit.cli._support.options import tune, tuning_options
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.arguments import find_beside, find_reward, load_module, open_ledger_to_write
-from plaudit.systems.commands import COUNT
-from plaudit.terminal import INTERRUPTED, SOME_BAD, UNDECIDED, show_progress
+from plaudit.plugins.arguments import find_beside, find_reward, load_module, open_ledger_to_write
+from plaudit.plugins.options import COUNT
+from plaudit.terminal import ExitCode, show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Probe
@@ -31,9 +31,9 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
     raise click.BadParameter(f"{text!r} is neither a time, such as 90s, 5m or 1h, nor a number of steps: 200000.")
 
 
-@click.command(epilog="Example: plaudit probe CartPole-v1 balance.py --budget 2m --ledger probe.db")
-@click.argument("env")
+@click.command(epilog="Example: plaudit probe balance.py CartPole-v1 --budget 2m --ledger probe.db")
 @click.argument("reward")
+@click.argument("env")
 @click.option(
     "--features",
     metavar="FILE.py:NAME",
@@ -73,8 +73,8 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
 @click.option("--run", metavar="TEXT", help="Under which run; numbered where that is taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def probe(
-    env: str,
     reward: str,
+    env: str,
     features: str | None,
     budget: dict[str, Any],
     seeds: int,
@@ -95,8 +95,8 @@ def probe(
     own reward, the goal and fields that say what is better. Where something else than what is wanted earns more, it is
     a finding, with episodes that show it. Ctrl-C prints what was found so far.
 
-    The exit code is 0 if there is no warning, 1 if there is one or the environment fails, 2 if it was asked for
-    wrongly, 3 if nothing that was tried shows what is wanted.
+    The exit code is 0 without warnings, 1 with warnings, 2 if ENV cannot be probed or fails, 3 if nothing that was
+    tried shows what is wanted.
     """
     if run is not None and where is None:
         raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
@@ -115,11 +115,11 @@ def probe(
         )
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
     if found.interrupted:
-        raise click.exceptions.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED)
     if not found.ok:
-        raise click.exceptions.Exit(SOME_BAD)
+        raise click.exceptions.Exit(ExitCode.FOUND)
     if found.report.undecided and len(found.report.undecided) == len(found.compared):
-        raise click.exceptions.Exit(UNDECIDED)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 def _probe(env: Any, reward: Any, features: Any, **options: Any) -> "Probe":

@@ -5,11 +5,11 @@ import json
 import click
 
 from plaudit.checks.prove import prove as prove_equal
-from plaudit.cli.options import seconds_option
-from plaudit.systems.arguments import find_reward, find_reward_or_function
-from plaudit.terminal import UNDECIDED
+from plaudit.cli._support.options import seconds_option
+from plaudit.plugins.arguments import find_reward, find_reward_or_function
+from plaudit.terminal import ExitCode
 
-EXIT = {"equal": 0, "different": 1, "undecided": UNDECIDED}
+EXIT = {"equal": ExitCode.DONE, "different": ExitCode.FOUND, "undecided": ExitCode.INCOMPLETE}
 
 
 @click.command(epilog="Example: plaudit prove roadsense my_rewards.py:rewritten")
@@ -32,7 +32,7 @@ def prove(left: str, right: str, facts: bool, timeout: float, examples: int, as_
     LEFT is a reward, RIGHT a reward or a plain function in the language of terms (file.py:name). They are compared
     over the ranges that LEFT declares: by proof over the rationals, with a bound on the rounding of floats beside it.
 
-    The exit code is 0 if they are equal, 1 if they differ, 2 if they cannot be compared, 3 if that is undecided.
+    The exit code is 0 if they are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """
     first, second = find_reward(left), find_reward_or_function(right)
     proof = prove_equal(first, second, facts=facts, timeout=timeout, examples=examples)

@@ -8,7 +8,7 @@ import click
 
 from plaudit.cli.streams import STANDARD, Output
 from plaudit.errors import DefinitionError, NotInLedger
-from plaudit.systems.commands import output_option
+from plaudit.plugins.options import output_option
 from plaudit.terminal import format_count, show_progress
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from plaudit.cli.options import check_any_record, ledger_options, parse_query, tune, tuning_options
+from plaudit.cli._support.options import check_any_record, ledger_options, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError
+from plaudit.plugins.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
+from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import find_format
-from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
-from plaudit.systems.commands import output_option
 from plaudit.targets import OnBad
-from plaudit.terminal import SOME_BAD, format_count, show_progress, show_status
+from plaudit.terminal import ExitCode, format_count, show_progress, show_status
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileRescoring
@@ -70,8 +70,7 @@ def rescore(
     A ledger is the file that Ledger("rewards.db") made, or postgresql://user@host/database. The new scores are new
     records beside the old ones; a re-scoring that was stopped goes on where it was.
 
-    The exit code is 0 if every row was scored, 1 if some could not be or none was found, 2 if it was
-    asked for wrongly.
+    The exit code is 0 if every row was scored, 2 if nothing could be done, 3 if some rows could not be scored.
     """
     if not set(data) & set("*?["):  # the parts of a data set may be named by a pattern
         _refuse_old_order(new, data)
@@ -117,7 +116,7 @@ def rescore_dataset(source: str, reward: Reward, engine: str, options: Mapping[s
     )
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.bad or done.unreadable:
-        raise click.exceptions.Exit(SOME_BAD)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 def _rescore_locally(
@@ -209,4 +208,4 @@ def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_jso
             done = ledger.rescore(reward, as_recorded=as_recorded, progress=progress, **query)
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.lacking or done.refused:
-        raise click.exceptions.Exit(SOME_BAD)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import click
 
-from plaudit.cli.options import format_option, tune, tuning_options
+from plaudit.cli._support.options import format_option, tune, tuning_options
 from plaudit.cli.scoring import BadRows, score_rows
 from plaudit.cli.streams import STANDARD, Output, Source, choose_format
 from plaudit.errors import FileError
+from plaudit.plugins.arguments import find_reward
+from plaudit.plugins.options import output_option
 from plaudit.reward.row_files import Format, find_format, refuse_overlap
 from plaudit.reward.rows import RowLayout
-from plaudit.systems.arguments import find_reward
-from plaudit.systems.commands import output_option
-from plaudit.terminal import SOME_BAD, Screen, format_count, show_progress
+from plaudit.terminal import ExitCode, Screen, format_count, show_progress
 
 _EXAMPLE = "Example: plaudit score roadsense rows.csv --output scores.parquet --set comfort.weight=2"
 
@@ -56,7 +56,7 @@ def score(
     the term's name, and under `<term>.score` what the term gave before clamps and weights.
 
     A row that cannot be scored is shown with its number and kept with its error in OUTPUT.bad.jsonl. The exit
-    code is 0 if every row was scored, 1 if some are bad, 2 if nothing could be done. The output appears when it
+    code is 0 if every row was scored, 2 if nothing could be done, 3 if some rows are bad. The output appears when it
     is complete, or not at all.
     """
     if old_input is not None:
@@ -75,7 +75,7 @@ def score(
     else:
         click.echo(_format_outcome(f"{found.name}@{found.version}", done.scored, done.bad, done.kept), err=True)
     if done.bad:
-        raise click.exceptions.Exit(SOME_BAD)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 def _format_outcome(reward: str, scored: int, bad: int, kept: str | None) -> str:

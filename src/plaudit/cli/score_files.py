@@ -7,8 +7,8 @@ from operator import itemgetter
 from typing import TextIO
 
 from plaudit.errors import NotFinite
+from plaudit.plugins.options import explain_missing
 from plaudit.reward.row_files import Format
-from plaudit.systems.commands import explain_missing
 from plaudit.targets.columns import LINE, name_columns
 from plaudit.targets.python import PythonReward
 from plaudit.targets.python import Row as Outputs

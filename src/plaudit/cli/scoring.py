@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TextIO
 
-from plaudit.cli.errors import format_error
+from plaudit.cli._support.errors import format_error
 from plaudit.cli.score_files import WriteScores, open_scores
 from plaudit.cli.streams import Source
 from plaudit.errors import FileError, InputError, UnusableFile, WrongType, did_you_mean, shorten
 from plaudit.language.codec import find_doubled
 from plaudit.language.field import Kind
+from plaudit.plugins.options import explain_missing
 from plaudit.reward.row_files import Format, TextFormat, strip_mark
 from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number
-from plaudit.systems.commands import explain_missing
 from plaudit.targets.inputs import find_default
 from plaudit.targets.python import PythonReward
 from plaudit.targets.python import Row as Outputs

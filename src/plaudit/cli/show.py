@@ -12,13 +12,13 @@ from rich.text import Text
 
 from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
+from plaudit.plugins.arguments import find_reward
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, format_wanted
 from plaudit.reward.reward import Reward
 from plaudit.reward.spec_writer import field_to_dict, preference_to_dict, row_to_dict
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
-from plaudit.systems.arguments import find_reward
 from plaudit.terminal import Screen, build_table, escape_controls, format_value
 
 
@@ -169,7 +169,7 @@ def _build_term_table(reward: Reward) -> Table:
         kind = ", ".join(part for part in (term.kind, "at the end" if term.terminal else "", _find_place(term)) if part)
         first = escape_controls(term.doc.partition("\n")[0])
         rows.append((term.name, format_parameter(term.weight), format_range(term.low, term.high), kind, first))
-    if reward.composed:
+    if reward._composed:
         rows += _list_adjustments(reward)
     elif clamps := format_range(reward.low, reward.high):
         rows.append(("total", "", clamps, "", "The sum of the above."))
@@ -208,7 +208,7 @@ def _build_field_table(reward: Reward) -> Table:
 
 
 def _build_knob_table(reward: Reward) -> Table | None:
-    owners = (*reward.functions, *reward.states.values())
+    owners = (*reward._functions, *reward.states.values())
     own = {f"{owner.name}.{knob}": value for owner in owners for knob, value in owner.knobs.items()}
     rows = []
     for name, value in {**own, **reward.shared}.items():

@@ -1,6 +1,6 @@
 """`plaudit run`, `play`, `train` and `experiment`: the commands that systems bring."""
 
-from plaudit.cli.groups import SystemGroup
+from plaudit.cli._support.groups import SystemGroup
 
 run = SystemGroup(
     "run",

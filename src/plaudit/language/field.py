@@ -377,3 +377,13 @@ def _is_finite(value: object) -> bool:
 
 TERMINAL = Field("terminal", flag=True, doc="Whether the episode ends with this step.")
 """The input that every reward with terminal terms has; no reward declares it itself."""
+
+
+def format_category(field: str) -> str:
+    """Return the kind of a category of `field`."""
+    return f"category {field}"
+
+
+def infer_field_kind(field: Field) -> str:
+    """Return the kind of a field's values."""
+    return format_category(field.name) if field.kind == "category" else field.kind

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
+from plaudit.language.field import Field, format_category, infer_field_kind
 
 NUMBER = "number"
 FLAG = "flag"
@@ -20,16 +20,6 @@ SIGNATURES: Mapping[type[n.Node], tuple[tuple[str, ...], str]] = {
     if (names := n.operand_names(kind)) and kind not in _OPEN
 }
 """The kinds of the operands of an operation, and of its result."""
-
-
-def format_category(field: str) -> str:
-    """Return the kind of a category of `field`."""
-    return f"category {field}"
-
-
-def infer_field_kind(field: Field) -> str:
-    """Return the kind of a field's values."""
-    return format_category(field.name) if field.kind == "category" else field.kind
 
 
 def infer_kinds(

@@ -128,3 +128,8 @@ def find_vector_shapes(names: Iterable[str]) -> dict[str, Shape]:
     """Return the shape of each vector whose entries are among `names`, all of them and in order."""
     last = {whole: entry for whole, bracket, entry in (name.partition("[") for name in names) if bracket}
     return {whole: tuple(int(at) + 1 for at in entry[:-1].split("][")) for whole, entry in last.items()}
+
+
+def find_schedules(numbers: Mapping[str, Parameter | None]) -> dict[str, Schedule]:
+    """Return the parameters that follow a schedule, by dotted name."""
+    return {name: value for name, value in numbers.items() if isinstance(value, Schedule)}

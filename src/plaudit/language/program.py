@@ -58,19 +58,19 @@ class Program:
 
     name: str
     """The reward it belongs to, for errors."""
-    terms: tuple[str, ...]
+    terms: tuple[str, ...] = ()
     """Every row of a score: the terms, then the adjustments of the total."""
-    nodes: tuple[n.Node, ...]
-    inputs: Mapping[str, Field]
+    nodes: tuple[n.Node, ...] = ()
+    inputs: Mapping[str, Field] = field(default_factory=dict)
     """Each input's name (`prev.tokens_used`, `torque[3]`) and the field it is a value of."""
-    params: Mapping[str, float | bool]
-    outputs: Mapping[str, int]
+    params: Mapping[str, float | bool] = field(default_factory=dict)
+    outputs: Mapping[str, int] = field(default_factory=dict)
     """`total`, for each term `<term>.score`, `<term>.clamped` and `<term>.value`, and each state: `curr.<state>`."""
-    terminal: frozenset[str]
+    terminal: frozenset[str] = frozenset()
     """Inputs that only terminal terms read: needed only where `terminal` is true."""
-    value_guards: tuple[Guard, ...]
+    value_guards: tuple[Guard, ...] = ()
     """Partial operations that a row reaches are inside their domain, scores are finite, and facts hold if asked for."""
-    ranges: tuple[Guard, ...]
+    ranges: tuple[Guard, ...] = ()
     """Inputs lie in their declared sets."""
     states: Mapping[str, Carried] = field(default_factory=dict)
     """What is carried from step to step: an input before the step, `prev.<state>`, and an output after it."""
@@ -118,6 +118,20 @@ class Program:
         """Return this Program with only the nodes that its outputs and guards need, in canonical order."""
         guards = (guard.node for guard in self.value_guards + self.ranges)
         return self._replace_nodes(*prune(self.nodes, [*self.outputs.values(), *guards]))
+
+    def with_terms(self, nodes: Mapping[str, int]) -> "Program":
+        """Return a Program whose terms are some of its nodes, by their names in `nodes`; it refuses no row."""
+        outputs = {f"{name}.{part}": at for name, at in nodes.items() for part in ("value", "score", "clamped")}
+        total = next(iter(nodes.values()))
+        return replace(
+            self,
+            terms=tuple(nodes),
+            outputs={"total": total, **outputs},
+            value_guards=(),
+            ranges=(),
+            states={},
+            adjustments=(),
+        )
 
     def bind(self, params: Mapping[str, float | bool] | None = None) -> "Program":
         """Return this Program with parameters turned into constants and exact simplifications made.

@@ -14,11 +14,11 @@ from plaudit.learn.bandits import (
 from plaudit.learn.decision import Decision
 from plaudit.learn.explore import EpsilonMix, Sampling, SquareCB
 from plaudit.learn.linear import LinearBandit
-from plaudit.learn.preferences import Estimate, Fitted, Steps, fit_preferences
+from plaudit.learn.preferences import Fitted, FittedParameter, Steps, fit_preferences
 from plaudit.learn.replay import fit
 from plaudit.learn.ridge import RidgeState
 from plaudit.learn.router import Advice, Guess, Router, RouterState
-from plaudit.learn.saving import Saved, State, load, save
+from plaudit.learn.saving import LearnerState, Saved, load, save
 from plaudit.learn.shared import SharedLearner
 
 __all__ = [
@@ -27,10 +27,11 @@ __all__ = [
     "ArmState",
     "Decision",
     "EpsilonMix",
-    "Estimate",
     "Fitted",
+    "FittedParameter",
     "Guess",
     "Learner",
+    "LearnerState",
     "LinearBandit",
     "RidgeState",
     "Router",
@@ -39,7 +40,6 @@ __all__ = [
     "Saved",
     "SharedLearner",
     "SquareCB",
-    "State",
     "Steps",
     "epsilon_greedy",
     "epsilon_ridge",

@@ -21,7 +21,7 @@ from plaudit.learn.ridge import RidgeState
 from plaudit.learn.router import Fallback, Router, RouterState
 from plaudit.learn.validate import parse_numbers
 
-State = RidgeState | ArmState | RouterState
+LearnerState = RidgeState | ArmState | RouterState
 """What a learner knows: a tuple of numbers, which nothing changes."""
 
 FORMAT = "plaudit learner"
@@ -39,7 +39,7 @@ class Saved(NamedTuple):
     """What was saved beside the two."""
 
 
-def save(path: str | os.PathLike[str], learner: Learner, state: State, **more: Any) -> None:
+def save(path: str | os.PathLike[str], learner: Learner, state: LearnerState, **more: Any) -> None:
     """Write a learner, its state and `more` to `path`: whole or, if something fails, not at all.
 
     >>> import tempfile
@@ -188,7 +188,7 @@ def _refuse_to_guess(_: tuple[float, ...]) -> NoReturn:
     )
 
 
-def _encode_state(state: State) -> dict[str, Any]:
+def _encode_state(state: LearnerState) -> dict[str, Any]:
     """Return a state as plain data; the weights follow from the rest but are kept, for their last bit."""
     if isinstance(state, RouterState):
         return {"ridge": _encode_state(state.ridge), "squares": list(state.squares)}
@@ -200,7 +200,7 @@ def _encode_state(state: State) -> dict[str, Any]:
     return state._asdict()
 
 
-def _decode_state(learner: Learner, data: Any) -> State:
+def _decode_state(learner: Learner, data: Any) -> LearnerState:
     if not isinstance(data, dict):
         raise SpecError("its state is not an object.")
     try:

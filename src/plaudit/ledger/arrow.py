@@ -8,8 +8,7 @@ import numpy as np
 
 from plaudit.errors import LedgerError, MissingExtra
 from plaudit.language.field import Field
-from plaudit.ledger.context import Scope
-from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.context import Scope, encode_context
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.codec import RecordLayout, decode_column
 from plaudit.targets.columns import name_columns
@@ -122,9 +121,7 @@ def _extend_columns(columns: dict[str, list[Any]], page: Page) -> None:
     columns["record.key"] += chosen(row.keys)
     columns["record.episode"] += chosen(row.episodes)
     columns["record.step"] += chosen(row.steps)
-    columns["record.context"] += [
-        None if each is None else encode_compact(each, "context") for each in chosen(row.contexts)
-    ]
+    columns["record.context"] += [None if each is None else encode_context(each) for each in chosen(row.contexts)]
     for name in (*Scope._fields, "target"):
         columns[f"record.{name}"] += [getattr(row, name)] * len(at)
     picked = chosen(row.picked) if row.picked is not None else at

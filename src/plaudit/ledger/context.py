@@ -1,5 +1,6 @@
 """The context of a record: where in a run it belongs, and what of that a database can keep."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -7,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from plaudit.errors import InputError, WrongType, shorten
-from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.jsonl import LONGEST_LINE, dump_plain
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 2**63 - 1
@@ -92,6 +93,23 @@ def validate_episode(value: object) -> str | None:
     return str(validate_integer("episode", value))
 
 
+def encode_context(value: Any) -> str:
+    """Return any value as JSON without spaces; InputError where a ledger could not keep that.
+
+    >>> encode_context({"arm": 2, "features": [0.5, 1.0]})
+    '{"arm":2,"features":[0.5,1.0]}'
+    """
+    text = dump_plain(value, "context", (",", ":"))
+    if len(text) > LONGEST_LINE // 2:  # a record with it must fit into a line of an export
+        raise InputError(f"context is longer than {LONGEST_LINE >> 21} MiB as JSON; keep it in a file, and name that.")
+    if "\\ud" in text:
+        try:
+            json.dumps(json.loads(text), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("context holds half a character (a lone surrogate), which PostgreSQL refuses.") from None
+    return text
+
+
 def to_microseconds(moment: datetime) -> int:
     """Return a moment as microseconds since 1970, UTC; without a time zone it is local time."""
     if not isinstance(moment, datetime):
@@ -119,7 +137,7 @@ CONTEXT_FIELDS = tuple(field.name for field in fields(Context))
 VALIDATORS: dict[str, Callable[[Any], Any]] = {name: partial(validate_string, name) for name in CONTEXT_FIELDS} | {
     "episode": validate_episode,
     "step": partial(validate_integer, "step"),
-    "context": lambda value: None if value is None else encode_compact(value, "context"),
+    "context": lambda value: None if value is None else encode_context(value),
     "at": lambda value: None if value is None else to_microseconds(value),
 }
 """By part of a context, the function from a value to what is stored of it; InputError if it cannot be."""

@@ -85,14 +85,9 @@ class LedgerHead:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "LedgerHead":
-        """Return the head that `to_dict` wrote, alone or among other things; SpecError where it wrote no such thing.
-
-        What plaudit 0.1 wrote has the heads of the writers alone.
-        """
+        """Return the head that `to_dict` wrote, alone or among other things; SpecError where it wrote no such thing."""
         try:
-            tables = {
-                name: TableHead(int(each["rows"]), each["checksum"]) for name, each in data.get("tables", {}).items()
-            }
+            tables = {name: TableHead(int(each["rows"]), each["checksum"]) for name, each in data["tables"].items()}
             for each in tables.values():
                 bytes.fromhex(each.checksum)
             signature = bytes.fromhex(data["signature"]) if "signature" in data else None

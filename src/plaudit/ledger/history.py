@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from plaudit.plots.axes import Axes
 
-_SCHEME = select(writers.c.scheme).where(writers.c.id == blocks.c.writer).scalar_subquery().label("scheme")
-_WHOLE = (*blocks.c, *(scopes.c[name] for name in Scope._fields), _SCHEME)
+_WHOLE = (*blocks.c, *(scopes.c[name] for name in Scope._fields))
 _SUMS = (blocks.c.first, blocks.c.records, summaries.c.total, summaries.c.low, summaries.c.high)
 _STREAMED = {"yield_per": 10_000}
 _MOST_DRAWN = 100_000

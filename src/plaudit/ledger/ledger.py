@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from plaudit.errors import CommitUnknown, LedgerBusy, WrongType, shorten
+from plaudit.errors import LedgerBusy, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.claims import Claim, Claims
 from plaudit.ledger.exchange.export import backup, export
@@ -27,12 +27,12 @@ from plaudit.ledger.record import Entry, Record, Why
 from plaudit.ledger.rescore.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
 from plaudit.ledger.rescore.scored import ScoredBatch, score_history
 from plaudit.ledger.storage.batch import write_batch
-from plaudit.ledger.storage.buffered import BufferedWriter
+from plaudit.ledger.storage.buffer import WriteBuffer
 from plaudit.ledger.storage.codec import Block, PackedRecord
 from plaudit.ledger.storage.merge import merge_blocks, merge_written
+from plaudit.ledger.storage.recompute import check_recomputes
 from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
-from plaudit.ledger.storage.steps import MaybeWritten, StepBuffer
 from plaudit.ledger.storage.store import Store, open_store
 from plaudit.ledger.summary.episodes import Episodes, list_episodes
 from plaudit.ledger.summary.runs import Run, group_totals, list_runs
@@ -91,8 +91,8 @@ class Ledger:
         self._sign_with = sign_with
         self._publishing = publish._record_head if isinstance(publish, Ledger) else publish, publish_every
         self._lock = threading.RLock()
-        self._writers: weakref.WeakSet[BufferedWriter] = weakref.WeakSet()
-        self._steps: StepBuffer | None = None
+        self._buffers: weakref.WeakSet[WriteBuffer] = weakref.WeakSet()
+        self._steps: WriteBuffer | None = None
         self._open()
         _OPEN.add(self)
 
@@ -169,7 +169,7 @@ class Ledger:
         """
         scope = run, phase, decision_class, actor
         with self._lock:
-            packed = self._store.pack(signal, key, scope, episode, step, context, at)
+            packed = self._pack(signal, key, scope, episode, step, context, at)
             return self._reopen_if_forked().writer.write((packed,))[0]
 
     def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:
@@ -205,14 +205,17 @@ class Ledger:
             store = self._reopen_if_forked()
             return write_batch(store.writer, store.specs.get_layout(reward), columns, context, target)
 
-    def writer(self, *, max_records: int = 1000, max_delay: float = 0.01) -> BufferedWriter:
+    def writer(self, *, max_records: int = 1000, max_delay: float = 0.01) -> WriteBuffer:
         """Return a writer that gathers records and commits them together, for rates that single commits cannot reach.
 
         It commits when `max_records` wait or the first has waited `max_delay` seconds. Each record gets a receipt that
         says whether it is buffered or durable.
         """
-        made = BufferedWriter(self._open_store(), self._write, max_records=max_records, max_delay=max_delay)
-        self._writers.add(made)
+        return self._open_buffer(max_records=max_records, max_delay=max_delay)
+
+    def _open_buffer(self, **options: Any) -> WriteBuffer:
+        made = WriteBuffer(self._open_store, self._pack, self._write, self._write_blocks, **options)
+        self._buffers.add(made)
         return made
 
     def register(self, reward: Reward) -> None:
@@ -227,17 +230,37 @@ class Ledger:
         if not isinstance(entry, Entry):
             raise WrongType(f"{shorten(entry)} is neither a Signal nor an Entry.")
         scope = entry.run, entry.phase, entry.decision_class, entry.actor
-        return self._store.pack(entry.signal, entry.key, scope, entry.episode, entry.step, entry.context, entry.at)
+        return self._pack(entry.signal, entry.key, scope, entry.episode, entry.step, entry.context, entry.at)
+
+    def _pack(
+        self,
+        signal: Signal,
+        key: str | None,
+        scope: tuple[Any, Any, Any, Any],
+        episode: str | int | None,
+        step: int | None,
+        context: Any,
+        at: datetime | None,
+    ) -> PackedRecord:
+        """Return a record ready to be written; LedgerError where a signal read from data is not what its reward gives.
+
+        `scope` is run, phase, decision class and actor.
+        """
+        specs, now = self._store.specs, self._store.writer.now
+        known = specs.by_frame.get(signal._frame) if isinstance(signal, Signal) else None
+        layout = known or specs.find_layout(signal)
+        packed = layout.pack(signal, now, key, scope, episode, step, context, at)
+        return packed if layout.is_own_frame(signal._frame) else check_recomputes(packed)
 
     def _write(self, records: Sequence[PackedRecord]) -> list[int]:
         with self._lock:
             return self._reopen_if_forked().writer.write(records)
 
-    def _buffer_steps(self, flush_every: float) -> StepBuffer:
+    def _buffer_steps(self, flush_every: float) -> WriteBuffer:
         """Return the one buffer of steps, in which none waits longer than this many seconds."""
         with self._lock:
             if self._steps is None:
-                self._steps = StepBuffer(self._open_store, self._write_blocks, self._clock)
+                self._steps = self._open_buffer(clock=self._clock)
             self._steps.flush_within(flush_every)
             return self._steps
 
@@ -268,13 +291,8 @@ class Ledger:
             return self._reopen_if_forked()
 
     def _write_blocks(self, blocks: Sequence[Block]) -> None:
-        """Write blocks in one transaction; MaybeWritten where nobody knows whether they are."""
         with self._lock:
-            writer = self._reopen_if_forked().writer
-            try:
-                writer.write_blocks(blocks)
-            except (CommitUnknown, KeyboardInterrupt) as error:
-                raise MaybeWritten from error
+            self._reopen_if_forked().writer.write_blocks(blocks)
 
     def _record_head(self, head: Mapping[str, Any]) -> None:
         """Record the head of another ledger."""
@@ -494,10 +512,8 @@ class Ledger:
         """Make durable what is buffered and close every connection; closing twice is no error."""
         with ExitStack() as stack:  # each of these happens, whatever the others raise
             stack.callback(self._close_store)
-            for writer in list(self._writers):
-                stack.callback(writer.close)
-            if self._steps is not None:
-                stack.callback(self._steps.close)
+            for buffer in list(self._buffers):
+                stack.callback(buffer.close)
 
     def _close_store(self) -> None:
         with self._lock:
@@ -515,7 +531,8 @@ class Ledger:
 
     def _reopen_if_forked(self) -> Store:
         """Return the open store to write to; a process that was forked gets one of its own."""
-        self._store.backend.check_open()
+        if self._store.backend.closed:
+            self._store.backend.check_open()
         if self._process != os.getpid():
             self._open()
         return self._store
@@ -523,8 +540,8 @@ class Ledger:
     def _drop_connections(self) -> None:
         """Let go of what the parent of this process has open; what is needed is opened when it is."""
         self._lock = threading.RLock()
-        if self._steps is not None:
-            self._steps.begin_process()
+        for buffer in list(self._buffers):
+            buffer.begin_process()
         if not self._closed:
             self._store.backend.drop_connections()
 
@@ -562,7 +579,8 @@ def _build_after_write(store: Store, publisher: Publisher | None) -> Callable[[]
     """Return what is called when a transaction is durable; it does not hold on to the ledger, which may be dropped."""
 
     def merge_and_publish() -> None:
-        merge_written(store)
+        if store.writer.whole_segments:
+            merge_written(store)
         if publisher is not None:
             publisher.publish_if_due()
 

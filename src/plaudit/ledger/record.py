@@ -12,7 +12,6 @@ import numpy as np
 from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
-from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.reward.signal import Signal
@@ -69,7 +68,7 @@ class Record:
     """
     writer: int
     seq: int
-    """Its place among the records of its writer, whatever the clock said; up to plaudit 0.1, that of its block."""
+    """Its place among the records of its writer, whatever the clock said."""
     origin: int | None
     """The record it re-scores, if any."""
     job: int | None
@@ -196,5 +195,4 @@ def _build_record(row: Any, at: int, entry: list[Any], signal: Signal, about: tu
     origin = None if row.origin is None else row.origin + (at if picked is None else picked)
     when = to_datetime(row.earliest + (time or 0))
     where = (run, episode, step, phase, decision_class, actor, context)
-    seq = row.seq if row.scheme == BY_BLOCK else row.seq + at
-    return Record(row.first + at, key, signal, when, *where, target, writer, seq, origin, job)
+    return Record(row.first + at, key, signal, when, *where, target, writer, row.seq + at, origin, job)

@@ -13,7 +13,7 @@ _SILENCE = 15.0
 """Seconds after which a comment is sent, so that nobody on the way takes the connection for dead."""
 
 
-class Changes:
+class ChangeFeed:
     """Tells listeners which documents have changed."""
 
     def __init__(

@@ -30,7 +30,7 @@ from plaudit.errors import (
 from plaudit.page.access import Access, Guard
 from plaudit.page.addresses import UnknownDocument, format_address
 from plaudit.page.cache import DocumentCache
-from plaudit.page.events import Changes
+from plaudit.page.events import ChangeFeed
 from plaudit.page.threads import Threads
 
 MOST_RESCORINGS = 8
@@ -75,7 +75,7 @@ class Dashboard:
         self._shell, self._policy = shell[0].encode(), f"{shell[1]}; frame-ancestors 'none'"
         self._cache = DocumentCache(library.get, lambda changed: self._changes.announce(changed))
         self._preparing: asyncio.Task[None] | None = None
-        self._changes = Changes(library.changed, self._cache.forget, report)
+        self._changes = ChangeFeed(library.changed, self._cache.forget, report)
         self._scorer = Threads(1, "plaudit-rescore")
         self._rescorings = 0
         routes = [

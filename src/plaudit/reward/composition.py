@@ -16,8 +16,8 @@ from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED
 from plaudit.language.parameters import Number, Parameter, validate_schedulable
 from plaudit.language.program import Builder, Guard
+from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import Reading, read_condition, read_term
-from plaudit.language.reading.inputs import Scope
 from plaudit.language.reading.source import ReadFunction, Source, read_source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.schedules import LoweredNumbers

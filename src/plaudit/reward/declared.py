@@ -10,8 +10,8 @@ from plaudit.errors import DefinitionError, DuplicateName, shorten
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
+from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_fact
-from plaudit.language.reading.inputs import Scope
 from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
@@ -122,14 +122,10 @@ def build_facts_program(
     kept, moved = prune(nodes, [*flags.values(), *(guard.node for guard in guards)])
     return Program(
         name,
-        terms=(),
         nodes=kept,
         inputs={node.name: inputs[node.name] for node in kept if isinstance(node, n.Input)},
-        params={},
         outputs={fact: moved[at] for fact, at in flags.items()},
-        terminal=frozenset(),
         value_guards=tuple(replace(guard, node=moved[guard.node]) for guard in guards),
-        ranges=(),
     )
 
 

@@ -1,24 +1,48 @@
-"""What a reward is made of, and what follows from it: its numbers, its inputs, the whole as one Program."""
+"""What a reward is made of, whether its parts fit together, and what follows: its numbers, the whole as a Program."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
+from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField, did_you_mean
 from plaudit.language.field import Field
-from plaudit.language.parameters import Number, Parameter, expand_parameters
+from plaudit.language.parameters import (
+    Number,
+    Parameter,
+    expand_parameters,
+    find_schedules,
+    validate_schedulable,
+    validate_vector_parameter,
+)
 from plaudit.language.program import Program
 from plaudit.language.schedule import Schedule
-from plaudit.reward.composition import Composition, Override, TotalFunction
-from plaudit.reward.declared import Fact
-from plaudit.reward.intent import Preference, Row, find_wanted_fields, list_known_inputs
-from plaudit.reward.lower import Formula, Function, assemble, find_transitions
-from plaudit.reward.schedules import find_schedules
-from plaudit.reward.state import State
-from plaudit.reward.term import Term
+from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
+from plaudit.reward.declared import Fact, read_facts, validate_allow, validate_facts
+from plaudit.reward.intent import (
+    Preference,
+    Row,
+    find_wanted_fields,
+    fit_idle,
+    fit_preference,
+    list_known_inputs,
+    make_goal,
+    read_goal,
+    validate_discount,
+    validate_goal_ends,
+    validate_horizon,
+    validate_preferences,
+    validate_rates,
+)
+from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions
+from plaudit.reward.schedules import validate_counters
+from plaudit.reward.state import State, validate_states
+from plaudit.reward.term import Term, share, validate_limits
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_INTENT = ("prefer", "goal", "goal_ends", "goal_program", "idle", "discount", "horizon")
-PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "composition", "facts_program", "_formula")
+_INTENT = ("prefer", "goal", "goal_ends", "_goal_program", "idle", "discount", "horizon")
+PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "_composition", "_facts_program", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -67,7 +91,7 @@ class Definition:
     shared: Mapping[str, Parameter]
     low: Number | None
     high: Number | None
-    composition: Composition
+    _composition: Composition
     """How the values of the terms become the total, where they do not only add up."""
     facts: tuple[Fact, ...]
     discount: float | None
@@ -81,9 +105,9 @@ class Definition:
     idle: Row | None
     """A step of doing nothing; what it leaves out is at rest."""
     allow: Mapping[str, str]
-    facts_program: Program
+    _facts_program: Program
     """The facts as one flat value: a flag each, under its name."""
-    goal_program: Program
+    _goal_program: Program
     """The goal as one flat value: a flag under its name, or nothing."""
     _formula: Formula
 
@@ -99,37 +123,37 @@ class Definition:
         own = {name: value for owner in owners for name, value in owner.numbers.items()}
         ends = {"total.low": self.low, "total.high": self.high}
         clamps = {name: value for name, value in ends.items() if value is not None}
-        return {**own, **self.shared, **clamps, **self.composition.numbers}
+        return {**own, **self.shared, **clamps, **self._composition.numbers}
 
     @cached_property
-    def schedules(self) -> Mapping[str, Schedule]:
+    def _schedules(self) -> Mapping[str, Schedule]:
         """The numbers that follow a counter of steps, by dotted name: `safety.weight`."""
         return MappingProxyType(find_schedules(self._numbers))
 
     @property
     def scale(self) -> Number | str | None:
         """The factor of every value, or the shared parameter that it is."""
-        return self.composition.scale
+        return self._composition.scale
 
     @property
     def gate(self) -> TotalFunction | None:
         """The function whose result is a factor of the sum of the gated terms."""
-        return self.composition.gate
+        return self._composition.gate
 
     @property
     def override(self) -> tuple[Override, ...]:
         """The conditions under which the total is another number, the first that holds first."""
-        return self.composition.override
+        return self._composition.override
 
     @property
-    def composed(self) -> bool:
+    def _composed(self) -> bool:
         """Whether the total is more than the sum of the terms within fixed limits, so that it has adjustments."""
-        return self.composition.changes_total(self.terms, self.low, self.high)
+        return self._composition.changes_total(self.terms, self.low, self.high)
 
     @property
-    def functions(self) -> tuple[Function, ...]:
+    def _functions(self) -> tuple[Function, ...]:
         """Whatever was read from a plain function: the terms, the gate, the conditions of overrides."""
-        return (*self.terms, *self.composition.functions)
+        return (*self.terms, *self._composition.functions)
 
     @cached_property
     def program(self) -> Program:
@@ -140,8 +164,8 @@ class Definition:
             self.terms,
             self.params,
             self.states,
-            composition=self.composition if self.composed else None,
-            schedules=self.schedules,
+            composition=self._composition if self._composed else None,
+            schedules=self._schedules,
             fields=self.fields,
         )
 
@@ -151,23 +175,188 @@ class Definition:
         return tuple(self.program.inputs)
 
     @cached_property
-    def known_inputs(self) -> Mapping[str, Field]:
+    def _known_inputs(self) -> Mapping[str, Field]:
         """Every input that a preference or an idle row may name: `inputs`, and what only checks know of."""
-        programs = (self.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
+        programs = (self.program.inputs, self._facts_program.inputs, self._goal_program.inputs)
         return MappingProxyType(list_known_inputs(self.fields, *programs))
 
     def _find_unread(self) -> set[str]:
         """Return the fields that no term has to read: schedules count them, or checks use them."""
-        counted = {schedule.counter for schedule in self.schedules.values()}
+        counted = {schedule.counter for schedule in self._schedules.values()}
         return counted | find_wanted_fields(self.fields, self.facts, self.goal, self.prefer)
+
+    def _list_unused(self, optional: Collection[str] = ()) -> list[str]:
+        """Return the fields that nothing reads, counts or checks; those in `optional` may be unread."""
+        read = {field.name for field in self._formula.inputs.values()}
+        unread = [name for name in self.fields if name not in read and name not in optional]
+        return [name for name in unread if name not in self._find_unread()] if unread else []
 
     @property
     def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
         """What facts and goals may read, and under which names: fields, those with two ends, and states."""
         ends = {field.name for name, field in self._formula.inputs.items() if "." in name}
-        return self.fields, find_transitions(self.functions, self.states) | ends, self.states
+        return self.fields, find_transitions(self._functions, self.states) | ends, self.states
 
     def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
         """Return the parameters that functions and the updates of states share; the scale may be one of them."""
         names = {name for function in (*functions, *states) for name in function.shared}
         return names | {self.scale} if isinstance(self.scale, str) else names
+
+
+def define(
+    reward: Definition, given: Mapping[str, Any], old: Definition | None = None, optional: Collection[str] = ()
+) -> None:
+    """Fill in the parts of a reward that is given its arguments; every mistake in the definition is an error.
+
+    If it is the next version of `old`, it has `optional` fields and states from there, which it need not read.
+    """
+    name, shared, low, high, allow = (given[key] for key in ("name", "shared", "low", "high", "allow"))
+    if not isinstance(shared, Mapping | None) or not isinstance(given["action"], str | None):
+        raise DefinitionError(f"reward {name!r}: shared= maps names to numbers, and action= is the name of a field")
+    if not isinstance(given["doc"], str):
+        raise DefinitionError(f"reward {name!r}: doc={given['doc']!r:.60} must be a string")
+    numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
+    index = index_fields(name, given["fields"])
+    unclaimed = [key for key in numbers if key not in index]
+    parts = vars(reward)
+    parts.update(
+        name=validate_title("name", name),
+        version=validate_title("version", given["version"]),
+        doc=given["doc"],
+        terms=tuple(share(term, unclaimed) for term in given["terms"]),
+        fields=index,
+        states=MappingProxyType({key: each for key, each in index.declared.items() if isinstance(each, State)}),
+        action=given["action"],
+        shared=MappingProxyType(numbers),
+        low=None if low is None else validate_schedulable("total.low", low),
+        high=None if high is None else validate_schedulable("total.high", high),
+        _composition=read_composition(name, given["scale"], given["gate"], given["override"]),
+        facts=tuple(given["facts"]),
+        discount=None if given["discount"] is None else validate_discount(name, given["discount"]),
+        horizon=None if given["horizon"] is None else validate_horizon(name, given["horizon"]),
+        prefer=tuple(given["prefer"]),
+        goal=None if given["goal"] is None else make_goal(name, given["goal"]),
+        goal_ends=given["goal_ends"] is True or validate_goal_ends(name, given["goal_ends"]),
+        allow=MappingProxyType({}) if allow is None else validate_allow(f"reward {name!r}", allow),
+    )
+    if old is not None:
+        parts["shared"] = _keep_shared(reward, old)
+    validate_definition(reward)
+    parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
+    for field in reward._list_unused(optional):
+        raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
+    parts["_facts_program"] = read_facts(name, reward.facts, *reward._scope) if reward.facts else Program(name)
+    parts["_goal_program"] = Program(name) if reward.goal is None else read_goal(name, reward.goal, *reward._scope)
+    parts["prefer"] = tuple(fit_preference(each, name, reward._known_inputs) for each in reward.prefer)
+    parts["idle"] = None if given["idle"] is None else fit_idle(given["idle"], name, reward._known_inputs)
+
+
+def _keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
+    """Return the shared parameters without those that the reward has only from `old` and no longer needs."""
+    if not all(isinstance(term, Term) for term in reward.terms):
+        return reward.shared  # such a term is refused
+    needed = reward._list_shared(reward._functions, reward.states.values())
+    kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
+    return MappingProxyType(kept)
+
+
+def _describe_unused(field: str, reward: Definition) -> str:
+    """Return what to do about a declared field that makes no difference to any score."""
+    for term in reward._functions:
+        for name in term.reads:
+            if name == field and not _mentions(term, field):
+                return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
+            if name.rpartition(".")[2] == field:
+                return f"term {term.name!r} reads {name!r}, and it makes no difference to any score. Use it or drop it."
+    near = did_you_mean(field, {each.name for each in reward._formula.inputs.values()})
+    return (
+        f"no term reads the declared field {field!r}.{near} Use it or drop it; if it matters all the same, say how "
+        "with better=, aim=, a preference, a goal or a fact."
+    )
+
+
+def _mentions(term: Function, name: str) -> bool:
+    """Return whether the function of a term names one of its parameters in its body."""
+    body = term.source.tree.body if term.source is not None else ()
+    return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
+
+
+def validate_definition(reward: Definition) -> None:
+    """Raise DefinitionError where the parts of a reward do not fit together; its subclasses say what is wrong."""
+    for term in reward.terms:
+        if not isinstance(term, Term):
+            raise DefinitionError(f"reward {reward.name!r}: {term!r} is not a term; decorate the function with @term")
+    if not reward.terms:
+        raise DefinitionError(f"reward {reward.name!r} has no terms")
+    names = [term.name for term in reward.terms]
+    for name in names:
+        if names.count(name) > 1:
+            raise DuplicateName(
+                f"reward {reward.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
+            )
+    validate_limits(f"reward {reward.name!r}", reward.low, reward.high)
+    if reward._composed:
+        validate_composition(reward.name, reward._composition, names, reward.shared)
+    if reward._schedules:
+        validate_counters(reward.name, reward._schedules, reward.fields)
+    if reward.action is not None and reward.action not in reward.fields:
+        near = did_you_mean(reward.action, reward.fields)
+        raise UnknownField(f"reward {reward.name!r}: action={reward.action!r} is not a declared field.{near}")
+    needed = _validate_shared(reward)
+    if reward.states:
+        validate_states(reward.name, reward.states, reward.terms, needed)
+    if reward.facts:
+        validate_fact_names(reward, reward.facts)
+    if reward.prefer:
+        validate_preferences(reward.name, reward.prefer)
+    if any(field.rate is not None for field in reward.fields.values()):
+        validate_rates(reward.name, reward.fields)
+    for name in needed & set(names):
+        raise DuplicateName(f"reward {reward.name!r}: {name!r} is both a term and a shared parameter")
+
+
+def _validate_shared(reward: Definition) -> set[str]:
+    """Return the shared parameters that a reward needs, if it has them and no others."""
+    needed = reward._list_shared(reward._functions, reward.states.values())
+    for name in needed - reward.shared.keys():
+        raise UnknownParameter(f"reward {reward.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}")
+    for name in reward.shared.keys() - needed:
+        near = did_you_mean(name, needed)
+        raise UnknownParameter(
+            f"reward {reward.name!r}: no term has a keyword-only parameter {name!r} without a default, "
+            f"nor reads it from a record.{near}"
+        )
+    return needed
+
+
+def validate_fact_names(reward: Definition, facts: Iterable[Fact]) -> None:
+    """Refuse facts that share a name with each other, a function or a state, and anything that is not a fact."""
+    validate_facts(reward.name, facts, [*(function.name for function in reward._functions), *reward.states])
+
+
+def validate_title(what: str, value: object) -> str:
+    """Return a name or version if it is a printable string; DefinitionError if not."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise DefinitionError(f"a reward's {what} must be a printable string, not {value!r}")
+    return value
+
+
+def index_fields(reward: str, given: object) -> FieldIndex:
+    """Return the fields and states that a reward is given, one by one or by name, such as those of another reward."""
+    if isinstance(given, FieldIndex):
+        return given
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DefinitionError(f"reward {reward!r}: fields= is a list of Field(...), not {given!r:.60}")
+    found: dict[str, Field | State] = {}
+    for key, each in given.items() if isinstance(given, Mapping) else ((None, each) for each in given):
+        if not isinstance(each, Field | State):
+            raise DefinitionError(f"reward {reward!r}: {each!r} is not a Field")
+        if key not in (None, each.name):
+            raise DefinitionError(f"reward {reward!r}: fields= has the field {each.name!r} under the name {key!r:.60}")
+        if each.name == "terminal":
+            raise DefinitionError(f"reward {reward!r}: 'terminal' needs no declaration: any term may read it")
+        if each.name in found:
+            also = ": a state is a field too" if isinstance(each, State) or isinstance(found[each.name], State) else ""
+            raise DuplicateName(f"reward {reward!r} declares the field {each.name!r} twice{also}")
+        found[each.name] = each
+    return FieldIndex(found)

@@ -1,7 +1,6 @@
 """The next version of a reward: its arguments with some of them changed, and what becomes of the others."""
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, TypedDict
 
 from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
@@ -9,11 +8,10 @@ from plaudit.language.field import Field
 from plaudit.language.parameters import Number, Parameter
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import Fact
-from plaudit.reward.definition import Definition, FieldIndex
+from plaudit.reward.definition import Definition, FieldIndex, index_fields
 from plaudit.reward.intent import Preference
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
-from plaudit.reward.validation import index_fields
 
 Arguments = dict[str, Any]
 """What `Reward` is called with, by the names of its parameters."""
@@ -58,7 +56,7 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
         raise DefinitionError(
             f"reward {reward.name!r} is version {version!r} already; the next version needs another label"
         )
-    if any(function.source is None for function in reward.functions):
+    if any(function.source is None for function in reward._functions):
         raise DefinitionError(
             f"reward {reward.name!r} was loaded from a specification: its terms have no functions that could be read "
             "again. Evolve the reward that its Python code makes, or change numbers with with_params."
@@ -111,12 +109,3 @@ def drop_states(arguments: Arguments, states: Iterable[str]) -> Arguments:
     if idle is not None:
         idle = {name: v for name, v in idle.items() if name.rpartition(".")[2].partition("[")[0] not in dropped}
     return {**arguments, "fields": FieldIndex(fields), "idle": idle}
-
-
-def keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
-    """Return the shared parameters without those that the reward has only from `old` and no longer needs."""
-    if not all(isinstance(term, Term) for term in reward.terms):
-        return reward.shared  # such a term is refused
-    needed = reward._list_shared(reward.functions, reward.states.values())
-    kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
-    return MappingProxyType(kept)

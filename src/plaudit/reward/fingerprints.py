@@ -21,11 +21,11 @@ def compute_fingerprint(reward: Definition) -> str:
         "terms": [[term.name, term.terminal, body.scores[term.name]] for term in reward.terms],
         "guards": [[guard.node, guard.where] for guard in body.guards],
     }
-    if reward.schedules:
-        content["schedules"] = {name: [each.kind, each.counter] for name, each in reward.schedules.items()}
-    if reward.composed:
+    if reward._schedules:
+        content["schedules"] = {name: [each.kind, each.counter] for name, each in reward._schedules.items()}
+    if reward._composed:
         content["composition"] = {
-            "scale": reward.composition.scale_param,
+            "scale": reward._composition.scale_param,
             "gate": None if reward.gate is None else body.scores[reward.gate.name],
             "override": [[each.name, body.scores[each.name]] for each in reward.override],
             "apart": [[term.name, term.gated, term.after_clamp] for term in reward.terms if _stands_apart(term)],
@@ -47,14 +47,14 @@ def compute_states_fingerprint(reward: Definition) -> str:
     names = [node.name for node in nodes if isinstance(node, n.Param)]
     content: dict[str, Any] = {
         "nodes": encode_nodes(nodes),
-        "params": {name: encode_number(reward.params[name]) for name in names if name not in reward.schedules},
+        "params": {name: encode_number(reward.params[name]) for name in names if name not in reward._schedules},
         "states": [
             [name, field.kind, list(field.shape), field.low, field.high, list(state.reset), [moved[at] for at in ats]]
             for (name, state), ats in zip(reward.states.items(), body.states.values(), strict=True)
             for field in [state.field]
         ],
     }
-    if followed := {name: reward.schedules[name].to_dict() for name in names if name in reward.schedules}:
+    if followed := {name: reward._schedules[name].to_dict() for name in names if name in reward._schedules}:
         content["schedules"] = followed
     return _hash_content(content)
 
@@ -64,7 +64,7 @@ def compute_domain_fingerprint(reward: Definition) -> str:
     domain = {name: field_to_dict(field) for name, field in reward.fields.items()}
     content: dict[str, Any] = {"fields": domain, "action": reward.action}
     if reward.facts:
-        facts = reward.facts_program
+        facts = reward._facts_program
         guards = [[guard.node, guard.where] for guard in facts.value_guards]
         content["facts"] = {"nodes": encode_nodes(facts.nodes), "flags": list(facts.outputs.items()), "guards": guards}
     if reward.discount is not None:
@@ -75,7 +75,7 @@ def compute_domain_fingerprint(reward: Definition) -> str:
     intent = write_intent(reward)
     if reward.goal is not None:
         named = [each["flag"] for each in intent["goal"]["named"]]
-        guards = [[guard.node, guard.where] for guard in reward.goal_program.value_guards]
+        guards = [[guard.node, guard.where] for guard in reward._goal_program.value_guards]
         intent["goal"] = {"nodes": intent["goal"]["nodes"], "flags": named, "guards": guards}
     return _hash_content({**content, **intent})
 

@@ -1,23 +1,23 @@
 """From terms and fields to a Program: scores, clamps, weights, the sum, and the conditions that a row must meet."""
 
-import ast
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from plaudit.errors import DefinitionError, UnusedField, did_you_mean
+from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
+from plaudit.language.reading.context import Computed, Scope
 from plaudit.language.reading.functions import Reading, read_term
-from plaudit.language.reading.inputs import Computed, Scope, hold_within_range
+from plaudit.language.reading.inputs import hold_within_range
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, TotalFunction, build_total, read_total_function
 from plaudit.reward.schedules import find_counters, lower_numbers
-from plaudit.reward.state import State, read_states, refuse_unread
+from plaudit.reward.state import ReadStates, State, read_states, refuse_unread
 from plaudit.reward.term import Term
 
 Function = Term | TotalFunction
@@ -77,17 +77,15 @@ def build_formula(
     fields: Mapping[str, Field],
     shared: Mapping[str, Parameter],
     states: Mapping[str, State],
-    spared: Collection[str] = (),
     optional: Collection[str] = (),
 ) -> Formula:
-    """Return what `functions` and `states` compute, read into shared nodes.
+    """Return what `functions` and `states` compute, read into shared nodes; a state that nothing reads is an error.
 
-    A field that nothing reads is an error, unless it is `spared`: a schedule counts it, or a check uses it. What is
-    `optional`, a field or a state, may be unread as well.
+    Those in `optional` may be unread.
     """
     builder = Builder()
     transition = find_transitions(functions, states)
-    carried = read_states(builder, states, fields, transition, shared)
+    carried = read_states(builder, states, fields, transition, shared) if states else ReadStates({}, {}, (), {})
     inputs: dict[str, Field] = dict(carried.inputs)
     scores: dict[str, int] = {}
     guards: list[Guard] = list(carried.guards)
@@ -103,33 +101,9 @@ def build_formula(
     nodes = tuple(builder.nodes)
     final = find_final_inputs(nodes, scores, guards, functions, carried.entries)
     body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, carried.entries))
-    refuse_unread(name, [state for state in states if state not in optional], body.inputs)
-    read = {field.name for field in body.inputs.values()}
-    for field in fields:
-        if field not in read and field not in spared and field not in optional:
-            raise UnusedField(f"reward {name!r}: {_describe_unused(field, functions, read)}")
+    if states:
+        refuse_unread(name, [state for state in states if state not in optional], body.inputs)
     return body
-
-
-def _describe_unused(field: str, terms: Sequence[Function], read: Iterable[str]) -> str:
-    """Return what to do about a declared field that makes no difference to any score."""
-    for term in terms:
-        for name in term.reads:
-            if name == field and not _mentions(term, field):
-                return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
-            if name.rpartition(".")[2] == field:
-                return f"term {term.name!r} reads {name!r}, and it makes no difference to any score. Use it or drop it."
-    near = did_you_mean(field, read)
-    return (
-        f"no term reads the declared field {field!r}.{near} Use it or drop it; if it matters all the same, say how "
-        "with better=, aim=, a preference, a goal or a fact."
-    )
-
-
-def _mentions(term: Function, name: str) -> bool:
-    """Return whether the function of a term names one of its parameters in its body."""
-    body = term.source.tree.body if term.source is not None else ()
-    return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
 
 
 def read_term_into(
@@ -230,7 +204,7 @@ def assemble(
 
     With a `composition` the sum is only the beginning of the total; parameters in `schedules` follow a counter.
     """
-    counters = find_counters(body.inputs, schedules.values(), fields)
+    counters = find_counters(body.inputs, schedules.values(), fields) if schedules else {}
     counted = dict(counters.values())
     numbers = lower_numbers(body.nodes, schedules, counters, body.scores)
     builder = numbers.builder

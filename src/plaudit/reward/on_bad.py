@@ -19,7 +19,7 @@ _FEWEST = 10
 def apply_on_bad(reward: Reward, on_bad: str) -> Reward:
     """Return the reward to score with: with "clip" the one that holds numbers within their ranges."""
     validate_on_bad(on_bad)
-    return reward.with_clipped_inputs() if on_bad == "clip" else reward
+    return reward._with_clipped_inputs() if on_bad == "clip" else reward
 
 
 def validate_on_bad(on_bad: str) -> None:

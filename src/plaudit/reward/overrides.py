@@ -16,7 +16,7 @@ from plaudit.reward.term import Term
 def validate_overrides(reward: Definition, values: Mapping[str, Any]) -> dict[str, Parameter]:
     """Return overrides by dotted name, vectors whole; a name the reward does not have is an error that suggests one."""
     flat: dict[str, Any] = {}
-    known: dict[str, Parameter] = {**collect_parameters(reward.params), **reward.schedules}
+    known: dict[str, Parameter] = {**collect_parameters(reward.params), **reward._schedules}
     for name, value in values.items():
         if not isinstance(name, str):
             raise UnknownParameter(f"reward {reward.name!r} has no parameter {name!r}: a name is a string")
@@ -25,9 +25,9 @@ def validate_overrides(reward: Definition, values: Mapping[str, Any]) -> dict[st
     found: dict[str, Parameter] = {}
     entries: dict[str, dict[str, Any]] = {}
     for name, value in flat.items():
-        schedule = next((each for each in reward.schedules if name.startswith(f"{each}.")), None)
+        schedule = next((each for each in reward._schedules if name.startswith(f"{each}.")), None)
         if schedule is not None:
-            before = found.get(schedule, reward.schedules[schedule])
+            before = found.get(schedule, reward._schedules[schedule])
             if not isinstance(before, Schedule):
                 raise DefinitionError(f"{schedule} is given as {before!r}, and {name} as well; give one of them")
             found[schedule] = change_number(schedule, before, name.removeprefix(f"{schedule}."), value)

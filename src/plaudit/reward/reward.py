@@ -16,10 +16,9 @@ from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
 from plaudit.reward import variants
-from plaudit.reward.arguments import define
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import Fact, add_fact_guards
-from plaudit.reward.definition import PARTS, Definition, FieldIndex
+from plaudit.reward.definition import PARTS, Definition, FieldIndex, define, validate_definition, validate_title
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
@@ -30,7 +29,6 @@ from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numb
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
 from plaudit.reward.term import Term
-from plaudit.reward.validation import validate_definition, validate_title
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
 from plaudit.targets.dtypes import Dtypes
@@ -127,31 +125,10 @@ class Reward(Definition):
         Raises:
             DefinitionError: Something in the definition cannot work; its subclasses say what.
         """
+        arguments = locals()  # what it is called with, by the names above
         for keyword in unknown:
             raise TypeError(_describe_unknown(keyword))
-        define(
-            self,
-            name=name,
-            version=version,
-            terms=terms,
-            fields=fields,
-            action=action,
-            shared=shared,
-            low=low,
-            high=high,
-            scale=scale,
-            gate=gate,
-            override=override,
-            facts=facts,
-            discount=discount,
-            horizon=horizon,
-            prefer=prefer,
-            goal=goal,
-            goal_ends=goal_ends,
-            idle=idle,
-            allow=allow,
-            doc=doc,
-        )
+        define(self, arguments)
 
     @classmethod
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
@@ -178,7 +155,7 @@ class Reward(Definition):
         return compute_domain_fingerprint(self)
 
     @cached_property
-    def states_fingerprint(self) -> str:
+    def _states_fingerprint(self) -> str:
         """The identity of what is carried and how; rewards that share it can use each other's recorded states."""
         from plaudit.reward.fingerprints import compute_states_fingerprint
 
@@ -201,12 +178,12 @@ class Reward(Definition):
 
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         """Return what the functions of terms call the nodes of the program."""
-        own = [function for function in self.functions if function.source is not None]
+        own = [function for function in self._functions if function.source is not None]
         return {each.name: self._read_function(Builder(self.program.nodes), each).names for each in own}
 
     def _read_function(self, builder: Builder, function: Function) -> Reading:
         """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
-        transition = find_transitions(self.functions, self.states)
+        transition = find_transitions(self._functions, self.states)
         carried = read_states(builder, self.states, self.fields, transition, self.shared)
         return read_term_into(builder, function, self.fields, transition, self.shared, carried.computed)
 
@@ -266,7 +243,7 @@ class Reward(Definition):
             DefinitionError: A value is not a number or bool that the parameter can have.
         """
         made = Reward._build(self, **variants.change_params(self, {**(values or {}), **by_term}))
-        return made._drop_unread() if self.schedules else made
+        return made._drop_unread() if self._schedules else made
 
     def _drop_unread(self) -> "Reward":
         """Return this reward without fields that it declares and no longer has a use for, such as counters."""
@@ -323,10 +300,10 @@ class Reward(Definition):
         arguments = merge_changes(self, version, changes)
         made = Reward.__new__(Reward)
         optional = find_inherited(self, arguments, changes)
-        define(made, self, optional, **arguments)
+        define(made, arguments, self, optional)
         if unread := made.states.keys() - made._formula.states.keys():
             made = Reward.__new__(Reward)
-            define(made, self, optional, **drop_states(arguments, unread))
+            define(made, drop_states(arguments, unread), self, optional)
         return made._drop_unread()
 
     def with_facts(self, *facts: Fact) -> "Reward":
@@ -357,7 +334,7 @@ class Reward(Definition):
         """
         return Reward._build(self, **variants.change_goal(self, goal, goal_ends))._drop_unread()
 
-    def with_clipped_inputs(self) -> "Reward":
+    def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.
 
         It is as if those fields had been declared with `outside="clip"`: another formula. A field in whose range there
@@ -365,7 +342,7 @@ class Reward(Definition):
         """
         return Reward._build(self, **variants.clip_ranges(self))
 
-    def only(self, *terms: str) -> "Reward":
+    def select_terms(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
         Scale, gate, clamp and overrides of the total stay as they are, and so does the goal with the fields that it
@@ -428,7 +405,7 @@ class Reward(Definition):
             self.program, self.encode, columns, episode=episode, step=step, first=first, on_bad=on_bad
         )
 
-    def final(self, /, **inputs: Any) -> Signal:
+    def score_terminal(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.
 
         Args:
@@ -553,7 +530,7 @@ class Reward(Definition):
             UnsupportedNode: The target cannot express something that the reward uses.
         """
         if options.get("on_bad") == "clip":
-            return self.with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
+            return self._with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
         facts = options.get("guard") == "facts"
         program, chosen = (self._guarded, {**options, "guard": True}) if facts else (self.program, options)
         return compile_program(program, target, about=lambda: self._about, **chosen)
@@ -576,11 +553,11 @@ class Reward(Definition):
 
     @cached_property
     def _guarded(self) -> Program:
-        return add_fact_guards(self.program, self.facts_program)
+        return add_fact_guards(self.program, self._facts_program)
 
     @cached_property
     def _about(self) -> About:
-        docs = {each.name: each.doc for each in self.functions}
+        docs = {each.name: each.doc for each in self._functions}
         return About(self.name, self.version, self.fingerprint, self.domain_fingerprint, self.doc, docs)
 
     @cached_property
@@ -592,7 +569,7 @@ class Reward(Definition):
         terminal = [term.name for term in self.terms if term.terminal]
         if not terminal:
             raise DefinitionError(f"reward {self.name!r} has no terminal terms; mark one with @term(terminal=True)")
-        final = self.only(*terminal)
+        final = self.select_terms(*terminal)
         vars(final).update(fingerprint=self.fingerprint, domain_fingerprint=self.domain_fingerprint)
         vars(final)["_frame"] = replace(final._frame, source=self, part="final")
         return final
@@ -624,14 +601,14 @@ class Reward(Definition):
 
     def _find_weight(self, term: Term) -> float | NumberInForce:
         """Return what the clamped score of a term is multiplied by, as a function of a row where that is a schedule."""
-        name = self.composition.scale_param
+        name = self._composition.scale_param
         scale = 1.0 if name is None else self._numbers[name]
         assert isinstance(scale, float | Schedule)
         return self._place_number(term.weight, scale)
 
     def _place_number(self, *factors: Number) -> float | NumberInForce:
         """Return the product of some numbers, as a function of a row where one of them follows a schedule."""
-        counters = find_counters(self._formula.inputs, self.schedules.values(), self.fields)
+        counters = find_counters(self._formula.inputs, self._schedules.values(), self.fields)
         return multiply_numbers(factors, self.inputs, counters)
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,15 +7,10 @@ from typing import Any
 from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
 from plaudit.language.field import RECORDS, Field
-from plaudit.language.parameters import Number, Parameter
+from plaudit.language.parameters import Number
 from plaudit.language.program import Builder, Guard, renumber
 from plaudit.language.reading.inputs import hold_within_range
 from plaudit.language.schedule import Schedule, declare_counter
-
-
-def find_schedules(numbers: Mapping[str, Parameter | None]) -> dict[str, Schedule]:
-    """Return the parameters that follow a schedule, by dotted name."""
-    return {name: value for name, value in numbers.items() if isinstance(value, Schedule)}
 
 
 def validate_counters(reward: str, schedules: Mapping[str, Schedule], fields: Mapping[str, Field]) -> None:

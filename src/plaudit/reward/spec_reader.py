@@ -9,11 +9,12 @@ from plaudit.language import nodes as n
 from plaudit.language.codec import decode_nodes, parse_json
 from plaudit.language.field import RECORDS, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
-from plaudit.language.parameters import Parameter, expand_parameters
+from plaudit.language.parameters import Parameter, expand_parameters, find_schedules
 from plaudit.language.program import Guard, Program, find_reachable
 from plaudit.language.shapes import index_entries
 from plaudit.reward.composition import Composition
 from plaudit.reward.declared import Fact, build_facts_program, validate_allow
+from plaudit.reward.definition import validate_title
 from plaudit.reward.intent import (
     fit_idle,
     fit_preference,
@@ -24,7 +25,6 @@ from plaudit.reward.intent import (
 )
 from plaudit.reward.lower import Formula, find_final_inputs, tidy
 from plaudit.reward.reward import Reward
-from plaudit.reward.schedules import find_schedules
 from plaudit.reward.spec_entries import (
     read_composition,
     read_fact,
@@ -40,7 +40,6 @@ from plaudit.reward.spec_entries import (
 from plaudit.reward.spec_writer import FORMAT
 from plaudit.reward.state import State, refuse_unread
 from plaudit.reward.term import Term
-from plaudit.reward.validation import validate_title
 
 _KEYS = {
     "plaudit",
@@ -118,17 +117,17 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
         shared=MappingProxyType(shared),
         low=low,
         high=high,
-        composition=composition,
+        _composition=composition,
         facts=facts,
         discount=validate_discount(data["name"], data["discount"]),
         horizon=validate_horizon(data["name"], data.get("horizon")),
         prefer=tuple(fit_preference(each, data["name"], known) for each in preferences),
         goal=goals[0] if goals else None,
         goal_ends=validate_goal_ends(data["name"], data.get("goal_ends", True)),
-        goal_program=goal_program,
+        _goal_program=goal_program,
         idle=fit_idle(read_row(data["idle"], "the idle row", known), data["name"], known) if "idle" in data else None,
         allow=validate_allow(f"reward {data['name']!r}", data["allow"]),
-        facts_program=program,
+        _facts_program=program,
         _formula=body,
     )
     return _refuse_unread_fields(made)
@@ -178,10 +177,8 @@ def _read_formula(
 
 def _refuse_unread_fields(reward: Reward) -> Reward:
     """Return a reward if it has a use for each of its fields."""
-    read = {field.name for field in reward._formula.inputs.values()} | reward._find_unread()
-    for name in reward.fields:
-        if name not in read:
-            raise SpecError(f"no term reads the field {name!r}")
+    for name in reward._list_unused():
+        raise SpecError(f"no term reads the field {name!r}")
     return reward
 
 

@@ -42,7 +42,7 @@ def to_dict(reward: Definition) -> dict[str, Any]:
         "nodes": encode_nodes(body.nodes),
         "scores": {term.name: body.scores[term.name] for term in reward.terms},
         "guards": _write_guards(body.guards),
-        "facts": _write_facts(reward.facts, reward.facts_program),
+        "facts": _write_facts(reward.facts, reward._facts_program),
         "discount": reward.discount,
         "prefer": [preference_to_dict(preference) for preference in reward.prefer],
         "allow": dict(reward.allow),
@@ -141,7 +141,7 @@ def write_intent(reward: Definition) -> dict[str, Any]:
     """Return the goal, the idle row and the horizon, as far as the reward has them."""
     data: dict[str, Any] = {}
     if reward.goal is not None:
-        data["goal"] = _write_facts((reward.goal,), reward.goal_program)
+        data["goal"] = _write_facts((reward.goal,), reward._goal_program)
         data |= {} if reward.goal_ends else {"goal_ends": False}
     if reward.idle is not None:
         data["idle"] = row_to_dict(reward.idle)

@@ -10,8 +10,8 @@ from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, Unused
 from plaudit.language.field import NAME, Field, to_number
 from plaudit.language.parameters import Parameter, is_array
 from plaudit.language.program import Builder, Carried, Guard
+from plaudit.language.reading.context import Computed, Scope
 from plaudit.language.reading.functions import read_update
-from plaudit.language.reading.inputs import Computed, Scope
 from plaudit.language.reading.source import ReadFunction, Source, read_source
 from plaudit.language.reading.values import Ref, Value, build_vector
 from plaudit.language.schedule import Schedule

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
+from plaudit.entry_points import EntryPoint, import_target, read_entry_points
 from plaudit.errors import TargetError
-from plaudit.plugins import EntryPoint, import_target, read_entry_points
 
 GROUP = "plaudit.targets"
 """The group of entry points."""

@@ -44,7 +44,7 @@ class Oracle:
         self.fields = {f.name: f for f in case.fields}
         self.at_rest = {f.name: (f.at_rest,) * f.length if f.length else f.at_rest for f in case.fields}
         """What is read and makes no difference is not asked for; any value will do."""
-        self.arguments = {each.name: each for each in case.reward.functions}
+        self.arguments = {each.name: each for each in case.reward._functions}
         self.only_terminal = case.reward.program.terminal
 
     def _round(self, number: Any) -> Any:
@@ -56,7 +56,7 @@ class Oracle:
         try:
             known = {column: self._read(column, value, final) for column, value in row.items()}
             scores = {t.name: self._score(t, known, final) for t in self.case.terms}
-            above = [each.name for each in self.case.reward.composition.functions]
+            above = [each.name for each in self.case.reward._composition.functions]
             results = {name: self._call(name, known) for name in above}
         except REFUSED:
             return NOTHING
@@ -69,7 +69,7 @@ class Oracle:
             values[t.name] = clamped * weight
             if self.case.scale is not None:
                 values[t.name] *= self._round(self.case.scale)
-        outcome = self._compose(values, scores, results) if self.case.reward.composed else self._add_up(values, scores)
+        outcome = self._compose(values, scores, results) if self.case.reward._composed else self._add_up(values, scores)
         return outcome if all(map(math.isfinite, (outcome.total, *outcome.values.values()))) else NOTHING
 
     def _add_up(self, values: Numbers, scores: Numbers) -> Outcome:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.checks.parity.candidates import list_odd_values
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Program
@@ -65,15 +66,8 @@ def _value(field: Field, chance: random.Random, aims: Sequence[float], dtype: Dt
     if field.numbers:
         return int(chance.choice((7, -1, 4))) if wrong else int(chance.choice(field.numbers))
     if wrong:
-        choices: list[float | None] = [math.nan, math.inf, -math.inf]
-        choices += (
-            [] if field.low is None else [float(np.nextafter(dtype(field.low), dtype(-math.inf))), field.low - 2.0]
-        )
-        choices += (
-            [] if field.high is None else [float(np.nextafter(dtype(field.high), dtype(math.inf))), field.high + 2.0]
-        )
-        choices += [None] if field.length is None else []
-        return chance.choice(choices)
+        beyond = list_odd_values(field, single=dtype is np.float32)
+        return chance.choice(beyond if field.length else [*beyond, None])
     if field.infinite and chance.random() < 0.2:
         return math.inf
     value = _aimed(chance, aims, dtype, small)

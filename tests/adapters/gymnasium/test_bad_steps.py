@@ -8,11 +8,12 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
 
-from plaudit import Field, Ledger, Reward, linear, term
+from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis import probe
 from plaudit.analysis.environments import sample_transitions
 from plaudit.errors import DefinitionError, MissingField, NotFinite, OutOfRange, TooManyMasked
+from plaudit.schedules import linear
 from support import carrying, walks
 from support.ledgers import verified
 

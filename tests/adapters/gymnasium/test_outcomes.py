@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.ledger.storage.step_stream import encode_outcomes
+from plaudit.ledger.storage.episode_parts import encode_outcomes
 from support import walks
 
 PAYS = [0.25, -1.5, 0.1]

@@ -18,7 +18,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from plaudit import FileError, InputError, Ledger, LedgerError, VersionConflict
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.errors import CommitUnknown, DefinitionError, WrongType
-from plaudit.ledger.storage import steps
+from plaudit.ledger.storage import buffer
 from support import walks
 from support.forking import run_python
 
@@ -41,7 +41,7 @@ def wait_until(true, seconds=300):
 
 def writers(others=()):
     """Return the threads that write steps now and then, except those that others in this process had started."""
-    return [each for each in threading.enumerate() if each.name == "plaudit-steps" and each not in others]
+    return [each for each in threading.enumerate() if each.name == "plaudit-writer" and each not in others]
 
 
 # -- when a step happened ----------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_steps_are_written_though_no_other_step_comes_and_the_thread_rests_when_
 
 
 def test_a_buffer_that_fills_is_written_before_its_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_WAITING", 24)
+    monkeypatch.setattr(buffer, "MOST_WAITING", 24)
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = wrap(ledger, flush_every=600)
         walks.walk(env, 12)
@@ -139,8 +139,8 @@ def test_a_buffer_that_fills_is_written_before_its_time(tmp_path, monkeypatch):
 
 
 def test_many_environments_wait_where_the_buffer_is_full(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_WAITING", 12)
-    monkeypatch.setattr(steps, "_LOOK", 600)
+    monkeypatch.setattr(buffer, "MOST_WAITING", 12)
+    monkeypatch.setattr(buffer, "_LOOK", 600)
     with Ledger(tmp_path / "rewards.db") as ledger:
         envs = SyncVectorEnv([walks.Walk] * 4)
         envs = RewardWrapper(envs, REWARD, walks.features, ledger=ledger, flush_every=600)
@@ -152,11 +152,11 @@ def test_many_environments_wait_where_the_buffer_is_full(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("most", "flush_every"),
-    [(10, 600), (steps.MOST_WAITING, 0.1)],
+    [(10, 600), (buffer.MOST_WAITING, 0.1)],
     ids=["the buffer is full", "a step would wait too long"],
 )
 def test_an_environment_waits_while_a_write_takes_long_where(tmp_path, monkeypatch, most, flush_every):
-    monkeypatch.setattr(steps, "MOST_WAITING", most)
+    monkeypatch.setattr(buffer, "MOST_WAITING", most)
     with Ledger(tmp_path / "rewards.db") as ledger:
         write, begun, go_on, done = ledger._write_blocks, threading.Event(), threading.Event(), []
 
@@ -176,7 +176,7 @@ def test_an_environment_waits_while_a_write_takes_long_where(tmp_path, monkeypat
         begun.wait()
         walking = threading.Thread(target=go_on_walking)
         walking.start()
-        wait_until(lambda: sum(each.name == "plaudit-steps-flush" for each in threading.enumerate()) == 2)
+        wait_until(lambda: sum(each.name == "plaudit-flush" for each in threading.enumerate()) == 2)
         done.append(True)
         waiting = env._record._stream.waiting
         before = len(waiting)
@@ -297,9 +297,9 @@ def test_closing_a_ledger_that_refuses_says_what_was_not_recorded_and_closes_it(
 
 
 def test_what_is_refused_for_long_does_not_fill_the_memory_and_its_loss_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_WAITING", 10)
+    monkeypatch.setattr(buffer, "MOST_WAITING", 10)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        monkeypatch.setattr(steps, "_LOOK", 600)
+        monkeypatch.setattr(buffer, "_LOOK", 600)
         refusing = Refusing(ledger, monkeypatch)
         env = wrap(ledger, flush_every=600)
         for told in ("waiting to be recorded: 6", "not recorded: 12", "waiting to be recorded: 6"):

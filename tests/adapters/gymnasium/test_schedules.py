@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from plaudit import DefinitionError, Ledger, Reward, linear, piecewise
+from plaudit import DefinitionError, Ledger, Reward
 from plaudit.adapters.gymnasium import RewardWrapper, VectorRewardWrapper
 from plaudit.errors import VersionConflict
+from plaudit.schedules import linear, piecewise
 from support import walks
 
 PLAIN = walks.reward()
@@ -135,7 +136,7 @@ def test_another_reward_has_the_same_parts(many):
     with pytest.raises(
         DefinitionError, match=r"components progress, arrival, and the sums.*wrap the environment again"
     ):
-        env.reward = PLAIN.only("progress", "arrival")
+        env.reward = PLAIN.select_terms("progress", "arrival")
     with pytest.raises(DefinitionError, match="is not a Reward"):
         env.reward = 3
     assert env.reward is PLAIN

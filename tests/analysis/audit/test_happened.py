@@ -41,8 +41,8 @@ def tell(tmp_path, reward, code, *episodes):
     with Ledger(tmp_path / "rewards.db") as ledger:
         record_episodes(ledger, reward, episodes)
         report = audit(ledger, reward, checked=checked, only=code)
-    (finding,) = report.coded(code)
-    assert finding.message.startswith(checked.coded(code)[0].message)
+    (finding,) = report.by_code(code)
+    assert finding.message.startswith(checked.by_code(code)[0].message)
     return finding
 
 

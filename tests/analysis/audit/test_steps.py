@@ -77,7 +77,9 @@ def test_an_episode_whose_end_is_a_record_of_its_own_is_looked_at(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for at in range(60):
             ledger.record(reward.score(cell=at % 2, terminal=False), run="night", episode="0", step=at)
-        ledger.record(reward.final(landed=True), run="night", episode="0", step=60, context={"terminated": True})
+        ledger.record(
+            reward.score_terminal(landed=True), run="night", episode="0", step=60, context={"terminated": True}
+        )
         report = audit(ledger, reward, only="walked-laps")
     assert "passed one place 30 times" in report.findings[0].message
 
@@ -86,7 +88,7 @@ def test_an_end_that_is_a_record_of_its_own_is_no_missing_step(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for at in range(3):
             ledger.record(ENDING.score(force=1.0, terminal=False), run="night", episode="0", step=at)
-        ledger.record(ENDING.final(landed=True), run="night", episode="0", step=3)
+        ledger.record(ENDING.score_terminal(landed=True), run="night", episode="0", step=3)
         report = audit(ledger, ENDING)
     assert report.remarks[0].startswith("Read: 3 steps of 1 episode")
     assert not any("missing step numbers" in remark for remark in report.remarks)

@@ -259,5 +259,5 @@ def test_what_is_allowed_is_told_apart(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record_batch(reward, {"distance": RNG.uniform(20, 100, STEPS)})
         report = audit(ledger, reward)
-    assert not report.coded("clamp-bound")
+    assert not report.by_code("clamp-bound")
     assert [(each.finding.code, each.reason) for each in report.suppressed] == [("clamp-bound", "a switch")]

@@ -389,4 +389,4 @@ def test_a_threshold_can_be_set(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         record_episodes(ledger, MAZE, [go_out()] * 15 + [go_round()] * 15)
         strict = audit(ledger, MAZE, thresholds=Thresholds(laps=60))
-    assert not strict.coded("walked-laps")
+    assert not strict.by_code("walked-laps")

@@ -247,7 +247,7 @@ def test_a_terminal_term_that_was_taken_out_pays_nothing_now(tmp_path):
     ending = Reward("moving", version="0", terms=[near, haste, arrived], fields=[*FIELDS, Field("success", flag=True)])
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(ending.score(distance=1.0, speed=0.0), run="night", episode="0", step=0)
-        ledger.record(ending.final(success=True), run="night", episode="0", step=1)
+        ledger.record(ending.score_terminal(success=True), run="night", episode="0", step=1)
         found = diff(ending, ONE, ledger=ledger)
     returns = found.effect.changes.episodes
     assert (returns.old.tolist(), returns.new.tolist()) == ([51.0], [1.0])

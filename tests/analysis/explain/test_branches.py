@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, Ledger, Reward, State, fact, linear, term
+from plaudit import Field, Ledger, Reward, State, fact, term
 from plaudit.analysis import nearest_branches
 from plaudit.checks.solver.ranges import decode_value, encode_value
 from plaudit.errors import InputError
+from plaudit.schedules import linear
 from plaudit.testing.random_rewards import draw_case
 from plaudit.testing.rows import as_inputs, draw_rows
 from support.examples import examples
@@ -257,7 +258,7 @@ def test_the_end_of_an_episode_is_explained_by_what_only_the_end_reads():
 
     fields = [Field("success", flag=True), Field("speed", low=0, high=9)]
     reward = Reward("ends", version="1", terms=[pace, arrived], fields=fields)
-    (won,) = nearest_branches(reward, reward.final(success=False))["arrived"].nearest
+    (won,) = nearest_branches(reward, reward.score_terminal(success=False))["arrived"].nearest
     assert (won.input, won.after, won.total) == ("success", True, 5.0)
     assert nearest_branches(reward, {"speed": 1.0, "terminal": False})["arrived"].nearest == ()
 

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 
 from plaudit import Field, Reward, fact, term
+from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity import Recorded, parity
-from plaudit.checks.parity.branches import Branches, BranchQuestions
-from plaudit.checks.parity.trace import Trace
-from plaudit.checks.solver.deadline import Deadline
+from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.solver.question import Impossible, Witness
 from plaudit.checks.solver.ranges import decode_row
-from plaudit.checks.solver.solver import Solver
+from plaudit.checks.trace import Trace
 from support.asking import samples
 from support.examples import examples
 from support.samples import SAMPLES, following
@@ -112,7 +111,7 @@ def test_clamps_tables_and_the_smaller_of_two_are_branches():
 
 def find_row(reward, text):
     branches = Branches(reward.program.bind())
-    questions = BranchQuestions(branches, RewardModel(reward), Solver())
+    questions = BranchQuestions(branches, RewardModel(reward), seconds=60.0)
     return questions.find_row(next(branch for branch in branches.all if branches.describe(branch) == text))
 
 
@@ -155,7 +154,7 @@ def test_what_the_solver_answers_is_so(case):
     branches = Branches(reward.program.bind())
     trace = Trace(branches.program)
     model = RewardModel(reward)
-    questions = BranchQuestions(branches, model, Solver(Deadline.after(2.0)))
+    questions = BranchQuestions(branches, model, seconds=2.0)
     rows = [decode_row(each.row, reward.program.inputs) for each in samples(case, 0, 30) if each.scores is not None]
     seen = set().union(*(branches.find_taken(trace.values(row)) for row in rows))
     for branch in branches.all[:6]:

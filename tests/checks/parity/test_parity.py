@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given
 
 from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fact, term
 from plaudit.checks.parity import Answer, Function, Recorded, parity
-from plaudit.checks.parity.candidates import StepFacts, build_pools
+from plaudit.checks.parity.candidates import build_pools
+from plaudit.checks.step_facts import StepFacts
 from plaudit.reward.rows import encode_row, flatten_row, nest_row
 from plaudit.testing.oracle import Oracle
 from plaudit.testing.rows import as_inputs
@@ -265,10 +266,24 @@ def test_rows_keep_declared_facts():
 def test_facts_that_leave_hardly_any_row_are_told_when_broken():
     reward = band(tied)
     steps = StepFacts(reward)
-    steps.probe(build_pools(reward), 0)
+    steps.probe({name: pool.values for name, pool in build_pools(reward).items()}, 0)
     assert not steps.needed
     mismatch = parity(reward, lambda low, high: abs(high - low)).mismatch
     assert mismatch.breaks == ("tied",)
+
+
+def test_a_fact_may_read_a_field_that_no_term_reads():
+    @term
+    def near(x):
+        return 1.0 if x < 2 else 0.0
+
+    @fact
+    def together(x, speed):
+        return x + speed < 9
+
+    fields = [Field("x", low=0, high=9), Field("speed", low=0, high=5)]
+    reward = Reward("reaching", version="1", terms=[near], fields=fields, facts=[together])
+    assert parity(reward, lambda x: 1.0 if x < 2 else 0.0, examples=40).ok
 
 
 def test_the_seed_decides_the_rows():

@@ -9,7 +9,7 @@ from plaudit import Field, Reward, term
 from plaudit.checks.parity import Answer, parity
 from plaudit.checks.parity.candidates import build_pools
 from plaudit.checks.parity.judge import Judge, find_differing_terms
-from plaudit.checks.parity.trace import Trace, move_to_edge, round_constants, to_float32
+from plaudit.checks.trace import Trace, move_to_edge, round_constants, to_float32
 from support.samples import following, research
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -253,8 +254,6 @@ def test_rounding_covers_the_error_of_a_long_sum():
 
     reward = Reward("r", version="1", terms=[sums], fields=[Field("a", low=0, high=10), Field("b", low=0, high=10)])
     bound = bound_rounding(reward.program.bind())["total"].size
-    from fractions import Fraction
-
     for a, b in [(0.1, 0.7), (9.99, 3.3), (10.0, 10.0), (1e-9, 2.5)]:
         exact = (
             Fraction(1, 10) * Fraction(a)
@@ -265,6 +264,15 @@ def test_rounding_covers_the_error_of_a_long_sum():
         )
         assert abs(Fraction(reward.score(a=a, b=b).total) - exact) <= Fraction(bound)
     assert bound < 1e-13
+
+
+def test_rounding_covers_the_error_of_a_remainder_whose_divisor_is_rounded():
+    def left_over(x, y):
+        return x % (0.1 * y)
+
+    program = reward_of(left_over, Field("x", low=0, high=1e6), Field("y", low=1, high=5)).program.bind()
+    exact = Fraction(10**6) % (Fraction(1, 10) * 3)
+    assert bound_rounding(program, {"x": 1e6, "y": 3.0})["total"].size >= abs(left_over(1e6, 3.0) - exact) > 1e-11
 
 
 # -- the reasons that are given ---------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from plaudit import Field, Reward, fact, term
+from plaudit.checks.branches import mark_branches
 from plaudit.checks.check import check
-from plaudit.checks.rules.branches import mark_branches
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Question
 from plaudit.language import nodes as n

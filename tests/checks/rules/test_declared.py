@@ -337,13 +337,13 @@ def allowing_reward(*terms, **options):
 
 def stale(made, **options):
     report = check(made, **options)
-    return [(finding.term, finding.message) for finding in report.coded(UNUSED_ALLOW)]
+    return [(finding.term, finding.message) for finding in report.by_code(UNUSED_ALLOW)]
 
 
 def test_a_term_that_was_repaired():
     made = allowing_reward(level)
     assert stale(made) == [("level", "'level' allows wrong-sign ('it used to pay'), and there is nothing to allow.")]
-    (finding,) = check(made).coded(UNUSED_ALLOW)
+    (finding,) = check(made).by_code(UNUSED_ALLOW)
     assert finding.severity == "advice"
     assert finding.place is not None
 
@@ -385,11 +385,11 @@ def test_a_rule_that_left_something_undecided_says_nothing():
     made = Reward("r", version="1", terms=[shaped], fields=fields, allow={"not-potential-based": "soon"})
     report = check(made, z3=False)
     assert "not-potential-based" in {each.code for each in report.undecided}
-    assert not report.coded(UNUSED_ALLOW)
+    assert not report.by_code(UNUSED_ALLOW)
 
 
 def test_a_stale_reason_can_itself_be_allowed():
     report = check(allowing_reward(level, allow={UNUSED_ALLOW: "kept for the next release"}))
-    assert not report.coded(UNUSED_ALLOW)
+    assert not report.by_code(UNUSED_ALLOW)
     assert [each.reason for each in report.suppressed] == ["kept for the next release"]
     assert stale(allowing_reward(effort, allow={UNUSED_ALLOW: "kept for the next release"})) == []

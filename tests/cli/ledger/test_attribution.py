@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import FAILED, SOME_BAD
+from plaudit.terminal import ExitCode
 from support.command_line import DRIVE
 from support.samples import following
 
@@ -39,10 +39,10 @@ def test_two_episodes_are_laid_side_by_side(plaudit, two):
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
-        (("--run", "nigth-3"), SOME_BAD, "night-3"),
-        (("--between", "7", "9"), SOME_BAD, "no record with episode='9'"),
-        (("--bins", "0"), FAILED, "--bins"),
-        (("--between", "7"), FAILED, "--between"),
+        (("--run", "nigth-3"), ExitCode.FAILED, "night-3"),
+        (("--between", "7", "9"), ExitCode.FAILED, "no record with episode='9'"),
+        (("--bins", "0"), ExitCode.FAILED, "--bins"),
+        (("--between", "7"), ExitCode.FAILED, "--between"),
     ],
 )
 def test_what_cannot_be_attributed_is_told(plaudit, two, options, code, told):

@@ -1,4 +1,4 @@
-"""`plaudit ledger runs`, `episodes`, `worst`, `best`, `jobs` and `stats --by`."""
+"""`plaudit ledger runs`, `episodes`, `rank`, `jobs` and `stats --by`."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.terminal import FAILED, SOME_BAD
+from plaudit.terminal import ExitCode
 from support import walks
 from support.samples import following
 
@@ -43,32 +43,32 @@ def test_the_last_episodes_are_shown_and_that_there_are_others(plaudit, rewards)
     assert result.stderr.startswith("There are 1 older one: --limit 0 shows all")
 
 
-@pytest.mark.parametrize("command", ["worst", "best"])
+@pytest.mark.parametrize("best", [[], ["--best"]])
 @pytest.mark.parametrize("term", [[], ["--term", "comfort"]])
-def test_the_worst_and_the_best_are_shown(plaudit, rewards, command, term):
+def test_the_worst_and_the_best_are_shown(plaudit, rewards, best, term):
     options = {"term": term[1]} if term else {}
+    end = "best" if best else "worst"
     with Ledger(rewards, read_only=True) as ledger:
-        episodes = getattr(ledger.episodes(), command)(1, **options)
-        records = getattr(ledger.history(run="night-3"), command)(3, **options)
-    arguments = ("ledger", command, "rewards.db", "--json", *term)
+        episodes = getattr(ledger.episodes(), end)(1, **options)
+        records = getattr(ledger.history(run="night-3"), end)(3, **options)
+    arguments = ("ledger", "rank", "rewards.db", "--json", *best, *term)
     assert [each["episode"] for each in lines(plaudit(*arguments, "--limit", "1"))] == [episodes[0].episode]
     found = lines(plaudit(*arguments, "--by", "step", "--limit", "3", "--run", "night-3"))
     assert [each["id"] for each in found] == [record.id for record in records]
-    assert "comfort" in plaudit("ledger", command, "rewards.db", "--term", "comfort").stdout
+    assert "comfort" in plaudit("ledger", "rank", "rewards.db", *best, "--term", "comfort").stdout
 
 
-@pytest.mark.parametrize("options", [[], ["--term", "effort"], ["--json"]], ids=["all", "term", "json"])
-@pytest.mark.parametrize("command", ["worst", "best"])
-def test_where_no_episode_is_finished_there_is_none_to_rank(plaudit, tmp_path, command, options):
+@pytest.mark.parametrize("options", [[], ["--best", "--term", "effort"], ["--json"]], ids=["all", "term", "json"])
+def test_where_no_episode_is_finished_there_is_none_to_rank(plaudit, tmp_path, options):
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(walks.Walk(), walks.reward(), walks.features, ledger=ledger, run="night")
         for _ in range(2):
             env.reset()
             env.step(1)
         env.close()
-    result = plaudit("ledger", command, "rewards.db", *options)
+    result = plaudit("ledger", "rank", "rewards.db", *options)
     having = " with the term 'effort'" if "--term" in options else ""
-    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert f"No finished episodes{having} to rank (2 unfinished)." in result.stderr
 
 
@@ -101,12 +101,12 @@ def test_stats_are_told_by_run_and_term(plaudit, rewards):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["episodes", "--run", "night-4"], SOME_BAD, "No record was found. Did you mean --run night-3?"),
-        (["worst", "--run", "night-4", "--by", "step"], SOME_BAD, "Did you mean --run night-3?"),
-        (["runs", "--run", "night-4"], SOME_BAD, "Did you mean --run night-3?"),
-        (["worst", "--term", "comfrt"], SOME_BAD, "no reward has a term 'comfrt'. Did you mean 'comfort'?"),
-        (["stats", "--by", "runn"], FAILED, "Did you mean 'run'?"),
-        (["episodes", "--step", "1"], FAILED, "No such option"),
+        (["episodes", "--run", "night-4"], ExitCode.FAILED, "No record was found. Did you mean --run night-3?"),
+        (["rank", "--run", "night-4", "--by", "step"], ExitCode.FAILED, "Did you mean --run night-3?"),
+        (["runs", "--run", "night-4"], ExitCode.FAILED, "Did you mean --run night-3?"),
+        (["rank", "--term", "comfrt"], ExitCode.FAILED, "no reward has a term 'comfrt'. Did you mean 'comfort'?"),
+        (["stats", "--by", "runn"], ExitCode.FAILED, "Did you mean 'run'?"),
+        (["episodes", "--step", "1"], ExitCode.FAILED, "No such option"),
     ],
 )
 def test_what_is_not_there_is_told(plaudit, rewards, arguments, code, message):
@@ -117,10 +117,10 @@ def test_what_is_not_there_is_told(plaudit, rewards, arguments, code, message):
 
 def test_records_without_an_episode_and_no_records_at_all_are_told_apart(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        for command in ("runs", "episodes", "worst"):
+        for command in ("runs", "episodes", "rank"):
             assert "No record was found." in plaudit("ledger", command, "rewards.db").stderr
         assert plaudit("ledger", "stats", "rewards.db", "--by", "run").stderr == "There is no record.\n"
         ledger.record(following.score(distance=30.0, deceleration=0.0, action=0))
     result = plaudit("ledger", "episodes", "rewards.db")
-    assert result.exit_code == SOME_BAD
+    assert result.exit_code == ExitCode.FAILED
     assert "none of these records says which episode it is of" in " ".join(result.stderr.split())

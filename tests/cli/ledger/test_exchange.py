@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import FAILED, SOME_BAD
+from plaudit.terminal import ExitCode
 from support.command_line import DRIVE
 from support.ledgers import seal_export
 from support.samples import EPISODES, following, research
@@ -60,7 +60,7 @@ def test_parquet_holds_one_reward(plaudit, rewards, names):
     with Ledger(rewards) as ledger:
         ledger.record(research.score(**EPISODES["research"][0]))
     result = plaudit("ledger", "export", "rewards.db", "-o", "x.parquet")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert "several rewards" in result.stderr
     assert names() == ["rewards.db"]
     assert plaudit("ledger", "export", "rewards.db", "-o", "x.parquet", "--reward", "following").exit_code == 0
@@ -79,14 +79,14 @@ def test_parquet_holds_one_reward(plaudit, rewards, names):
 def test_what_cannot_be_written_is_told(plaudit, rewards, tmp_path, names, file, told):
     (tmp_path / "folder.jsonl").mkdir()
     result = plaudit("ledger", "export", "rewards.db", "-o", file)
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert told in result.stderr
     assert names() == ["folder.jsonl", "rewards.db"]
 
 
 def test_where_options_choose_no_record_nothing_is_written(plaudit, rewards, names):
     result = plaudit("ledger", "export", "rewards.db", "-o", "x.jsonl", "--run", "nigth-3")
-    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert result.stderr == "Error: No record was found. Did you mean --run night-3?\n"
     assert names() == ["rewards.db"]
 
@@ -95,7 +95,7 @@ def test_where_options_choose_no_record_nothing_is_written(plaudit, rewards, nam
 def test_an_export_never_replaces_the_ledger(plaudit, rewards, tmp_path, file):
     (tmp_path / "link.db").symlink_to(rewards)
     result = plaudit("ledger", "export", "rewards.db", "-o", file, "--format", "jsonl", "--force")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert "is part of the ledger itself" in result.stderr
     assert plaudit("ledger", "verify", "rewards.db").exit_code == 0
 
@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_imported_is_told_and_changes_nothing(plaudit, rew
     (tmp_path / "empty.jsonl").write_bytes(b"")
     for name in ("text.jsonl", "cut.jsonl", "edited.jsonl", "empty.jsonl", "rewards.db"):
         result = plaudit("ledger", "import", "rewards.db", name)
-        assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+        assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
         assert f"Error: {name} is " in result.stderr
     with Ledger(rewards, read_only=True) as ledger:
         assert ledger.history().count() == 13
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_imported_is_told_and_changes_nothing(plaudit, rew
 
 def test_a_file_that_is_not_there_makes_no_ledger(plaudit, rewards, names):
     result = plaudit("ledger", "import", "copy.db", "rewards.jsonl")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert "rewards.jsonl does not exist" in result.stderr
     assert names() == ["rewards.db"]
 
@@ -129,7 +129,7 @@ def test_a_record_that_does_not_recompute_is_refused_or_kept_apart(plaudit, rewa
     forged["record"]["signal"]["total"] += 1
     (tmp_path / "all.jsonl").write_text(seal_export([*lines[:-1], json.dumps(forged)]))
     result = plaudit("ledger", "import", "copy.db", "all.jsonl")
-    assert result.exit_code == SOME_BAD
+    assert result.exit_code == ExitCode.FAILED
     assert f"all.jsonl, line {len(lines)}: the record from " in result.stderr
     assert plaudit("ledger", "quarantine", "copy.db").stderr == "No record is kept apart.\n"
     result = plaudit("ledger", "import", "copy.db", "all.jsonl", "--quarantine")
@@ -150,7 +150,7 @@ def test_what_is_no_file_is_refused_at_once_and_makes_no_ledger(plaudit, rewards
     os.mkfifo(tmp_path / "pipe")
     for file in ("/dev/zero", "pipe"):
         result = plaudit("ledger", "import", "copy.db", file)
-        assert (result.exit_code, result.stdout) == (FAILED, "")
+        assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
         assert f"{file} cannot be imported: it is no regular file" in result.stderr
     assert names() == ["pipe", "rewards.db"]
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import BROKEN_PIPE, FAILED, SOME_BAD
+from plaudit.terminal import ExitCode
 from support.command_line import DRIVE
 from support.forking import run_python
 from support.samples import following
@@ -118,7 +118,7 @@ def test_long_histories_come_as_several_tables(plaudit, tmp_path, monkeypatch):
 )
 def test_where_no_record_is_found_what_is_nearly_right_is_guessed(plaudit, rewards, options, guess, form):
     result = plaudit("ledger", "history", "rewards.db", *options, *form)
-    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert result.stderr == f"Error: No record was found.{guess}\n"
 
 
@@ -128,7 +128,7 @@ def test_where_no_record_is_found_what_is_nearly_right_is_guessed(plaudit, rewar
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_a_moment_that_is_none_is_told_with_examples(plaudit, rewards, option, when):
     result = plaudit("ledger", "history", "rewards.db", option, when)
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert f"'{option}'" in result.stderr
     assert "7d" in result.stderr
 
@@ -136,7 +136,7 @@ def test_a_moment_that_is_none_is_told_with_examples(plaudit, rewards, option, w
 @pytest.mark.parametrize("options", [["--limit", "-1"], ["--after", "x"], ["--after", str(2**64)], ["--run", ""]])
 def test_other_nonsense_is_told(plaudit, rewards, options):
     result = plaudit("ledger", "history", "rewards.db", *options)
-    assert (result.exit_code, result.stdout) == (FAILED, "")
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert "Error: " in result.stderr
 
 
@@ -150,7 +150,7 @@ def test_a_reader_that_leaves_early_is_no_error(process, tmp_path, form):
     assert running.stdout.readline()
     running.stdout.close()
     assert running.stderr.read() == b""
-    assert running.wait() == BROKEN_PIPE
+    assert running.wait() == ExitCode.BROKEN_PIPE
     running.stderr.close()
     running.stdin.close()
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import FAILED
+from plaudit.terminal import ExitCode
 
 
 def test_a_backup_is_a_ledger_itself(plaudit, rewards):
@@ -27,7 +27,7 @@ def test_a_backup_is_taken_while_others_write(plaudit, rewards):
 def test_a_file_that_is_there_is_replaced_only_by_force(plaudit, rewards, write):
     write("copy.db", "precious")
     result = plaudit("ledger", "backup", "rewards.db", "-o", "copy.db")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert "--force" in result.stderr
     found = json.loads(plaudit("ledger", "backup", "rewards.db", "-o", "copy.db", "--force", "--json").stdout)
     assert (found["ledger"], found["output"]) == ("rewards.db", "copy.db")
@@ -37,7 +37,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(plaudit, rewards, write)
 @pytest.mark.parametrize("file", ["rewards.db", ".", "no/copy.db"])
 def test_a_backup_that_cannot_be_made_is_told(plaudit, rewards, file):
     result = plaudit("ledger", "backup", "rewards.db", "-o", file, "--force")
-    assert (result.exit_code, result.stdout) == (FAILED, "")
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert plaudit("ledger", "verify", "rewards.db").exit_code == 0
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import SOME_BAD
+from plaudit.terminal import ExitCode
 from support.command_line import DRIVE
 from support.samples import following
 
@@ -39,6 +39,6 @@ def test_a_key_may_look_like_a_number(plaudit, rewards):
 )
 def test_a_record_that_is_not_there_is_told(plaudit, rewards, name, told):
     result = plaudit("ledger", "why", "rewards.db", name)
-    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+    assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
     assert result.stderr.startswith("Error: ")
     assert told in result.stderr

@@ -44,6 +44,7 @@ ROWS = [
         "max(sum(v), sum(w))",
         "sum(x * max(w) for x in v)",
         "sum(x for x in (v[0], w[1], 3))",
+        "sum(x * y * z for x in v if x > 0 for y in w for z in v)",
     ],
 )
 def test_a_reduction_means_what_python_means(text):

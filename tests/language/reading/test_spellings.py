@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from plaudit.language.reading.spellings import SPELLINGS, find_spelling
+from plaudit.language.reading.context import SPELLINGS
+from plaudit.language.reading.library_calls import find_spelling
 from support.arrays import HEADER, assert_means, read_of, refusal
 
 NUMPY = [

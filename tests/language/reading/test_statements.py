@@ -6,7 +6,7 @@ import random
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
-from plaudit.language.reading.loops import MOST_TURNS
+from plaudit.language.reading.comprehensions import MOST_TURNS
 from support.strategies import load
 from support.written import agree, plain, reward_from
 

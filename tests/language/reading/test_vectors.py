@@ -251,7 +251,7 @@ def wanted(rows):
 )
 def test_every_array_target_agrees_with_the_plain_functions(target, terms, everything, rows, wanted):
     pytest.importorskip(target)
-    reward = everything.only(*terms)
+    reward = everything.select_terms(*terms)
     columns = {name: np.array([row[name] for row in rows]) for name in reward.fields}
     if target == "torch":
         columns = {name: pytest.importorskip("torch").as_tensor(column) for name, column in columns.items()}

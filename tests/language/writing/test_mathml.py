@@ -61,7 +61,7 @@ def test_the_mathml_of_a_reward_says_what_its_text_says(name):
 @given(case=readable())
 def test_the_mathml_of_a_random_reward_is_well_formed(case):
     formula = case.reward.formula()
-    assert [*formula.mathml] == [*case.reward.states, *(each.name for each in case.reward.functions), "total"]
+    assert [*formula.mathml] == [*case.reward.states, *(each.name for each in case.reward._functions), "total"]
     for markup in formula.mathml.values():
         parse(markup)
 

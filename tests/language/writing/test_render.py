@@ -32,7 +32,7 @@ def test_the_text_of_a_random_reward_scores_again(case, seed):
             scores, _ = run_again(case.reward, as_inputs(row))
         except (InputError, ArithmeticError, ValueError, IndexError):
             continue  # a part that got a name is computed where the term would not reach it
-        for term in case.reward.functions:
+        for term in case.reward._functions:
             assert scores[term.name] == pytest.approx(signal[term.name].score, rel=1e-9, abs=1e-9), text
 
 

@@ -245,7 +245,9 @@ def test_a_bonus_of_terminal_terms_is_added_and_told_where_the_other_reward_has_
     paid = rewards["bonus"]
     ledger.record(paid.score(delta=0.5, solved=False), decision_class="topology", context=decision(id="a"))
     ledger.record(paid.score(delta=0.1, solved=False), decision_class="topology", context=decision("flat", id="b"))
-    ledger.record(paid.final(solved=True), decision_class="topology", context=decision(id="a") | {"again": True})
+    ledger.record(
+        paid.score_terminal(solved=True), decision_class="topology", context=decision(id="a") | {"again": True}
+    )
     assert read(ledger).decisions.rewards.tolist() == [1.5, 0.1]
     found = read(ledger, reward=rewards["1"])
     assert found.decisions.rewards.tolist() == [0.5, 0.1]

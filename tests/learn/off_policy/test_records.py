@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plaudit.learn.off_policy.columns import parse_table
-from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.context import encode_context
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 
 def text_of(contexts):
-    return f"[{','.join(encode_compact(context, 'context') for context in contexts)}]"
+    return f"[{','.join(encode_context(context) for context in contexts)}]"
 
 
 @st.composite

@@ -1,6 +1,7 @@
 """The lock beside a ledger: what else is under its name is left as it is, and a ledger has one lock, whatever it is called."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,50 +14,34 @@ from support.ledgers import signal, verified
 THESIS = b"All happy rewards are alike; each unhappy reward is unhappy in its own way."
 
 
-@pytest.fixture
-def thesis(tmp_path):
-    path = tmp_path / "thesis.txt"
-    path.write_bytes(THESIS)
-    return path
-
-
-def refuse(tmp_path, thesis=None):
+def refuse(tmp_path):
     """Check that no ledger is made beside something that is not its lock, and that the error names it."""
-    lock = tmp_path / "rewards.db.lock"
     with pytest.raises(LedgerError, match=r"rewards\.db\.lock .*Writers need it"):
         Ledger(tmp_path / "rewards.db")
-    assert os.path.lexists(lock)
+    assert os.path.lexists(tmp_path / "rewards.db.lock")
     assert not (tmp_path / "rewards.db").exists()
-    if thesis is not None:
-        assert thesis.read_bytes() == THESIS
 
 
-def test_a_symbolic_link_is_not_followed(tmp_path, thesis):
-    (tmp_path / "rewards.db.lock").symlink_to(thesis)
-    refuse(tmp_path, thesis)
-
-
-def test_a_link_to_nowhere_makes_nothing_there(tmp_path):
-    (tmp_path / "rewards.db.lock").symlink_to(tmp_path / "elsewhere")
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda lock, thesis: lock.symlink_to(thesis),
+        lambda lock, thesis: lock.symlink_to(lock.with_name("elsewhere")),
+        lambda lock, thesis: lock.hardlink_to(thesis),
+        lambda lock, thesis: shutil.copy(thesis, lock),
+        lambda lock, thesis: os.mkfifo(lock),
+        lambda lock, thesis: lock.mkdir(),
+    ],
+    ids=["symbolic link", "link to nowhere", "hard link", "file of somebody else's", "pipe", "folder"],
+)
+def test_what_is_no_lock_is_refused_and_left_alone(tmp_path, place):
+    lock, thesis = tmp_path / "rewards.db.lock", tmp_path / "thesis.txt"
+    thesis.write_bytes(THESIS)
+    place(lock, thesis)
     refuse(tmp_path)
+    assert thesis.read_bytes() == THESIS
+    assert not lock.is_file() or lock.read_bytes() == THESIS
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_hard_link_is_not_written_to(tmp_path, thesis):
-    (tmp_path / "rewards.db.lock").hardlink_to(thesis)
-    refuse(tmp_path, thesis)
-
-
-def test_a_file_of_somebody_else_s_is_not_written_to(tmp_path, thesis):
-    thesis.rename(tmp_path / "rewards.db.lock")
-    refuse(tmp_path, tmp_path / "rewards.db.lock")
-
-
-@pytest.mark.parametrize("kind", ["pipe", "folder"])
-def test_what_is_no_file_is_refused(tmp_path, kind):
-    lock = tmp_path / "rewards.db.lock"
-    os.mkfifo(lock) if kind == "pipe" else lock.mkdir()
-    refuse(tmp_path)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="not allowed on this machine: chown needs root")
@@ -67,13 +52,6 @@ def test_a_lock_of_another_user_is_refused(tmp_path):
     os.chown(tmp_path, 4242, 4242)  # in that user's own folder it is as it should be
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(signal(0))
-
-
-def test_the_lock_of_an_older_plaudit_is_taken_as_it_is(tmp_path):
-    (tmp_path / "rewards.db.lock").write_bytes(b"\x01\x02\x03\x04\x05\x06\x07\x08")
-    with Ledger(tmp_path / "rewards.db") as ledger:
-        ledger.record(signal(0))
-    assert (tmp_path / "rewards.db.lock").read_bytes() == b"\x01\x02\x03\x04\x05\x06\x07\x08"
 
 
 def test_nothing_is_written_into_a_lock(tmp_path):

@@ -268,6 +268,16 @@ def test_tables_of_others_in_the_database_are_left_alone(postgres_url):
         connection.execute("DROP TABLE notes")
 
 
+@pytest.mark.parametrize("table", ["blocks", "jobs", "schema_revision"])
+def test_a_table_of_others_with_a_name_that_a_ledger_needs_is_refused_and_left_alone(postgres_url, table):
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(f"CREATE TABLE {table} (text text)".encode())
+    with pytest.raises(LedgerError, match=f"tables that a ledger needs the names of: {table}"):
+        Ledger(postgres_url)
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (1,)
+
+
 @pytest.mark.parametrize("name", ["key", "run"])
 def test_a_string_too_long_for_an_index_is_refused_at_once(postgres_ledger, name):
     long = "".join(map(chr, range(0x400, 0x400 + 4000)))  # which cannot be compressed much

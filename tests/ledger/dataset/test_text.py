@@ -343,15 +343,6 @@ def test_keys_that_every_line_has_others_of_cost_no_more_than_their_number(parki
     assert measure_growth(work, 100, 1_600) < 60  # 16 times as many; the square would be 256
 
 
-def test_rows_that_were_never_finished_are_not_read(parking, tmp_path):
-    path = json_file(tmp_path / "r.jsonl", ROWS)
-    whole = len(path.read_bytes())
-    with path.open("ab") as file:
-        file.write(path.read_bytes() + b"\0unfinished batch from byte %020d" % whole)
-    found = rescore_file(parking, path, tmp_path / "o.jsonl")
-    assert (found.rows, found.unreadable) == (len(ROWS), 0)
-
-
 INTEGERS = [
     ([{"x": 3, "prev": {"y": 1}, "id": 7}, {"x": None, "prev": {"y": 2}, "id": 8}], ["int64", "int64"]),
     ([{"x": 3, "prev.y": 1, "id": 7}, {"x": 4.0, "prev.y": 2, "id": 8}], ["double", "int64"]),

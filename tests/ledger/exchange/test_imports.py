@@ -260,7 +260,7 @@ def test_signals_of_a_ledger_can_be_recorded_in_another_whatever_computed_them(t
 
 
 def test_signals_of_this_process_are_not_computed_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("plaudit.ledger.storage.store.check_recomputes", None)
+    monkeypatch.setattr("plaudit.ledger.ledger.check_recomputes", None)
     copied = Reward.from_json(REWARD.to_json())
     with Ledger(tmp_path / "ledger.db") as ledger:
         ledger.record(signal(1))

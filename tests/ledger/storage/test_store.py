@@ -3,17 +3,15 @@
 import os
 import shutil
 import sqlite3
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from plaudit import Ledger
-from plaudit.errors import FileError, InputError, LedgerBroken, LedgerBusy, LedgerError, LedgerTooNew, PlauditError
+from plaudit.errors import FileError, InputError, LedgerBroken, LedgerBusy, LedgerError, PlauditError
 from plaudit.ledger.backends.sqlite import SqliteBackend
-from plaudit.ledger.storage.schema import REVISION, upgrade_tables
-from support.forking import run_python
+from plaudit.ledger.storage.revisions import prepare_tables
 from support.ledgers import run, signal, verified
 from support.mounts import mounted, need_root
 
@@ -112,106 +110,6 @@ def test_a_database_that_is_no_ledger_is_refused_and_left_alone(tmp_path, read_o
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-def test_a_ledger_of_a_newer_plaudit_is_refused_and_left_alone(path, read_only):
-    other = sqlite3.connect(path)
-    other.execute("UPDATE alembic_version SET version_num = '9999'")
-    other.commit()
-    other.close()
-    before = path.read_bytes()
-    with pytest.raises(LedgerTooNew, match="newer plaudit") as caught:
-        Ledger(path, read_only=read_only)
-    assert "9999" in str(caught.value)
-    assert path.read_bytes() == before
-
-
-NEXT = '''
-"""One more revision, which only tests have."""
-
-import sqlalchemy as sa
-from alembic import op
-
-revision = "0099"
-down_revision = "{newest}"
-
-
-def upgrade() -> None:
-    op.add_column("blocks", sa.Column("note", sa.Text))
-    op.execute("UPDATE blocks SET note = 'kept'")
-    {more}
-'''
-
-
-def scripts(folder, more="pass"):
-    """Return the migrations with one more after them."""
-    import plaudit.ledger.storage.migrations
-
-    shutil.copytree(Path(plaudit.ledger.storage.migrations.__file__).parent, folder)
-    (folder / "versions" / "next_0099.py").write_text(NEXT.replace("{more}", more).replace("{newest}", REVISION))
-    return folder
-
-
-def read_all(path):
-    """Return every object of a database, whatever its blanks, and every row of every table."""
-    other = sqlite3.connect(path)
-    objects = other.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
-    made = [(*about, sql and sql.split()) for *about, sql in objects]
-    rows = {name: other.execute(f"SELECT * FROM {name}").fetchall() for kind, name, *_ in objects if kind == "table"}
-    other.close()
-    return made, rows
-
-
-def test_a_new_ledger_has_what_the_migrations_make(tmp_path):
-    Ledger(tmp_path / "new.db").close()
-    migrated = SqliteBackend(tmp_path / "migrated.db", read_only=False, timeout=5)
-    upgrade_tables(migrated, newest="0001")
-    upgrade_tables(migrated)
-    migrated.close()
-    assert read_all(tmp_path / "new.db") == read_all(tmp_path / "migrated.db")
-
-
-SERVER_OBJECTS = {
-    "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default"
-    " FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
-    "constraints": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
-    " WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
-    "indexes": "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
-    "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1",
-    "functions": "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1",
-    "triggers": "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
-    "sequences": "SELECT sequencename, data_type::text, start_value, last_value FROM pg_sequences ORDER BY 1",
-    "powers": "SELECT exponent, value FROM powers ORDER BY 1",
-    "heads": "SELECT * FROM table_heads ORDER BY name",
-    "revision": "SELECT version_num FROM alembic_version",
-}
-
-
-def test_a_new_ledger_on_a_server_has_what_the_migrations_make(postgres):
-    import psycopg
-
-    from plaudit.ledger.backends.postgres import PostgresBackend
-
-    found = []
-    for revisions in ((REVISION,), ("0001", REVISION)):  # made at once, and migrated
-        url = postgres.new_database()
-        backend = PostgresBackend(url, read_only=False, timeout=5)
-        for newest in revisions:
-            upgrade_tables(backend, newest=newest)
-        backend.close()
-        with psycopg.connect(url) as connection:
-            found.append({name: connection.execute(query).fetchall() for name, query in SERVER_OBJECTS.items()})
-        postgres.give_back(url)
-    assert found[0] == found[1]
-    assert all(found[0].values())
-
-
-def test_no_migration_is_loaded_for_a_new_ledger(tmp_path):
-    program = "import sys; from plaudit import Ledger; Ledger(sys.argv[1]).close(); print(*sys.modules)"
-    told = run_python([sys.executable, "-c", program, tmp_path / "new.db"], capture_output=True, text=True, check=True)
-    assert "plaudit.ledger.storage.schema" in told.stdout.split()
-    assert "alembic" not in told.stdout.split()
-
-
 def test_a_database_that_was_emptied_becomes_a_ledger(tmp_path):
     other = sqlite3.connect(tmp_path / "ledger.db")
     other.executescript("CREATE TABLE gone (n); DROP TABLE gone")
@@ -226,45 +124,13 @@ def test_a_new_file_that_another_program_holds_is_busy(tmp_path):
     other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerBusy, match="held by another program"):
-        upgrade_tables(backend)
+        prepare_tables(backend)
     other.close()
-    upgrade_tables(backend)
+    prepare_tables(backend)
     backend.close()
     with Ledger(tmp_path / "ledger.db") as ledger:
         ledger.record(signal())
         verified(ledger)
-
-
-def test_an_older_ledger_is_backed_up_and_upgraded(path, tmp_path):
-    with Ledger(path) as ledger:
-        before = [record.to_dict() for record in ledger.history()]
-        backup = upgrade_tables(ledger._store.backend, newest="0099", scripts=scripts(tmp_path / "scripts"))
-        assert [record.to_dict() for record in ledger.history()] == before
-    assert backup.parent == path.parent
-    with Ledger(backup, read_only=True) as copy:
-        assert [record.to_dict() for record in copy.history()] == before
-        verified(copy)
-    other = sqlite3.connect(path)
-    assert other.execute("SELECT DISTINCT note FROM blocks").fetchall() == [("kept",)]
-    assert other.execute("SELECT version_num FROM alembic_version").fetchall() == [("0099",)]
-    other.close()
-
-
-def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(path, tmp_path):
-    with Ledger(path) as ledger:
-        with pytest.raises(RuntimeError, match="halfway"):
-            upgrade_tables(
-                ledger._store.backend,
-                newest="0099",
-                scripts=scripts(tmp_path / "scripts", "raise RuntimeError('halfway')"),
-            )
-        ledger.record(signal(3), run="run", step=3)
-        verified(ledger)
-    with Ledger(path) as ledger:
-        assert ledger.history().count() == 4
-    other = sqlite3.connect(path)
-    assert "note" not in [row[1] for row in other.execute("PRAGMA table_info(blocks)")]
-    other.close()
 
 
 def test_what_was_opened_to_be_read_is_not_written(path):

@@ -1,14 +1,11 @@
-"""What is known of a block without opening it follows from the block, also where an older plaudit wrote it."""
+"""What is known of a block without opening it follows from the block."""
 
-import shutil
 import sqlite3
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import golden
 from plaudit import Entry, Ledger
 from plaudit.ledger.storage.summary import find_fork, list_forks, number_episode
 from support.ledgers import REWARD, columns, signal
@@ -52,18 +49,6 @@ def read_rows(path, statement):
     connection.commit()
     connection.close()
     return rows
-
-
-def test_blocks_of_an_older_ledger_are_summed_up_when_it_is_opened(tmp_path):
-    path = shutil.copy(Path(golden.__file__).parent / "rewards.db", tmp_path)
-    with Ledger(path) as ledger:
-        steps = {record.step for record in ledger.history()} - {None}
-        for step in sorted(steps)[:3]:
-            wanted = [record.id for record in ledger.history() if record.step == step]
-            assert [record.id for record in ledger.history(step=step)] == wanted
-        assert ledger.verify().ok
-    [(blocks, summaries)] = read_rows(path, "SELECT (SELECT count(*) FROM blocks), (SELECT count(*) FROM summaries)")
-    assert blocks == summaries > 0
 
 
 @pytest.mark.parametrize(

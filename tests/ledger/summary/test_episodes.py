@@ -4,16 +4,13 @@ import json
 import math
 import random
 import re
-import shutil
 import sqlite3
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
-import golden
 from plaudit import Entry, Ledger, LedgerError, NotInLedger
 from plaudit.ledger.storage.episode_parts import MOST_PARTS
 from plaudit.ledger.summary import episodes as listing
@@ -128,13 +125,6 @@ def test_an_import_has_the_episodes_that_were_exported(tmp_path):
             assert [each.to_dict() for each in copy.episodes()] == [each.to_dict() for each in ledger.episodes()]
         check(other.episodes(), other.history())
         assert len(other.episodes()) == len(ledger.episodes())
-
-
-def test_episodes_of_an_older_ledger_are_added_up_when_it_is_opened(tmp_path):
-    with Ledger(shutil.copy(Path(golden.__file__).parent / "rewards.db", tmp_path)) as ledger:
-        assert len(ledger.episodes())
-        check(ledger.episodes(), ledger.history())
-        assert ledger.verify().ok
 
 
 def test_listing_opens_no_block_of_many_records(tmp_path, monkeypatch):
@@ -259,23 +249,3 @@ def test_an_episode_that_is_being_written_is_told_as_far_as_it_is_recorded(tmp_p
         assert [(each.length, each.last_step, each.ended) for each in reader.episodes()] == [(3, 3, "terminated")]
         ledger.compact()
         assert [(each.length, each.ended) for each in reader.episodes()] == [(3, "terminated")]
-
-
-def test_a_ledger_without_the_table_gets_it_when_it_is_opened_to_write(tmp_path):
-    path = tmp_path / "ledger.db"
-    with Ledger(path) as ledger:
-        fill(ledger)
-        wanted = list(ledger.episodes())
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT * FROM episode_parts ORDER BY first, position").fetchall()
-    connection.execute("DROP TABLE episode_parts")
-    connection.execute("UPDATE alembic_version SET version_num = '0003'")
-    connection.commit()
-    with pytest.raises(LedgerError, match=r"older tables \(revision 0003\); open it once to write"):
-        Ledger(path, read_only=True)
-    with Ledger(path) as ledger:
-        assert list(ledger.episodes()) == wanted
-        assert ledger.verify().ok
-    assert connection.execute("SELECT * FROM episode_parts ORDER BY first, position").fetchall() == rows
-    connection.close()
-    assert len(list(tmp_path.glob("ledger.db.0003-*.backup"))) == 1

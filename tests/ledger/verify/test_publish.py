@@ -122,6 +122,16 @@ def test_a_published_head_that_somebody_else_made_is_found_by_its_signature(tmp_
 # -- published -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_published_head_that_a_crash_tore_is_cut_off_with_a_warning(tmp_path):
+    (tmp_path / "heads.jsonl").write_text('{"ledger": "rew')
+    with (
+        pytest.warns(RuntimeWarning, match=r"heads\.jsonl ended in a torn line, which was cut off: b'{\"ledger"),
+        Ledger(tmp_path / "ledger.db", publish=tmp_path / "heads.jsonl") as ledger,
+    ):
+        fill(ledger, 0, 3)
+    assert [line["records"] for line in read_lines(tmp_path / "heads.jsonl")] == [3]
+
+
 def test_heads_are_published_every_so_many_records_and_at_the_end(where, tmp_path):
     with Ledger(where, publish=tmp_path / "heads.jsonl", publish_every=4) as ledger:
         fill(ledger, 0, 10)

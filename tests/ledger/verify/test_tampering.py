@@ -2,15 +2,13 @@
 
 import shutil
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.errors import SpecError
-from plaudit.ledger.context import to_datetime
-from plaudit.ledger.heads import Head, LedgerHead
+from plaudit.ledger.heads import LedgerHead
 from support.ledgers import REWARD, columns, signal, verified
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -238,54 +236,3 @@ def test_a_head_that_is_not_as_it_was_written_is_refused(ledger):
     data["heads"][0]["records"] += 1
     with pytest.raises(SpecError, match="another digest"):
         ledger.verify(heads=data)
-
-
-# -- ledgers of plaudit 0.1 ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def old(tmp_path):
-    """A ledger that plaudit 0.1 wrote, and the heads that its user kept."""
-    path = tmp_path / "rewards.db"
-    shutil.copy(GOLDEN / "rewards.db", path)
-    other = sqlite3.connect(path)
-    rows = other.execute("SELECT id, host, process, opened, records, head FROM writers").fetchall()
-    other.close()
-    return path, [Head(*row[:3], to_datetime(row[3]), row[4], row[5].hex()) for row in rows]
-
-
-def test_heads_that_were_kept_from_an_older_plaudit_still_hold(old):
-    path, heads = old
-    with Ledger(path) as ledger:
-        ledger.compact()
-        ledger.record(signal(1), run="later")
-        found = ledger.verify(heads=heads)
-        assert found.ok, str(found)
-        assert not ledger.verify(heads=[replace(heads[0], checksum="00" * 32)]).ok
-
-
-def test_the_end_of_what_an_older_plaudit_wrote_cannot_be_cut_off_unseen(old):
-    path, _ = old
-    with Ledger(path) as ledger:
-        verified(ledger)
-        other = sqlite3.connect(path, isolation_level=None)
-        writer, seq, records = other.execute(
-            "SELECT writer, seq, records FROM blocks ORDER BY first DESC LIMIT 1"
-        ).fetchone()
-        other.execute("DELETE FROM blocks WHERE writer = ? AND seq = ?", (writer, seq))
-        other.execute(
-            "UPDATE writers SET blocks = blocks - 1, records = records - ?, "
-            "head = (SELECT head FROM blocks WHERE writer = ? AND seq = ?) WHERE id = ?",
-            (records, writer, seq - 1, writer),
-        )
-        other.close()
-        assert problems(ledger, "removed")
-
-
-def test_an_older_plaudit_cannot_write_into_a_ledger_that_was_upgraded(old):
-    path, _ = old
-    Ledger(path).close()
-    other = sqlite3.connect(path)
-    with pytest.raises(sqlite3.OperationalError, match="no column named checksum"):
-        other.execute("INSERT INTO blocks (first, checksum) VALUES (1000, x'00')")
-    other.close()

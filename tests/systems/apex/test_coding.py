@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from plaudit import errors
+from plaudit.file_lock import lock_folder
 from plaudit.ledger.ledger import Ledger
 from plaudit.systems import apex
 from plaudit.systems.apex.coding import TESTS, Project, run_episode, run_episodes
 from plaudit.systems.apex.coding.agents import Agents, Conversation
-from plaudit.systems.folder_lock import lock_folder
 from support.apex_runtime import Clock
 
 pytestmark = pytest.mark.usefixtures("remembered_runs")
@@ -22,7 +22,7 @@ def twice(tmp_path_factory, remembered_runs):
     found = []
     for _ in range(2):
         folder = tmp_path_factory.mktemp("coding")
-        with apex.Artifacts(folder, fsync="never") as artifacts:
+        with apex.Artifacts(folder, fsync=False) as artifacts:
             episode = asyncio.run(run_episode(folder / "project", seed=3, artifacts=artifacts, clock=Clock()))
         found.append((episode, folder))
     return found

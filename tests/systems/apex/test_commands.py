@@ -10,7 +10,7 @@ import pytest
 from plaudit.ledger.ledger import Ledger
 from plaudit.systems.apex import DecisionRow, Switch
 from plaudit.systems.apex.commands import _describe_switch
-from plaudit.terminal import FAILED, INTERRUPTED, TERMINATED
+from plaudit.terminal import ExitCode
 
 pytestmark = pytest.mark.usefixtures("remembered_runs")
 
@@ -56,7 +56,7 @@ def test_a_folder_keeps_the_run_and_the_next_goes_on(plaudit, tmp_path):
     with Ledger(tmp_path / "runs" / "a" / "rewards.db") as ledger:
         assert {record.episode for record in ledger.history(run="coding")} == {"1", "2", "3"}
     wrong = plaudit("run", "apex", "--output", "runs/a", "--seed", 8)
-    assert wrong.exit_code == FAILED
+    assert wrong.exit_code == ExitCode.FAILED
     assert wrong.stderr.startswith("Error: runs/a holds a run that began with seed 7, not 8.")
 
 
@@ -75,13 +75,13 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
         time.sleep(0.05)
     running.send_signal(signal.SIGTERM)
     printed, told = running.communicate(timeout=300)
-    assert (running.returncode, printed, told) == (TERMINATED, b"", b"")
+    assert (running.returncode, printed, told) == (ExitCode.TERMINATED, b"", b"")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
 def test_a_folder_without_a_name_is_refused(plaudit, tmp_path):
     done = plaudit("run", "apex", "--output", "")
-    assert done.exit_code == FAILED
+    assert done.exit_code == ExitCode.FAILED
     assert "give a name, or leave the option out" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -114,6 +114,6 @@ def test_ctrl_c_says_what_is_kept(process, tmp_path):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=300)
-    assert running.returncode == INTERRUPTED
+    assert running.returncode == ExitCode.INTERRUPTED
     assert told.strip() == b"Stopped: run keeps what was done, and the next run goes on."
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]

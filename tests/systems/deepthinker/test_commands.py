@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from plaudit import errors
 from plaudit.cli import main
+from plaudit.file_lock import lock_folder
 from plaudit.learn import load
 from plaudit.systems.deepthinker import RewardStore
 from plaudit.systems.deepthinker.simulated.run import ROUTER
-from plaudit.systems.folder_lock import lock_folder
 
 pytestmark = pytest.mark.usefixtures("few_fresh_missions")
 SMALL = ("run", "deepthinker", "--missions", 3, "--seed", 3)
@@ -145,6 +145,6 @@ def test_help_has_an_example(plaudit):
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
     with lock_folder(tmp_path / "kb"):
         done = plaudit(*SMALL, "--output", "kb")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "another run is writing to kb" in done.stderr
     assert [path.name for path in (tmp_path / "kb").iterdir()] == [".lock"]

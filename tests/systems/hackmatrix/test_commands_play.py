@@ -14,7 +14,7 @@ from plaudit.systems.hackmatrix.commands.play import play_game
 from plaudit.systems.hackmatrix.plain.state import Enemy, Player, State
 from plaudit.systems.hackmatrix.playing.game import Game
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES
-from plaudit.terminal import FAILED, INTERRUPTED, Screen
+from plaudit.terminal import ExitCode, Screen
 
 SEED = 7
 UP, DOWN, LEFT, RIGHT = range(4)
@@ -103,14 +103,14 @@ def test_a_game_can_begin_on_a_later_stage(plaudit):
 )
 def test_what_cannot_be_played_is_told_before_anything_is(plaudit, arguments, told):
     result = plaudit("play", *arguments)
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert result.stdout == ""
     assert told in result.stderr
 
 
 def test_a_given_move_that_is_not_allowed_is_an_error_with_the_reason(plaudit, course):
     result = plaudit("play", "hackmatrix", "--seed", SEED, "--moves", f"{course[0]} push", "--json")
-    assert result.exit_code == FAILED
+    assert result.exit_code == ExitCode.FAILED
     assert len(lines_of(result)) == 2
     assert (
         result.stderr == "Error: move 2: PUSH is not allowed: you do not own PUSH; programs are siphoned from blocks.\n"
@@ -209,7 +209,7 @@ def test_ctrl_c_ends_the_game_with_its_summary(plaudit, monkeypatch, course):
 
     monkeypatch.setattr("plaudit.systems.hackmatrix.commands.play._parse_line", interrupted)
     result = plaudit("play", "hackmatrix", "--seed", SEED, stdin="up\n")
-    assert result.exit_code == INTERRUPTED
+    assert result.exit_code == ExitCode.INTERRUPTED
     assert "The game stands on stage 1 after 0 moves." in result.stdout
     assert result.stderr == "\n"
 

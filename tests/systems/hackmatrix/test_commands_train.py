@@ -154,7 +154,7 @@ def test_a_damaged_checkpoint_is_told(training, tmp_path):
     path = tmp_path / "run" / "checkpoint.npz"
     path.write_bytes(path.read_bytes()[:-100])
     done = training("--output", "run", "--resume", small=())
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "is damaged, or no checkpoint" in done.stderr
 
 
@@ -175,7 +175,7 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.register(hackmatrix.reward.with_params({"kills.weight": 1.0}))
     done = training("--output", "run", "--ledger", "rewards.db")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "hackmatrix@1.0.0 is tied to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
 

@@ -261,7 +261,7 @@ def test_repaired_going_away_costs_what_coming_closer_pays(before, after, happen
 
 @given(walk=st.lists(st.integers(0, 35), min_size=1, max_size=20))
 def test_repaired_a_board_pays_for_its_first_distance_whatever_the_way(walk):
-    shaping = version("potential").only("distance_shaping")
+    shaping = version("potential").select_terms("distance_shaping")
     paid = 0.0
     for before, after in pairwise([*walk, 7]):  # 7: the next board, reached by the last step
         row = {"prev": {"exit_distance": before}, "curr": {"exit_distance": after}}
@@ -281,7 +281,7 @@ def test_repaired_the_other_components_are_the_same():
     repaired = version("potential")
     assert tuple(term.name for term in repaired.terms) == COMPONENTS
     others = [name for name in COMPONENTS if name != "distance_shaping"]
-    assert repaired.only(*others).fingerprint == reward.only(*others).fingerprint
+    assert repaired.select_terms(*others).fingerprint == reward.select_terms(*others).fingerprint
     assert repaired.fields == reward.fields
 
 

@@ -7,7 +7,6 @@ import pytest
 from plaudit import Ledger
 from plaudit.page.svg import clean_svg
 from plaudit.systems import hackmatrix
-from plaudit.systems.hackmatrix.step_picture import parse_board
 
 BOARD = (
     ". 3c C2 *4 . EXIT/. . . . #,? ./D2xs+ . . :,PUSH . ./"
@@ -55,10 +54,3 @@ def test_what_somebody_wrote_into_a_board_is_text(draw):
     picture = draw({"board": BOARD.replace("3c", "<script>alert(1)</script>").replace("/script", "script")})
     assert "<script" not in picture
     assert clean_svg(picture).left_out == frozenset()
-
-
-def test_parsed_boards_have_row_0_at_the_bottom():
-    cells = parse_board(BOARD)
-    assert cells[0, 5] == ["2e", "(S)"]
-    assert cells[5, 5] == ["EXIT"]
-    assert cells[4, 0] == []

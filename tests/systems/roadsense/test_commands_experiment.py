@@ -9,7 +9,7 @@ import time
 import pytest
 
 from plaudit import Ledger, errors
-from plaudit.systems.folder_lock import lock_folder
+from plaudit.file_lock import lock_folder
 from plaudit.systems.roadsense.training.checkpoint import CheckpointInfo, save_policy
 from plaudit.systems.roadsense.training.config import Config
 from plaudit.systems.roadsense.training.network import build_network
@@ -213,7 +213,7 @@ def test_a_run_of_another_system_is_an_error(driven, tmp_path):
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(driven, tmp_path):
     with lock_folder(tmp_path / "busy"):
         done = driven("--output", "busy")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "another run is writing to busy" in done.stderr
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from plaudit import Ledger
+from plaudit.file_lock import lock_folder
 from plaudit.systems import roadsense
-from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.roadsense.commands import training_run
 from support.forking import PythonProcess
 from support.interrupted import ctrl_c_after
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(plaudit, tmp_path, argumen
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
     with lock_folder(tmp_path / "busy"):
         done = train(plaudit, "--output", "busy")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "another run is writing to busy" in done.stderr
     assert os.listdir(tmp_path / "busy") == [".lock"]
 
@@ -130,7 +130,7 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.register(roadsense.version("R8").with_params({"comfort.weight": 2.0}))
     done = train(plaudit, "--reward", "R8", "--output", "run", "--ledger", "rewards.db")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "roadsense@R8 is tied to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
 

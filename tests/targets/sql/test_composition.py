@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plaudit import cosine, exponential
+from plaudit.schedules import cosine, exponential
 from support.composed import COUNTS, STEPS, training, walking
 from support.engines import assert_as_python, scored
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from plaudit.adapters.gymnasium.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
-from plaudit.ledger.storage.step_stream import Steps, to_number
+from plaudit.ledger.storage.buffer import Steps
+from plaudit.ledger.storage.episode_parts import to_number
 from plaudit.reward.reward import Reward
 from plaudit.targets.dtypes import Dtypes
 
@@ -134,7 +135,7 @@ class Recorder:
             self._stream.about[self._episode, step] = about
         self._append(self._pack(now, self._episode, step, original, unpaid, terminated, truncated, *inputs))
         if now >= self._buffer.attend_at:
-            self._buffer.attend(self._stream)
+            self._buffer.attend(full=self._stream.is_full)
 
     def add_steps(
         self,
@@ -159,8 +160,8 @@ class Recorder:
             self._stream.about[int(self._episode[env]), int(self._step[env])] = said
         original, terminated, truncated = (outcome[which] for outcome in outcomes)
         self._append(Steps(now, self._episode[which], self._step[which], original, terminated, truncated, inputs))
-        if now >= self._buffer.attend_at or len(self._stream.waiting) >= self._stream.most:
-            self._buffer.attend(self._stream)
+        if now >= self._buffer.attend_at or self._stream.is_full:
+            self._buffer.attend(full=self._stream.is_full)
 
     def flush(self) -> None:
         """Write what waits in the buffer, and raise what went wrong."""

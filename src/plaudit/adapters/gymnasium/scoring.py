@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from plaudit.adapters.components import CLIPPED_STEPS, COMPONENTS, MASKED_STEPS, WEIGHTS, list_components
 from plaudit.errors import DefinitionError, InputError, UnknownInput, WrongType, did_you_mean
 from plaudit.language.program import Program
-from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.step_stream import to_number
+from plaudit.ledger.storage.episode_parts import MASKED, to_number
 from plaudit.reward.lower import clip_field
 from plaudit.reward.on_bad import MaskCount, validate_on_bad
 from plaudit.reward.reward import Reward

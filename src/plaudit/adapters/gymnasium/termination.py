@@ -12,7 +12,7 @@ import threading
 import time
 from types import FrameType
 
-from plaudit.ledger.storage.steps import BUFFERS, StepBuffer
+from plaudit.ledger.storage.buffer import BUFFERS, WriteBuffer
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
 _LONGEST = 5.0
@@ -51,7 +51,7 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
 
 
 def _flush_buffers(
-    buffers: list[StepBuffer], end: float, number: int, flushed: threading.Event, gone: threading.Event
+    buffers: list[WriteBuffer], end: float, number: int, flushed: threading.Event, gone: threading.Event
 ) -> None:
     for buffer in buffers:
         try:

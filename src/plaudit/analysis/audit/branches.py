@@ -6,10 +6,9 @@ import numpy as np
 
 from plaudit.analysis.audit.context import AuditContext, Detector, history_rule
 from plaudit.analysis.audit.steps import FlagProgram, StepBatch
+from plaudit.checks.branches import MarkedTerm, list_places, mark_branches
 from plaudit.checks.finding import Finding
-from plaudit.checks.rules.branches import MarkedTerm, group_marks, mark_branches
 from plaudit.checks.solver.question import list_inputs
-from plaudit.language.reading.source import SourceLine
 
 MOST_LISTED = 3
 """So many places of a term are told one by one; of more, how many there are."""
@@ -23,7 +22,7 @@ class BranchesTaken(Detector):
         self._open: dict[str, tuple[MarkedTerm, list[list[int]]]] = {}
         self._flags: dict[str, FlagProgram] = {}
         without = []
-        for term in context.reward.functions:
+        for term in context.reward._functions:
             marked = mark_branches(context.reward, term)
             if marked is None:
                 without.append(term.name)
@@ -37,7 +36,7 @@ class BranchesTaken(Detector):
         """Keep the places that depend on what steps have, and on no schedule or knob that switches them off."""
         nodes, outputs = marked.program.nodes, marked.program.outputs
         places = []
-        for marks in group_marks(marked).values():
+        for marks in marked.group_places():
             reads = {name for at in marks for name in list_inputs(nodes, outputs[f"reached {at}"])}
             if reads and reads <= context.recorded:  # what reads nothing is always reached, or never
                 places.append(marks)
@@ -70,15 +69,10 @@ class BranchesTaken(Detector):
             return
         for term, (marked, places) in self._open.items():
             lines = [marked.locate(marks[0]) for marks in places]
-            for at, place in enumerate(lines[:MOST_LISTED]):
-                more = len(lines) - MOST_LISTED if at == MOST_LISTED - 1 else 0
-                yield self._describe(context, term, place, more)
-
-    def _describe(self, context: AuditContext, term: str, place: SourceLine, more: int) -> Finding:
-        others = f" The same is true of {more} other places in it." if more > 0 else ""
-        return context.finding(
-            term,
-            f"no step of {context.steps:,} got to `{place.text}` in {term!r}.{others}",
-            "See that it can happen in the runs that train the agent; if it cannot, the branch is for nobody.",
-            place=place,
-        )
+            for place, others in list_places(lines, MOST_LISTED):
+                yield context.finding(
+                    term,
+                    f"no step of {context.steps:,} got to `{place.text}` in {term!r}.{others}",
+                    "See that it can happen in the runs that train the agent; if it cannot, the branch is for nobody.",
+                    place=place,
+                )

@@ -22,7 +22,7 @@ class ClampCounts(Detector):
             for side, limit in (("low", term.low), ("high", term.high))
             if isinstance(limit, float | int)
         }
-        if not reward.composed:  # else the sum is scaled or gated before it is clamped
+        if not reward._composed:  # else the sum is scaled or gated before it is clamped
             self.limits |= {
                 ("total", side): (-1, limit)
                 for side, limit in (("low", reward.low), ("high", reward.high))

@@ -39,7 +39,7 @@ class Declarations(Detector):
             if name in fields and name not in counters and _has_range(fields[name])
         }
         self.outside: dict[str, _Outside] = {}
-        program = context.reward.facts_program
+        program = context.reward._facts_program
         asked = {
             fact: at
             for fact, at in program.outputs.items()

@@ -45,7 +45,7 @@ class EpisodeOutcomes(Detector):
     def __init__(self, context: AuditContext) -> None:
         reward, recorded = context.reward, context.recorded
         self._table = context.table
-        goal = reward.goal_program
+        goal = reward._goal_program
         self._goal = compile_goal(context)
         if goal.outputs and self._goal is None:
             unknown = ", ".join(sorted(goal.inputs.keys() - recorded))

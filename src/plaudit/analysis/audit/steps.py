@@ -147,15 +147,9 @@ class FlagProgram:
         nodes = (program.nodes[at] for at in find_reachable(program.nodes, flags.values()))
         read = {node.name for node in nodes if isinstance(node, n.Input)}
         self._inputs = tuple(read)
-        terms = {f"f{at}": node for at, node in enumerate(flags.values())}
-        outputs = {f"{term}.{part}": node for term, node in terms.items() for part in ("value", "score")}
         opened = replace(
-            program,
-            terms=tuple(terms),
+            program.with_terms({f"f{at}": node for at, node in enumerate(flags.values())}),
             inputs={name: field for name, field in program.inputs.items() if name in read},
-            outputs={"total": next(iter(flags.values())), **outputs},
-            value_guards=(),
-            ranges=(),
         )
         self._compiled = NumpyReward(opened.prune(), guard=False, on_bad="mask")
 

@@ -92,8 +92,8 @@ def _find_tied(rewards: Sequence[Reward], action: str) -> list[str]:
     """Return what a fact ties to the action: it comes with it, as braking comes with the brake."""
     found: dict[str, None] = {}
     for reward in rewards:
-        for fact in reward.facts_program.outputs:
-            inputs = find_fact_inputs(reward.facts_program, fact)
+        for fact in reward._facts_program.outputs:
+            inputs = find_fact_inputs(reward._facts_program, fact)
             if action in inputs:
                 found |= {name: None for name, each in inputs.items() if name != action and each.role != "state"}
     return [name for name in found if "." not in name]

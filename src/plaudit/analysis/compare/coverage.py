@@ -150,12 +150,12 @@ def keep_shared_terms(
     common = set.intersection(*map(read, rewards))
     kept, left_out = [], []
     for reward in rewards:
-        names = [term.name for term in reward.terms if read(reward.only(term.name)) <= common]
+        names = [term.name for term in reward.terms if read(reward.select_terms(term.name)) <= common]
         if not names:
             raise DefinitionError(
                 f"every term of {reward.name}@{reward.version}, or what its total is made by, reads something that not "
                 f"all of them read: {', '.join(sorted(read(reward) - common))}. There is nothing to compare."
             )
-        kept.append(reward.only(*names))
+        kept.append(reward.select_terms(*names))
         left_out.append(tuple(term.name for term in reward.terms if term.name not in names))
     return tuple(kept), tuple(left_out)

@@ -155,13 +155,13 @@ class _Definition:
             ("state", list(reward.states.values())),
         ]
         self.functions = {each.name: (kind, each) for kind, listed in kinds for each in listed}
-        named = all(each.source is not None for side in (reward, other) for each in side.functions)
+        named = all(each.source is not None for side in (reward, other) for each in side._functions)
         # what was loaded from a specification has lost the names of its locals: then neither side shows them
         texts = render_functions(reward.program, reward._find_local_names() if named else {})
         bare = render_functions(reward.program, {})
         self.texts = {name: _drop_signature(text) for name, text in texts.items()}
         self.formulas = {name: _drop_signature(text) for name, text in bare.items()}
-        declared: list[tuple[Kind, Program]] = [("fact", reward.facts_program), ("goal", reward.goal_program)]
+        declared: list[tuple[Kind, Program]] = [("fact", reward._facts_program), ("goal", reward._goal_program)]
         self.facts = {
             (kind, name): (f"return {render_expression(program, at)}", prune(program.nodes, [at])[0])
             for kind, program in declared
@@ -247,7 +247,7 @@ def _compare_numbers(before: _Definition, after: _Definition, renamed: Mapping[s
         gone = owner in alone or (owner == OVERRIDE and rest in alone)
         if not gone and old.get(name) != after.numbers.get(name):
             yield ValueChange(name, old.get(name), after.numbers.get(name))
-    scales = before.reward.composition.scale_param, after.reward.composition.scale_param
+    scales = before.reward._composition.scale_param, after.reward._composition.scale_param
     if scales[0] != scales[1]:
         yield ValueChange("scale", *scales)
     for name, state in before.reward.states.items():

@@ -6,17 +6,16 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from plaudit.analysis.explain.step_branches import Condition, NearestBranch, StepBranches, TermBranches, Value
-from plaudit.checks.parity.branches import Branch, Branches, Decision
-from plaudit.checks.parity.trace import Trace, Values, find_edge
-from plaudit.checks.rules.branches import mark_branches
+from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
+from plaudit.checks.branches import Branch, Branches, Condition, Decision, Place, Value, mark_branches, read_number
 from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.question import list_inputs
 from plaudit.checks.solver.ranges import NEAR, declared_range, decode_value, encode_value, limit_range, list_choices
+from plaudit.checks.step_facts import StepFacts
+from plaudit.checks.trace import Trace, Values, find_edge
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
-from plaudit.language.program import Program
 from plaudit.language.reading.source import SourceLine
-from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -83,21 +82,20 @@ class _Decisions:
         self.program = reward.program.bind()
         self.branches = Branches(self.program)
         self.trace = Trace(self.program)
-        self.facts = Trace(reward.facts_program.bind()) if reward.facts else None
+        self.facts = StepFacts(reward)
         self.roots = self._list_roots()
         self.cuts = find_breakpoints(self.program)
-        self.margins = list(_list_margins(self.program, self.roots))
+        self.margins = list(_list_margins(self.branches, self.roots))
 
     def _list_roots(self) -> list[_Root]:
         """Return the rows of the score, each with the decisions that none before it takes."""
-        reads = _find_inputs(self.program)
         known: set[tuple[int, int]] = set()
         roots = []
         for output, walk in self.branches.walks.items():
             every = list(chain.from_iterable(walk.parts.values()))
             own = frozenset(each for each in every if (each.user, each.node) not in known)
             known |= {(each.user, each.node) for each in own}
-            inputs = frozenset[str]().union(*(reads[each.node] for each in own))
+            inputs = frozenset[str]().union(*(list_inputs(self.program.nodes, each.node) for each in own))
             flags = tuple(at for at in walk.order if self.branches.flags[at])
             roots.append(_Root(output, own, inputs, flags, tuple(each for each in every if each.user == each.node)))
         return [root for root in roots if root.output != "total" or root.decisions]
@@ -132,7 +130,7 @@ class _Step:
     def explain(self) -> StepBranches:
         """Return what each row of the score hangs on."""
         nearest = self._find_nearest()
-        functions = {each.name: each for each in self.reward.functions}
+        functions = {each.name: each for each in self.reward._functions}
         terms = []
         for root in self.roots:
             path = self.branches.find_path(root.output, self.values)
@@ -166,49 +164,10 @@ class _Step:
     def _list_conditions(self, root: _Root) -> Iterator[Condition]:
         texts: set[str] = set()
         for branch in sorted(self._list_taken(root, self.values), key=_order):
-            condition = self._describe(branch)
+            condition = self.branches.read_condition(branch, self.values)
             if condition.text not in texts and not isinstance(self.program.nodes[branch.decision.node], n.Abs):
                 texts.add(condition.text)
                 yield condition
-
-    def _describe(self, branch: Branch) -> Condition:
-        """Return a branch that this step takes as a condition."""
-        decision, way = branch
-        match node := self.program.nodes[decision.node]:
-            case _ if decision.user != decision.node:
-                tested = decision.node
-                if isinstance(node, n.Binary) and not node.takes_flags:
-                    tested = node.right if isinstance(self.program.nodes[node.left], n.Const) else node.left
-                return Condition(self.branches.render(decision.node), self._decode(tested), bool(way))
-            case n.Clip(arg, low, high):
-                ends = [self.branches.render(at) for at in (low, high)]
-                name = self._name(decision, arg)
-                text = f"{name} {'<>'[way > 0]} {ends[way > 0]}" if way else f"{ends[0]} <= {name} <= {ends[1]}"
-                return Condition(text, self._decode(arg), True)
-            case n.Item(_, index):
-                label = self._decode(index)
-                return Condition(f"{self.branches.render(index)} == {label!r}", label, True)
-            case n.Abs(arg):
-                return Condition(f"{self.branches.render(arg)} {'<>'[way > 0]} 0", self._decode(arg), True)
-            case n.Binary(left, right):
-                if isinstance(self.program.nodes[left], n.Const):
-                    left, right, way = right, left, -way
-                text = f"{self._name(decision, left)} {'<>'[way > 0]} {self.branches.render(right)}"
-                return Condition(text, self._decode(left), True)
-        raise AssertionError(decision)
-
-    def _name(self, decision: Decision, at: int) -> str:
-        """Return what is clamped as people call it."""
-        if decision.root == "total":
-            return "total"
-        clamp, score = (
-            self.program.outputs.get(f"{decision.root.removesuffix('.value')}.{part}") for part in ("clamped", "score")
-        )
-        return "score" if decision.node == clamp and at == score else self.branches.render(at)
-
-    def _decode(self, at: int) -> Value:
-        node, value = self.program.nodes[at], self.values[at]
-        return decode_value(self.program.inputs[node.name], value) if isinstance(node, n.Input) else value
 
     # -- what is near ---------------------------------------------------------------------------------------------
 
@@ -264,7 +223,7 @@ class _Step:
             return
         beside = self._compute({**self.row, name: here + step})
         for left, right in self.margins:
-            now, then = (_subtract(values, left, right) for values in (self.values, beside))
+            now, then = (float(values[left]) - float(read_number(right, values)) for values in (self.values, beside))
             if math.isfinite(now) and math.isfinite(then) and then != now:
                 cut = here - now * step / (then - now)
                 near = 1e-12 * max(1.0, abs(cut))
@@ -325,27 +284,12 @@ class _Step:
         field = self.program.inputs[name]
         ends = field.as_declared(self.row[name]), field.as_declared(after)
         paid = self._read_value(root, signal), signal.total
-        return NearestBranch(name, *ends, field.unit, self._describe(turned).text, *paid, broken)
+        return NearestBranch(
+            name, *ends, field.unit, self.branches.read_condition(turned, self.values).text, *paid, broken
+        )
 
-    def _find_broken(self, row: Mapping[str, Value]) -> list[str]:
-        """Return the facts that a row breaks, and how fields are declared to change."""
-        broken = []
-        if self.facts is not None:
-            program = self.facts.program
-            values = self.facts.values({name: row.get(name, field.at_rest) for name, field in program.inputs.items()})
-            known = [fact for fact in program.outputs if find_fact_inputs(program, fact).keys() <= row.keys()]
-            broken += [fact for fact in known if not values[program.outputs[fact]]]
-        for name, field in self.program.inputs.items():
-            plain = name.removeprefix("prev.")
-            after = row.get(f"curr.{plain}", row.get(plain))
-            if plain == name or after is None or field.kind != "number":
-                continue
-            change = encode_value(field, after) - encode_value(field, row[name])
-            if (field.monotone == "up" and change < 0) or (field.monotone == "down" and change > 0):
-                broken.append(f"{plain} only {'rises' if field.monotone == 'up' else 'falls'}")
-            if field.step is not None and abs(change) > field.step:
-                broken.append(f"{plain} changes by at most {field.step:g} in a step")
-        return broken
+    def _find_broken(self, row: Mapping[str, Value]) -> tuple[str, ...]:
+        return *self.facts.find_broken(row), *self.facts.find_wrong_changes(row)
 
     def _measure_distance(self, branch: NearestBranch) -> float:
         """Return how far a branch is, as a share of what the input can be; what has no distance comes last."""
@@ -360,29 +304,15 @@ def _order(branch: Branch) -> tuple[int, int]:
     return branch.decision.node, branch.way
 
 
-def _subtract(values: Values, left: int, right: int) -> float:
-    return float(values[left]) - (float(values[right]) if right >= 0 else 0.0)
-
-
-def _find_inputs(program: Program) -> list[frozenset[str]]:
-    """Return for each node the inputs that it reads."""
-    found: list[frozenset[str]] = []
-    for node in program.nodes:
-        own = frozenset([node.name]) if isinstance(node, n.Input) else frozenset[str]()
-        found.append(own.union(*(found[operand] for operand in n.operands(node))))
-    return found
-
-
-def _list_margins(program: Program, roots: Iterable[_Root]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of nodes whose difference changes its sign where a decision turns; -1 stands for 0."""
+def _list_margins(branches: Branches, roots: Iterable[_Root]) -> Iterator[tuple[int, Place]]:
+    """Yield the pairs whose difference changes its sign where a decision turns."""
     for at in dict.fromkeys(each.node for root in roots for each in root.decisions):
-        match program.nodes[at]:
-            case n.Clip(arg, low, high):
-                yield from ((arg, low), (arg, high))
-            case n.Abs(arg):
-                yield arg, -1
-            case n.Binary(left, right) as node if not node.takes_flags:
-                yield left, right
+        node = branches.program.nodes[at]
+        if at in branches.sides:
+            arg, *ends = branches.sides[at]
+            yield from ((arg, end) for end in dict.fromkeys(ends))
+        elif isinstance(node, n.Binary) and not node.takes_flags:
+            yield node.left, node.right
 
 
 def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) -> tuple[SourceLine, ...]:
@@ -404,6 +334,6 @@ def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) ->
 
 def _read_number(reward: Reward, name: str, row: Mapping[str, Value], otherwise: Value) -> Value:
     """Return what a parameter is in the step of a row."""
-    if (schedule := reward.schedules.get(name)) is not None:
+    if (schedule := reward._schedules.get(name)) is not None:
         return schedule(float(row.get(f"curr.{schedule.counter}", row.get(schedule.counter, 0.0))))
     return reward.params.get(name, otherwise)

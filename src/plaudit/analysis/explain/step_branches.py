@@ -4,28 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from plaudit.checks.branches import Condition, Value
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.solver.ranges import is_plain
 from plaudit.errors import did_you_mean
 from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import escape_controls, format_value
-
-Value = float | bool | str
-
-
-class Condition(NamedTuple):
-    """Something that a step was tested for."""
-
-    text: str
-    """`distance < 5`; of a clamp or a choice, which way it went: `score > 1`."""
-    value: Value
-    """What is compared, or the flag itself."""
-    holds: bool
-
-    def __str__(self) -> str:
-        """Return it as a sentence: 'distance < 5 is false (5.4)'."""
-        shown = "" if isinstance(self.value, bool) else f" ({format_value(self.value)})"
-        return escape_controls(f"{self.text} is {'true' if self.holds else 'false'}{shown}")
 
 
 class NearestBranch(NamedTuple):

@@ -184,7 +184,7 @@ def sweep(
     known = [each.name for each in reward.terms]
     if term != "total" and term not in known:
         raise UnknownParameter(f"reward {reward.name!r} has no term {term!r}.{did_you_mean(term, known)}")
-    part = reward if term == "total" else reward.only(term)
+    part = reward if term == "total" else reward.select_terms(term)
     scene = _Scene(part, term, names, _read_held(part, names, at or {}))
     count = points if len(names) == 1 else max(2, math.isqrt(points * 100))
     swept = tuple(scene.choose_values(name, ranges or {}, count) for name in names)

@@ -249,7 +249,7 @@ class _ByName:
     """Features where none are given: an input is what has its name in the observation, in `info`, or the action."""
 
     def __init__(self, reward: Reward) -> None:
-        names = dict.fromkeys(name.partition("[")[0] for name in reward.known_inputs)
+        names = dict.fromkeys(name.partition("[")[0] for name in reward._known_inputs)
         self._names = [name for name in names if name not in (OWN, "terminated", "truncated", "terminal")]
         self._names = [name for name in self._names if name.removeprefix("prev.") not in reward.states]
         self._needed = {name.partition("[")[0] for name in reward.inputs}
@@ -369,7 +369,7 @@ class _Input:
 def _build_goal(reward: Reward) -> Callable[[Mapping[str, Any]], bool]:
     """Return the function from the fields of a step to whether the goal is reached in it."""
     assert reward.goal is not None
-    program = reward.goal_program
+    program = reward._goal_program
     at = program.outputs[reward.goal.name]
     ask = compile_question(replace(program, outputs={"given": at, "asked": at}))
     inputs = [(name, _Input(name), declared) for name, declared in program.inputs.items()]

@@ -1,20 +1,22 @@
 """Rows aimed at the branches of a reward: some that take each, and some on both sides of every threshold."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import NamedTuple
 
-from plaudit.checks.model import RewardModel
-from plaudit.checks.parity.branches import Branch, Branches, BranchQuestions, Decision
-from plaudit.checks.parity.candidates import Pool, StepFacts
+from plaudit.checks.branches import Branch, Decision
+from plaudit.checks.parity.candidates import Pool, build_pools
+from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.parity.judge import Judge
-from plaudit.checks.parity.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, to_float32
 from plaudit.checks.solver.question import Witness, list_inputs
 from plaudit.checks.solver.ranges import decode_row
+from plaudit.checks.step_facts import StepFacts
+from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, to_float32
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
+from plaudit.reward.reward import Reward
 from plaudit.reward.rows import FlatRow, Value
 
 EXPLORED = 400
@@ -41,21 +43,20 @@ class Sample(NamedTuple):
 class Aim:
     """A search for rows that take the branches of a reward."""
 
-    def __init__(
-        self, judge: Judge, branches: Branches, pools: Mapping[str, Pool], steps: StepFacts, *, seed: int, single: bool
-    ) -> None:
-        """Draw values from `pools`; with `single`, 32-bit floats."""
+    def __init__(self, reward: Reward, judge: Judge, questions: BranchQuestions, *, seed: int = 0) -> None:
+        """Draw values that `reward` turns at; 32-bit floats where the judge computes with them."""
         self.found: dict[Branch, list[Sample]] = {}
         """Rows that take each branch."""
+        self.pools = build_pools(reward, single=judge.single)
+        self.steps = StepFacts(reward)
+        self.steps.probe({name: pool.values for name, pool in self.pools.items()}, seed)
         self._judge = judge
-        self._branches = branches
-        self._trace = Trace(branches.program)
-        self._pools = pools
-        self._steps = steps
+        self._questions = questions
+        self._branches = questions.branches
+        self._trace = Trace(self._branches.program)
         self._chance = Random(seed)
-        self._single = single
 
-    def list_rows(self, questions: BranchQuestions, model: RewardModel, *, most: int) -> list[FlatRow]:
+    def list_rows(self, *, most: int) -> list[FlatRow]:
         """Return rows that take each branch, at most so many; then up to half as many at thresholds, and others."""
         for row in [self._draw_row() for _ in range(EXPLORED)]:  # all are drawn: what is drawn later stays the same
             if all(len(self.found.get(branch, ())) >= KEPT for branch in self._branches.all):
@@ -64,8 +65,8 @@ class Aim:
         for branch in self._branches.all:
             if branch not in self.found:
                 self._turn_decision(branch)
-            if branch not in self.found and isinstance(answer := questions.find_row(branch), Witness):
-                self._keep(decode_row(model.complete_row(answer.row), self._branches.program.inputs))
+            if branch not in self.found and isinstance(answer := self._questions.find_row(branch), Witness):
+                self._keep(decode_row(self._questions.complete_row(answer.row), self._branches.program.inputs))
         for branch in self._branches.all:
             self._vary(branch)
         edges = [row for decision in self._list_decisions() for row in self._list_edges(decision)]
@@ -75,7 +76,7 @@ class Aim:
         return list(distinct.values())[: min(most, max(most // 2, len(covering)))]
 
     def _draw_row(self) -> FlatRow:
-        return {name: self._draw_value(pool) for name, pool in self._pools.items()}
+        return {name: self._draw_value(pool) for name, pool in self.pools.items()}
 
     def _draw_value(self, pool: Pool) -> Value:
         chance, marks = self._chance, pool.marks
@@ -91,10 +92,10 @@ class Aim:
 
     def _keep(self, row: FlatRow) -> Sample | None:
         """Remember which branches a row takes; None where it cannot be compared."""
-        if self._single:
-            row = row | {name: to_float32(float(row[name])) for name, pool in self._pools.items() if pool.marks}
-        row = self._steps.mend(row)
-        if self._steps.needed and self._steps.find_broken(row):
+        if self._judge.single:
+            row = row | {name: to_float32(float(row[name])) for name, pool in self.pools.items() if pool.marks}
+        row = self.steps.mend(row)
+        if self.steps.needed and self.steps.find_broken(row):
             return None
         try:
             self._judge.score(row)
@@ -114,7 +115,7 @@ class Aim:
         others = [each for way in (-1, 0, 1) for each in self.found.get(Branch(decision, way), ())]
         for sample in others:
             for name in sorted(list_inputs(self._branches.program.nodes, decision.node)):
-                for value in self._pools[name].values[:MOST_VALUES]:
+                for value in self.pools[name].values[:MOST_VALUES]:
                     self._keep({**sample.row, name: value})
                     if branch in self.found:
                         return
@@ -127,7 +128,7 @@ class Aim:
                 return
             row = dict(self._chance.choice(self.found[branch]).row)
             for name in self._chance.sample(list(row), k=self._chance.randint(1, len(row))):
-                row[name] = self._draw_value(self._pools[name])
+                row[name] = self._draw_value(self.pools[name])
             self._keep(row)
 
     def _cover(self) -> Iterator[FlatRow]:
@@ -170,16 +171,16 @@ class Aim:
 
     def _cross_threshold(self, decision: Decision, sample: Sample, name: str) -> tuple[list[FlatRow], bool]:
         """Return the rows around a threshold that one input crosses, and whether it matters to the term."""
-        near = float(sample.row[name]) if self._pools[name].marks else math.inf
+        near = float(sample.row[name]) if self.pools[name].marks else math.inf
 
         def is_same(value: float) -> bool:
             flag = self._trace.values({**sample.row, name: value})[decision.node]
             return bool(flag) == bool(sample.values[decision.node])
 
-        for far in _list_far_values(near, self._pools[name].marks, is_same):
+        for far in _list_far_values(near, self.pools[name].marks, is_same):
             edge = find_edge(near, far, is_same)
-            moved = [edge.move(past * (FLOATS_BETWEEN if self._single else 1)) for past in PAST]
-            inside = [value for value in moved if self._pools[name].field.holds(value)]
+            moved = [edge.move(past * (FLOATS_BETWEEN if self._judge.single else 1)) for past in PAST]
+            inside = [value for value in moved if self.pools[name].field.holds(value)]
             around = [found for value in inside if (found := self._keep({**sample.row, name: value})) is not None]
             sides = {way: [each for each in around if Branch(decision, way) in each.taken] for way in (0, 1)}
             root = self._branches.program.outputs[decision.root]

@@ -1,22 +1,15 @@
 """Which values are worth sending: the boundaries of the expression, and steps that can happen."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from random import Random
 from typing import NamedTuple
 
-from plaudit.checks.parity.trace import Trace, float32_neighbours, to_float32
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_values_to_try
+from plaudit.checks.trace import list_neighbours, to_float32
 from plaudit.language.field import Field
-from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, Value
-
-PROBES = 300
-"""Random rows that tell whether facts leave enough of them."""
-ENOUGH = 0.1
-"""The share of rows that must keep the facts, if all of them are to."""
+from plaudit.reward.rows import Value
 
 
 class Pool(NamedTuple):
@@ -39,12 +32,12 @@ def build_pools(reward: Reward, *, single: bool = False) -> dict[str, Pool]:
         {name: list(values) for name, values in list_values_to_try(program).items()},
         find_breakpoints(program),
     )
-    for name, values in list_values_to_try(reward.facts_program).items():
+    for name, values in list_values_to_try(reward._facts_program).items():
         wanted.get(name, []).extend(values)
     if single:
         for name, field in program.inputs.items():
             if _is_open(field):
-                numbers = [*map(to_float32, map(float, wanted[name])), *float32_neighbours(cut[name])]
+                numbers = [*map(to_float32, map(float, wanted[name])), *list_neighbours(cut[name], single=True)]
                 wanted[name] = [number for number in numbers if field.holds(number)]
                 cut[name] = tuple(map(to_float32, cut[name]))
     found = {}
@@ -77,46 +70,15 @@ def simpler_values(pool: Pool, value: Value) -> Iterator[Value]:
     yield from (number for number in rounded if pool.field.holds(number) and number != value)
 
 
-class StepFacts:
-    """What is declared about steps: facts, and fields that only rise or that change by so much at most."""
+def list_odd_values(field: Field, *, single: bool = False) -> list[float]:
+    """Return values at the ends of what a field allows, beside them and beyond; with `single`, 32-bit floats.
 
-    def __init__(self, reward: Reward) -> None:
-        """Take the facts that read nothing but what a row holds."""
-        program, inputs = reward.facts_program, reward.program.inputs
-        self._trace = Trace(program) if program.outputs else None
-        self._flags = {
-            fact: [at, *(guard.node for guard in program.value_guards if guard.where == fact)]
-            for fact, at in program.outputs.items()
-            if find_fact_inputs(program, fact).keys() <= inputs.keys()
-        }
-        self._pairs = {
-            field.name: field
-            for field in inputs.values()
-            if {f"prev.{field.name}", f"curr.{field.name}"} <= inputs.keys() and (field.monotone or field.step)
-        }
-        self.needed = True
-        """Whether a row that breaks a fact is left out; it is not where hardly any row keeps them all."""
-
-    def mend(self, row: FlatRow) -> FlatRow:
-        """Return a row with the ends of its step brought to what their fields declare."""
-        for name, field in self._pairs.items():
-            before, after = float(row[f"prev.{name}"]), float(row[f"curr.{name}"])
-            if field.monotone and (after < before) == (field.monotone == "up"):
-                before, after = after, before
-            if field.step and abs(after - before) > field.step:
-                after = before + math.copysign(field.step, after - before)
-            row = {**row, f"prev.{name}": before, f"curr.{name}": after}
-        return row
-
-    def find_broken(self, row: Mapping[str, Value]) -> tuple[str, ...]:
-        """Return the facts that a row breaks."""
-        if self._trace is None:
-            return ()
-        values = self._trace.values(row)
-        return tuple(fact for fact, flags in self._flags.items() if not all(values[at] for at in flags))
-
-    def probe(self, drawn: Mapping[str, Pool], seed: int) -> None:
-        """Find out whether facts leave enough rows to draw from."""
-        chance = Random(seed)
-        rows = [self.mend({name: chance.choice(pool.values) for name, pool in drawn.items()}) for _ in range(PROBES)]
-        self.needed = sum(not self.find_broken(row) for row in rows) >= ENOUGH * PROBES
+    >>> list_odd_values(Field("phase", values=("plan", "code")))
+    [-1.0, 2.0]
+    """
+    if field.kind == "flag":
+        return []
+    if field.kind == "category":
+        return [-1.0, float(len(field.labels))]
+    ends = [float(end) for end in (field.low, field.high, *field.numbers) if end is not None]
+    return [*dict.fromkeys(list_neighbours(ends, single=single)), math.nan, math.inf, -math.inf]

@@ -6,17 +6,17 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity.adapters import Adapter, Function, Session
 from plaudit.checks.parity.aim import Aim
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, ParityReport, Progress
-from plaudit.checks.parity.branches import Branches, BranchQuestions, Coverage
-from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpler_values
+from plaudit.checks.parity.candidates import Pool, simpler_values
+from plaudit.checks.parity.coverage import BranchQuestions, Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
-from plaudit.checks.parity.trace import Trace
-from plaudit.checks.solver.deadline import Deadline
-from plaudit.checks.solver.solver import Solver
+from plaudit.checks.step_facts import StepFacts
+from plaudit.checks.trace import Trace
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import FlatRow, encode_row, nest_row
@@ -58,8 +58,8 @@ def parity(
     """
     _validate_options(examples, timeout, tolerance)
     judge = Judge(reward.program, tolerance, single=float32)
-    coverage, model = Coverage(Branches(judge.program.bind())), RewardModel(reward)
-    questions = BranchQuestions(coverage.branches, model, Solver(Deadline.after(SOLVING)))
+    questions = BranchQuestions(Branches(judge.program.bind()), RewardModel(reward), seconds=SOLVING)
+    coverage = Coverage(questions.branches)
     if isinstance(against, Recorded):
         found = compare_pairs(judge, against, coverage, progress)
         return _build_report(reward, against.name, tolerance, **found, **coverage.describe_rest(questions))
@@ -70,17 +70,15 @@ def parity(
         if error.name != "hypothesis":
             raise
         raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[parity]'") from None
-    steps, aimed = StepFacts(reward), build_pools(reward, single=float32)
-    steps.probe(aimed, seed)
-    aim = Aim(judge, coverage.branches, aimed, steps, seed=seed, single=float32)
-    chosen = aim.list_rows(questions, model, most=examples - 1)
-    rows = draws.draw_rows(aimed, Trace(judge.program.bind()), steps.mend, single=float32)
+    aim = Aim(reward, judge, questions, seed=seed)
+    chosen = aim.list_rows(most=examples - 1)
+    rows = draws.draw_rows(aim.pools, Trace(judge.program.bind()), aim.steps.mend, single=float32)
     with adapter.start(judge.program.terms, timeout) as session:
-        search = Search(judge, steps, coverage, session, progress)
+        search = Search(judge, aim.steps, coverage, session, progress)
         row = draws.find_simplest(rows, search.tells_apart, examples=examples - len(chosen), seed=seed)
         if row is None:
             row = next((each for each in chosen if search.tells_apart(each)), None)
-        mismatch = search.describe_mismatch(row, aimed)
+        mismatch = search.describe_mismatch(row, aim.pools)
     if not search.tested:
         raise DefinitionError(f"reward {reward.name!r} refuses every row that was tried: nothing can be compared.")
     return _build_report(

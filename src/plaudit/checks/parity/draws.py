@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from plaudit.checks.parity.candidates import Pool
-from plaudit.checks.parity.trace import FLOATS_BETWEEN, PAST, Trace, move_to_edge, to_float32
+from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Trace, move_to_edge, to_float32
 from plaudit.reward.rows import FlatRow, Value
 
 FRACTIONS = 64

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity.aim import Aim
-from plaudit.checks.parity.branches import Branches, BranchQuestions
-from plaudit.checks.parity.candidates import StepFacts, build_pools
+from plaudit.checks.parity.candidates import list_odd_values
+from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.parity.judge import Judge
-from plaudit.checks.parity.trace import next_float32, to_float32
-from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.ranges import encode_value
-from plaudit.checks.solver.solver import Solver
-from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.reward.reward import Reward
 from plaudit.targets.compiled import GoldenRow, NumericRow, Scores
@@ -37,7 +34,11 @@ def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = Tru
     With `float32`, of a computation in 32-bit floats. The same reward gives the same rows.
     """
     judge = Judge(reward.program, None, single=float32)
-    good = _choose_rows(reward, judge, float32=float32) or [_find_rest(reward.program)]
+    questions = BranchQuestions(Branches(judge.program.bind()), RewardModel(reward), seconds=SOLVING)
+    inputs = reward.program.inputs
+    rest = {name: field.at_rest for name, field in inputs.items()}
+    chosen = Aim(reward, judge, questions).list_rows(most=2 * MOST_ROWS) or [rest]
+    good = [tuple(encode_value(field, row[name]) for name, field in inputs.items()) for row in chosen]
     rows = [*good, *_list_bad_rows(reward.program, good, float32=float32)]
     scores, after = _score(reward, rows, float32=float32, guard=guard)
     bound = judge.program.bind()
@@ -61,42 +62,12 @@ def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = Tru
     return found
 
 
-def _choose_rows(reward: Reward, judge: Judge, *, float32: bool) -> list[NumericRow]:
-    """Return rows that the reward takes, aimed at its branches and thresholds."""
-    branches, model = Branches(judge.program.bind()), RewardModel(reward)
-    questions = BranchQuestions(branches, model, Solver(Deadline.after(SOLVING)))
-    steps, pools = StepFacts(reward), build_pools(reward, single=float32)
-    steps.probe(pools, 0)
-    aim = Aim(judge, branches, pools, steps, seed=0, single=float32)
-    inputs = reward.program.inputs
-    return [
-        tuple(encode_value(field, row[name]) for name, field in inputs.items())
-        for row in aim.list_rows(questions, model, most=2 * MOST_ROWS)
-    ]
-
-
-def _find_rest(program: Program) -> NumericRow:
-    return tuple(encode_value(field, field.at_rest) for field in program.inputs.values())
-
-
 def _list_bad_rows(program: Program, good: Sequence[NumericRow], *, float32: bool) -> Iterator[NumericRow]:
     """Yield rows that differ from a good one in one input, which is just at or beyond what its field allows."""
     first = good[0]
     for at, field in enumerate(program.inputs.values()):
-        for value in _list_odd_values(field, float32=float32):
+        for value in list_odd_values(field, single=float32):
             yield (*first[:at], value, *first[at + 1 :])
-
-
-def _list_odd_values(field: Field, *, float32: bool) -> list[float]:
-    if field.kind == "flag":
-        return []
-    if field.kind == "category":
-        return [-1.0, float(len(field.labels))]
-    ends = [float(end) for end in (field.low, field.high, *(field.numbers or ())) if end is not None]
-    step = next_float32 if float32 else math.nextafter
-    ends = [to_float32(end) for end in ends] if float32 else ends
-    near = [step(end, towards) for end in ends for towards in (-math.inf, math.inf)]
-    return [*dict.fromkeys([*ends, *near]), math.nan, math.inf, -math.inf]
 
 
 def _score(reward: Reward, rows: Sequence[NumericRow], *, float32: bool, guard: bool) -> tuple[Scores, Any]:

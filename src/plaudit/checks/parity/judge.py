@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.checks.parity.answers import Answer
-from plaudit.checks.parity.trace import EPSILON, Trace, Values, next_float32, round_constants
 from plaudit.checks.solver.ranges import decode_value
+from plaudit.checks.trace import EPSILON, Trace, Values, next_float32, round_constants
 from plaudit.errors import InputError
 from plaudit.language.program import Program
 from plaudit.reward.rows import FlatRow, Value
@@ -27,6 +27,7 @@ class Judge:
     def __init__(self, program: Program, tolerance: float | None, *, single: bool = False) -> None:
         """Judge by `program`; with `single`, as one that computes with 32-bit floats would do it."""
         self.program = round_constants(program) if single else program
+        self.single = single
         self.tolerance = tolerance
         self._epsilon = EPSILON if single else sys.float_info.epsilon
         self._next = next_float32 if single else math.nextafter

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, parse_answer
-from plaudit.checks.parity.branches import Coverage
+from plaudit.checks.parity.coverage import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
 from plaudit.reward.rows import encode_row, flatten_row, nest_row

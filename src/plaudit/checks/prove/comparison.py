@@ -134,7 +134,7 @@ class Pair:
     def clamped(self) -> bool:
         """Whether the total of either is clamped, gated or overridden."""
         ends = [end for side in self.sides for end in (side.reward.low, side.reward.high)]
-        return any(end is not None for end in ends) or any(side.reward.composed for side in self.sides)
+        return any(end is not None for end in ends) or any(side.reward._composed for side in self.sides)
 
     @property
     def remarks(self) -> tuple[str, ...]:

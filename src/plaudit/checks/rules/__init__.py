@@ -19,7 +19,7 @@ from plaudit.checks.rules import (
     wanted,
 )
 from plaudit.checks.rules.registry import Rule, collect_rules
-from plaudit.plugins import import_target
+from plaudit.entry_points import import_target
 
 RULES: Mapping[str, Rule] = collect_rules(
     loops,

@@ -1,11 +1,12 @@
 """Rules about branches and the zones they cut: out of reach, overlapping, with a gap between them, with a jump."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from plaudit.checks.finding import Finding, Step
+from plaudit.checks.branches import MarkedTerm, list_places, mark_branches
+from plaudit.checks.finding import Step
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import evaluate
@@ -13,35 +14,16 @@ from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_
 from plaudit.checks.solver.question import Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import NumericRow, list_choices, value_at_rest
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
-from plaudit.language.parameters import expand_parameters
-from plaudit.language.program import Builder, Program
-from plaudit.language.reading.reader import Mark
+from plaudit.language.program import Program
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.lower import Function
-from plaudit.reward.reward import Reward
-from plaudit.reward.schedules import find_schedules
 
 MOST_LISTED = 5
 """So many branches of a term are listed one by one; of more, how many there are."""
 ORDERED = (n.Lt, n.Le, n.Gt, n.Ge)
 MOST_SETTINGS = 12
 """How many settings of the other inputs an edge is looked at in."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedTerm:
-    """A term, read again with its places marked; knobs that are flags or follow a schedule are left open, as inputs."""
-
-    program: Program
-    """Outputs `reached 0`, `test 0`, …, one of each for every mark that has them."""
-    marks: tuple[Mark, ...]
-
-    def locate(self, at: int) -> SourceLine:
-        """Return where a mark stands."""
-        mark = self.marks[at]
-        return SourceLine(mark.file, mark.line, mark.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +60,13 @@ class Edge:
 )
 def find_unreachable_branches(context: CheckContext) -> Found:
     """Find branches that no step can reach, given the declared ranges and facts."""
-    for term in context.reward.functions:
+    for term in context.reward._functions:
         read = _recall_branches(context, term)
         if read is None:
             continue
         never: list[SourceLine] = []
         inputs: set[str] = set()
-        for marks in group_marks(read).values():
+        for marks in read.group_places():
             answers = [_find_step_that_reaches(context, read, at) for at in marks]
             if any(isinstance(answer, Witness) for answer in answers):
                 continue
@@ -97,32 +79,16 @@ def find_unreachable_branches(context: CheckContext) -> Found:
             never.append(place)
             inputs |= list_inputs(read.program.nodes, read.program.outputs[f"reached {marks[0]}"])
         facts = context.model.facts_about(*inputs)
-        for at, place in enumerate(never[:MOST_LISTED]):
-            more = len(never) - MOST_LISTED if at == MOST_LISTED - 1 else 0
-            yield _describe_unreachable(context, term.name, place, facts, more)
-
-
-def group_marks(read: MarkedTerm) -> dict[tuple[str, int, int, str], list[int]]:
-    """Return the marks of each place: a helper that is called twice has each of its places twice."""
-    lines: dict[tuple[str, int, int, str], list[int]] = {}
-    for at, mark in enumerate(read.marks):
-        if mark.test is None:
-            lines.setdefault((mark.file, mark.line, mark.column, mark.text), []).append(at)
-    return lines
-
-
-def _describe_unreachable(
-    context: CheckContext, term: str, place: SourceLine, facts: tuple[str, ...], more: int
-) -> Finding:
-    given = " and facts" if facts else ""
-    others = f" The same is true of {more} other places in it." if more > 0 else ""
-    return context.finding(
-        term,
-        f"{term!r} never gets to `{place.text}`: no step within the declared ranges{given} leads there.{others}",
-        "Correct the condition, or drop the branch: what stands there is never paid.",
-        place=place,
-        facts=facts,
-    )
+        given = " and facts" if facts else ""
+        for place, others in list_places(never, MOST_LISTED):
+            yield context.finding(
+                term.name,
+                f"{term.name!r} never gets to `{place.text}`: no step within the declared ranges{given} leads there."
+                f"{others}",
+                "Correct the condition, or drop the branch: what stands there is never paid.",
+                place=place,
+                facts=facts,
+            )
 
 
 def _find_step_that_reaches(context: CheckContext, read: MarkedTerm, at: int) -> SolverAnswer:
@@ -243,35 +209,6 @@ def find_jumps(context: CheckContext) -> Found:
 
 def _recall_branches(context: CheckContext, term: Function) -> MarkedTerm | None:
     return context.recall(f"branches of {term.name}", lambda: mark_branches(context.reward, term))
-
-
-def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
-    """Return a term, gate or condition with its places marked; None where it was loaded and has no source."""
-    if term.source is None:
-        return None
-    builder = Builder()
-    reading = reward._read_function(builder, term)
-    owners = (term, *reward.states.values())
-    numbers = {name: value for owner in owners for name, value in owner.numbers.items()} | dict(reward.shared)
-    params = expand_parameters(numbers)
-    switches = {name: Field("switch", flag=True) for name, value in params.items() if isinstance(value, bool)}
-    for name, schedule in find_schedules(numbers).items():
-        low, high = schedule.span
-        switches[name] = Field("schedule", low=low, high=high)
-    nodes = _open_switches(builder.nodes, set(switches))
-    outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}
-    outputs |= {f"test {at}": mark.test for at, mark in enumerate(reading.marks) if mark.test is not None}
-    inputs = {**reading.inputs, **switches}
-    inputs |= {"terminal": Field("terminal", flag=True)} if term.terminal else {}
-    program = Program(
-        reward.name, (), tuple(nodes), inputs, params, outputs, frozenset(), value_guards=reading.guards, ranges=()
-    )
-    return MarkedTerm(program.bind(), reading.marks)
-
-
-def _open_switches(nodes: Sequence[n.Node], switches: set[str]) -> list[n.Node]:
-    """Return nodes in which some parameters are inputs."""
-    return [n.Input(node.name) if isinstance(node, n.Param) and node.name in switches else node for node in nodes]
 
 
 def _steps_around(context: CheckContext, edge: Edge) -> tuple[Step, ...]:

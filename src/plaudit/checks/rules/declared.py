@@ -26,7 +26,7 @@ def find_unused_fields(context: CheckContext) -> Found:
     """Find fields that a term reads and that cannot change the total."""
     model = context.model
     scores = {term.name: model.reads_score[term.name] for term in context.reward.terms if term.weight != 0}
-    above = {each.name: model.reads_result(each.name) for each in context.reward.composition.functions}
+    above = {each.name: model.reads_result(each.name) for each in context.reward._composition.functions}
     weighed = {name for names in (*scores.values(), *above.values()) for name in names} - model.unread_counters
     together = context.reward.low is not None or context.reward.high is not None  # a clamp hides one term alone
     by_field: dict[str, set[str]] = {}
@@ -39,7 +39,7 @@ def find_unused_fields(context: CheckContext) -> Found:
             readers = list(model.terms)
         elif _is_felt_at_rest(context, readers, by_field[field]):
             continue
-        part = RewardModel(context.reward.only(*readers))
+        part = RewardModel(context.reward.select_terms(*readers))
         if has_effect(part, by_field[field]):
             continue
         question = Question()
@@ -162,7 +162,7 @@ def find_unused_allowances(context: CheckContext) -> Found:
 )
 def find_changed_constants(context: CheckContext) -> Found:
     """Find functions whose constants or helpers were given another value after the reward was made."""
-    for owner in (*context.reward.functions, *context.reward.states.values()):
+    for owner in (*context.reward._functions, *context.reward.states.values()):
         for source, name, before, after in _find_changes(owner.source) if owner.source is not None else ():
             yield context.finding(
                 owner.name,

@@ -145,7 +145,7 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
 
 def _find_declared_end(context: CheckContext) -> BadEnd | None:
     """Return the cheapest end outside the goal that facts tell of; None where they tell of none."""
-    if "terminal" not in context.reward.facts_program.inputs:
+    if "terminal" not in context.reward._facts_program.inputs:
         return None
     paid = drop_potentials(context)
     question = Question()

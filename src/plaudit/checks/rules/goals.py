@@ -153,7 +153,7 @@ def add_goal(
     fixed: NumericRow | None = None,
 ) -> int:
     """Return the position of whether the goal is reached in a row of a question; what only it reads is as it likes."""
-    program, goal = context.reward.goal_program, context.reward.goal
+    program, goal = context.reward._goal_program, context.reward.goal
     assert goal is not None
     own = {name: f"s.{strip_step_end(name)}" for name in program.inputs} if names else {}
     copy = question.copy(program, {**own, **(names or {})}, fixed)
@@ -190,7 +190,7 @@ def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
 
 def _rule_out_goal(reward: Reward) -> Reward:
     assert reward.goal is not None
-    facts, goal = reward.facts_program, reward.goal_program
+    facts, goal = reward._facts_program, reward._goal_program
     builder, moved = Builder(facts.nodes), dict[int, int]()
     for at, node in enumerate(goal.nodes):
         moved[at] = builder.add(renumber(node, moved))
@@ -200,7 +200,7 @@ def _rule_out_goal(reward: Reward) -> Reward:
     program = build_facts_program(
         reward.name, tuple(builder.nodes), flags, [*facts.value_guards, *guards], {**goal.inputs, **facts.inputs}
     )
-    return Reward._build(reward, facts=(*reward.facts, outside), facts_program=program)
+    return Reward._build(reward, facts=(*reward.facts, outside), _facts_program=program)
 
 
 def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
@@ -222,7 +222,7 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
     """Return what a row has of fields that the goal reads and no term does: a witness does not hold them."""
     read = {field.name for field in context.model.program.inputs.values()}
-    unread = {name: field for name, field in context.reward.goal_program.inputs.items() if field.name not in read}
+    unread = {name: field for name, field in context.reward._goal_program.inputs.items() if field.name not in read}
     values = {name: decode_value(field, row[name]) for name, field in unread.items() if name in row}
     return "".join(f", {name} {format_value(value)}" for name, value in values.items() if name != "terminal")
 
@@ -276,7 +276,7 @@ def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[
 def _is_in_goal(context: CheckContext, step: Step) -> bool:
     """Return whether the step of a witness reaches the goal, as far as its inputs tell."""
     row = {name: encode_value(context.model.fields[name], value) for name, value in step.inputs.items()}
-    return context.reward.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
+    return context.reward._goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
 
 
 @rule("idle-floor", severity="warning", why="Where doing nothing is worth as much as the goal, nothing is learnt.")
@@ -313,7 +313,7 @@ def _encode_idle(context: CheckContext) -> NumericRow | None:
     reward = context.reward
     if reward.idle is None or reward.states:
         return None
-    row = {name: encode_value(reward.known_inputs[name], value) for name, value in reward.idle.items()}
+    row = {name: encode_value(reward._known_inputs[name], value) for name, value in reward.idle.items()}
     if reward.goal is not None and is_goal_reached(context, row):
         return None
     return {name: value for name, value in row.items() if name in context.model.fields}

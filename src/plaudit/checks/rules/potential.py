@@ -80,7 +80,7 @@ def find_potential_residue(context: CheckContext, term: str) -> SolverAnswer:
     With discount 1, three steps in a triangle add up to 0; with a smaller one, what a step from s to t pays follows
     from what standing at s and at t pays.
     """
-    model = RewardModel(context.reward.only(term))
+    model = RewardModel(context.reward.select_terms(term))
     discount = context.reward.discount or 1.0
     question = Question()
 

@@ -60,7 +60,7 @@ def _name_inputs(context: CheckContext, preference: Preference, side: str, at: i
 
 
 def _encode_row(context: CheckContext, row: Mapping[str, Any]) -> NumericRow:
-    fields = {**context.reward.known_inputs, **context.model.fields}
+    fields = {**context.reward._known_inputs, **context.model.fields}
     return {name: encode_value(fields[name], value) for name, value in row.items()}
 
 

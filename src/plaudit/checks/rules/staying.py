@@ -95,7 +95,7 @@ def _list_unshaped(context: CheckContext) -> list[Term]:
 
 def _select_terms(context: CheckContext, terms: list[str]) -> RewardModel:
     whole = len(terms) == len(context.reward.terms)
-    return context.model if whole else RewardModel(context.reward.only(*terms))
+    return context.model if whole else RewardModel(context.reward.select_terms(*terms))
 
 
 def add_standing_step(
@@ -116,8 +116,8 @@ def add_standing_step(
             rate = question.input(names.get(name, name), field, still.get(name))
             question.require(question.compare(rate, n.Eq, question.number(0.0)))
     if outside_goal and reward.goal is not None:
-        own = {name: f"s.{strip_step_end(name)}" for name in reward.goal_program.inputs}
-        goal = question.copy(reward.goal_program, {**own, **names}, still)
+        own = {name: f"s.{strip_step_end(name)}" for name in reward._goal_program.inputs}
+        goal = question.copy(reward._goal_program, {**own, **names}, still)
         question.require(question.negate(goal[reward.goal.name]))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 
@@ -146,7 +146,7 @@ def find_best_end(context: CheckContext) -> Maximum | None:
 def select_end(context: CheckContext) -> RewardModel | None:
     """Return the reward of its terminal terms alone; None where there are none."""
     terms = [term.name for term in context.reward.terms if term.terminal and term.weight != 0]
-    return context.recall("end", lambda: RewardModel(context.reward.only(*terms)) if terms else None)
+    return context.recall("end", lambda: RewardModel(context.reward.select_terms(*terms)) if terms else None)
 
 
 def _find_best_end(context: CheckContext) -> Maximum | None:

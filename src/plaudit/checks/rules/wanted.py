@@ -68,14 +68,14 @@ def find_paid_inputs(context: CheckContext) -> set[str]:
     """Return the inputs that a weight other than 0, the gate or an override gives a part in the total."""
     model = context.model
     terms = [term.name for term in context.reward.terms if term.weight != 0]
-    above = [each.name for each in context.reward.composition.functions]
+    above = [each.name for each in context.reward._composition.functions]
     return {name for term in terms for name in model.reads_score[term]} | {
         name for function in above for name in model.reads_result(function)
     }
 
 
 def _is_tied(model: RewardModel, field: Field, paid: set[str]) -> bool:
-    program = model.reward.facts_program
+    program = model.reward._facts_program
     groups = [{each.name for each in find_fact_inputs(program, fact).values()} for fact in program.outputs]
     reached = {field.name}
     while more := {name for group in groups if group & reached for name in group} - reached:
@@ -107,7 +107,7 @@ def find_wrong_way(context: CheckContext, field: Field, name: str) -> Finding | 
 
 
 def _find_tied(model: RewardModel, name: str) -> frozenset[str]:
-    program = model.reward.facts_program
+    program = model.reward._facts_program
     groups = [set(find_fact_inputs(program, fact)) for fact in program.outputs]
     return frozenset(each for group in groups if name in group for each in group) - {name, "terminal"}
 

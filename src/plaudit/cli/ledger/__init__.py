@@ -2,7 +2,7 @@
 
 import click
 
-from plaudit.cli.groups import LazyGroup
+from plaudit.cli._support.groups import LazyGroup
 
 __all__ = ["ledger"]
 
@@ -10,8 +10,7 @@ SUMMARIES = {
     "history": "Show the records of a LEDGER, in the order in which they were recorded.",
     "runs": "List the runs of a LEDGER: how much there is of each, and what its episodes earned.",
     "episodes": "List the episodes of a LEDGER: what each earned, how long it was and how it ended.",
-    "ranking:worst": "Show the episodes, or the steps, of a LEDGER that earned least.",
-    "ranking:best": "Show the episodes, or the steps, of a LEDGER that earned most.",
+    "rank": "Show the episodes, or the steps, of a LEDGER that earned least, or with --best most.",
     "attribution": "Show how much of what the episodes of a LEDGER earned, and of its variance, each term carries.",
     "jobs": "List the re-scorings of a LEDGER.",
     "why": "Show why a RECORD is what it is: its context, its inputs, each term, the total.",

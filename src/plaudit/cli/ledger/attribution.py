@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from plaudit.cli._support.options import parse_query
 from plaudit.cli.ledger.episodes import episode_options, list_episodes
-from plaudit.cli.options import parse_query
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 
 
 @click.command(epilog="Example: plaudit ledger attribution rewards.db --run night-3")
@@ -27,8 +27,7 @@ def attribution(ledger: str, bins: int, between: tuple[str, str] | None, as_json
     """Show how much of what the episodes of a LEDGER earned, and of its variance, each term carries.
 
     Shares add up to 100%: a covariance of two terms goes half to each. What a gate, an override or the clamp of the
-    total adds or takes has a row of its own. With --between, two episodes are laid side by side instead. The exit code
-    is 1 if there is no such episode.
+    total adds or takes has a row of its own. With --between, two episodes are laid side by side instead.
     """
     from plaudit.analysis import attribute, compare_episodes
 

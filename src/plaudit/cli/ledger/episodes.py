@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
 from plaudit.cli.ledger.history import FEW, format_moment, print_json, shorten_text
-from plaudit.cli.options import explain_nothing, parse_query, query_options_without
 from plaudit.errors import NotInLedger
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_count, format_value
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def episodes(ledger: str, terms: bool, limit: int | None, as_json: bool, **query
     An episode is one of a run and an actor, by one reward, as far as it is recorded; --since and --until are about when
     it began. How it ended is known where the wrapper of a Gymnasium environment recorded it, or where the context of
     its last record says "terminated" or "truncated"; where others of its run and actor say so and it does not, it is
-    unfinished. The exit code is 1 if there is none.
+    unfinished.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:
@@ -48,7 +48,7 @@ def episodes(ledger: str, terms: bool, limit: int | None, as_json: bool, **query
     print_episodes(shown, terms=listed.term_names if terms else ())
     if len(shown) < len(listed):
         older = format_count(len(listed) - len(shown), "older one")
-        click.echo(f"There are {older}: --limit 0 shows all, `plaudit ledger worst` those that earned least.", err=True)
+        click.echo(f"There are {older}: --limit 0 shows all, `plaudit ledger rank` those that earned least.", err=True)
 
 
 def list_episodes(ledger: "Ledger", given: dict[str, Any]) -> "Episodes":

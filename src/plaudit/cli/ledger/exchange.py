@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from plaudit.cli.errors import fail, format_error
-from plaudit.cli.options import check_any_record, format_option, parse_query, query_options
+from plaudit.cli._support.options import check_any_record, format_option, parse_query, query_options
 from plaudit.cli.streams import STANDARD, choose_format
-from plaudit.errors import FileError, LedgerError, explain_unreadable
+from plaudit.errors import FileError, explain_unreadable
+from plaudit.plugins.arguments import open_ledger, open_ledger_to_write
+from plaudit.plugins.options import output_option
 from plaudit.reward.row_files import Format
-from plaudit.systems.arguments import open_ledger, open_ledger_to_write
-from plaudit.systems.commands import output_option
-from plaudit.terminal import SOME_BAD, format_count, show_progress
+from plaudit.terminal import format_count, show_progress
 
 _EXAMPLE = "Example: plaudit ledger export rewards.db --output night-3.parquet --run night-3 --reward roadsense"
 
@@ -31,7 +30,7 @@ def export(ledger: str, output: str, chosen: Format | None, force: bool, as_json
     The FILE appears when it is complete, or not at all. JSON lines hold everything, the rewards' definitions too, and
     `plaudit ledger import` takes them in. CSV and Parquet hold the records of one reward in columns, for analysis: its
     inputs, the `total`, each term's value under the term's name and its score under `<term>.score`.
-    Where options choose no record, nothing is written and the exit code is 1.
+    Where options choose no record, nothing is written.
     """
     given = parse_query(query)
     if output == STANDARD:
@@ -62,10 +61,7 @@ def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
     _check_importable(Path(file))
     with open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
         before = max((apart.id for apart in found.quarantined()), default=0) if quarantine else 0
-        try:
-            count = found.import_file(file, quarantine=quarantine, progress=progress)
-        except LedgerError as error:  # of what the file holds
-            fail(format_error(error), SOME_BAD)
+        count = found.import_file(file, quarantine=quarantine, progress=progress)
         apart = sum(1 for _ in found.quarantined(after=before)) if quarantine else 0
         name = found.name
     text = f"{format_count(count, 'record')} of {file} added to {name}."

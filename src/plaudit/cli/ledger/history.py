@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from plaudit.cli.options import explain_nothing, parse_query, query_options
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options
 from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, escape_line, format_value
 
 FEW = 20
@@ -40,7 +40,7 @@ def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None
     """Show the records of a LEDGER, in the order in which they were recorded.
 
     Any number of records is printed without holding them in memory, so `| head` and `| jq` work on a ledger of any
-    size. The exit code is 1 if there is none.
+    size.
     """
     given = parse_query(query)
     count = limit if limit is not None else 0 if as_json else FEW

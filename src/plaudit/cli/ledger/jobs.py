@@ -3,7 +3,7 @@
 import click
 
 from plaudit.cli.ledger.history import format_moment, print_json, shorten_text
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from plaudit.errors import FileError
-from plaudit.systems.arguments import open_ledger, open_ledger_to_write
-from plaudit.systems.commands import output_option
+from plaudit.plugins.arguments import open_ledger, open_ledger_to_write
+from plaudit.plugins.options import output_option
 from plaudit.terminal import show_status
 
 

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import escape_controls
 
 

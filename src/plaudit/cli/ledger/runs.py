@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
 from plaudit.cli.ledger.history import format_moment, print_json, shorten_text
-from plaudit.cli.options import explain_nothing, parse_query, query_options_without
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_value
 
 
@@ -17,8 +17,7 @@ from plaudit.terminal import Screen, build_table, format_value
 def runs(ledger: str, as_json: bool, **query: Any) -> None:
     """List the runs of a LEDGER: how much there is of each, and what its episodes earned.
 
-    A run that several rewards paid in is there once for each. Unfinished episodes count as no return. The exit code is
-    1 if there is none.
+    A run that several rewards paid in is there once for each. Unfinished episodes count as no return.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:

@@ -7,7 +7,7 @@ import click
 from plaudit.errors import did_you_mean
 from plaudit.ledger.summary.runs import GROUPS
 from plaudit.ledger.totals import Totals
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, escape_line, show_status
 
 _NUMBERS = ("records", "mean", "low", "high")

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from plaudit.cli.errors import fail, format_error
-from plaudit.errors import FileError, LedgerBusy, SpecError, explain_unreadable
+from plaudit.errors import FileError, SpecError, explain_unreadable
 from plaudit.ledger.heads import LedgerHead
-from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import SOME_BAD, UNDECIDED, show_progress
+from plaudit.plugins.arguments import open_ledger
+from plaudit.terminal import ExitCode, show_progress
 
 
 @click.command(epilog="Example: plaudit ledger verify rewards.db")
@@ -28,21 +27,18 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
     every bit; values have to add up to totals; checksums show what was edited or removed. With --heads, so does a
     past that was rewritten together with its checksums.
 
-    The exit code is 0 if everything is as it was written, 1 if something is not, 2 if there is no such LEDGER, 3 if
-    its server does not answer, another program holds it, what scored some records is not installed, or a server does
-    not let its tables be compared with those of a new ledger.
+    The exit code is 0 if everything is as it was written, 1 if something is not, 2 if the LEDGER cannot be read, 3 if
+    what scored some records is not installed, or a server does not let its tables be compared with those of a new
+    ledger.
     """
     heads = () if kept is None else _read_heads(Path(kept))
-    try:
-        with open_ledger(ledger) as found, show_progress("verifying") as progress:
-            result = found.verify(heads=heads, public_key=public_key, progress=progress)
-    except LedgerBusy as error:  # which says nothing of its records
-        fail(format_error(error), UNDECIDED)
+    with open_ledger(ledger) as found, show_progress("verifying") as progress:
+        result = found.verify(heads=heads, public_key=public_key, progress=progress)
     click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
-        raise click.exceptions.Exit(SOME_BAD)
+        raise click.exceptions.Exit(ExitCode.FOUND)
     if result.not_recomputed or result.not_compared is not None:
-        raise click.exceptions.Exit(UNDECIDED)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 def _read_heads(path: Path) -> list[LedgerHead]:

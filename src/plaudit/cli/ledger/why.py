@@ -4,7 +4,7 @@ import json
 
 import click
 
-from plaudit.systems.arguments import open_ledger
+from plaudit.plugins.arguments import open_ledger
 
 
 @click.command(epilog="Example: plaudit ledger why rewards.db 1204")

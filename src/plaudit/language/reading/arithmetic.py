@@ -1,124 +1,242 @@
-"""Reading arithmetic: operators on numbers, entry by entry on arrays, and powers."""
+"""Reading arithmetic: operators on numbers, powers, and operators on arrays, written out entry by entry."""
 
 import ast
-from functools import partial
+import operator
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from typing import Any
 
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
-from plaudit.language.kinds import FLAG, NUMBER
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reading.conditions import ConditionReader
-from plaudit.language.reading.syntax import ARITHMETIC, explain_unsupported
-from plaudit.language.reading.values import Constant, Ref, Value
-from plaudit.language.reading.vectors import find_open, has_items, is_array
+from plaudit.language.reading.advice import explain_unsupported
+from plaudit.language.reading.conditions import compare, negate
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import add_number, chain, fit, list_items, read_constant, read_truth, spread
+from plaudit.language.reading.values import (
+    Constant,
+    Ref,
+    Value,
+    build_tuple,
+    find_kind,
+    find_open,
+    has_items,
+    is_array,
+    is_open,
+)
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, transpose
+from plaudit.language.shapes import MOST_ENTRIES
 
 LARGEST_POWER = 64
 
+ARITHMETIC: Mapping[type[ast.operator], type[n.Binary]] = {
+    ast.Add: n.Add,
+    ast.Sub: n.Sub,
+    ast.Mult: n.Mul,
+    ast.Div: n.Div,
+    ast.FloorDiv: n.FloorDiv,
+    ast.Mod: n.Mod,
+}
 
-class ArithmeticReader(ConditionReader):
-    """Reads the arithmetic of one function."""
 
-    def apply_arithmetic(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
-        """Return `left op right`."""
-        if isinstance(op, ast.MatMult):
-            return self.multiply_matrices(left, right, node)
-        if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
-            return self.spread(partial(self.apply_bits, op, node=node), left, right, node=node)
-        if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
-            raise self.error(node, *explain_unsupported(op))
-        if has_items(left) or has_items(right):
-            return self.apply_to_vectors(op, left, right, node)
-        if isinstance(left, Constant) and isinstance(right, Constant):
-            return self.fold_constants(node, op, left, right)
-        unknown = find_open(left, right)
-        if isinstance(op, ast.Pow):
-            found = self.raise_to_power(left, right, node)
-            return unknown or found
-        kind = ARITHMETIC[type(op)]
-        operands = (self.reader.add_number(left, node, self.source), self.reader.add_number(right, node, self.source))
-        if unknown is not None:
+FOLDS: Mapping[type[n.Binary], Callable[[Any, Any], Any]] = {
+    n.Add: operator.add,
+    n.Mul: operator.mul,
+    n.Min: min,
+    n.Max: max,
+}
+"""What reduces constants, from left to right."""
+
+
+@reads(ast.BinOp)
+def _read_operation(context: Context, node: ast.BinOp) -> Value:
+    return apply_arithmetic(context, node.op, context.read(node.left), context.read(node.right), node)
+
+
+def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return `left op right`."""
+    if isinstance(op, ast.MatMult):
+        return multiply_matrices(context, left, right, node)
+    if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+        return spread(context, partial(_apply_bits, context, op, node=node), left, right, node=node)
+    if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
+        raise context.error(node, *explain_unsupported(op))
+    if has_items(left) or has_items(right):
+        return _apply_to_vectors(context, op, left, right, node)
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return _fold_constants(context, node, op, left, right)
+    unknown = find_open(left, right)
+    if isinstance(op, ast.Pow):
+        found = raise_to_power(context, left, right, node)
+        return unknown or found
+    kind = ARITHMETIC[type(op)]
+    operands = (add_number(context, left, node), add_number(context, right, node))
+    if unknown is not None:
+        return unknown
+    if kind.partial:
+        return context.add_partial(kind(*operands), node)
+    return Ref(context.add(kind(*operands)), NUMBER)
+
+
+def _fold_constants(context: Context, node: ast.AST, op: ast.operator, left: Constant, right: Constant) -> Value:
+    """Return arithmetic on constants, computed by Python itself."""
+    numbers = [to_number(value.value) for value in (left, right)]
+    if None in numbers:
+        raise context.error(node, "arithmetic needs numbers.")
+    python = pow if isinstance(op, ast.Pow) else PYTHON_OPERATIONS[ARITHMETIC[type(op)]]
+    if isinstance(op, ast.Pow) and abs(numbers[1] or 0) > 1024:
+        raise context.error(node, "the exponent is too large.")
+    try:
+        return read_constant(context, python(*numbers), node)  # type: ignore[arg-type]  # None was refused above
+    except ArithmeticError as error:
+        raise context.error(node, f"this constant cannot be computed: {error}.") from None
+
+
+def raise_to_power(context: Context, base: Value, exponent: Value, node: ast.AST) -> Value:
+    """Return a power: written out where its exponent is a constant integer, else of a base that is not negative."""
+    known = to_number(exponent.value) if isinstance(exponent, Constant) else None
+    if known is not None and float(known).is_integer():
+        if abs(known) > LARGEST_POWER:
+            raise context.error(
+                node,
+                f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}.",
+                "For a larger one write math.exp(n * math.log(x)).",
+            )
+        return _expand_power(context, base, int(known), node)
+    operands = [add_number(context, value, node) for value in (base, exponent)]
+    zero = context.builder.const(0)
+    above = context.add(n.Gt(operands[0], zero))
+    nothing = context.add(n.And(context.add(n.Eq(operands[0], zero)), context.add(n.Gt(operands[1], zero))))
+    context.require(context.add(n.Or(above, nothing)), "raises to a power outside its domain", node)
+    result = context.add(n.Power(*operands))
+    context.require(context.add(n.IsFinite(result)), "raises a power beyond every float", node)
+    return Ref(result, NUMBER)
+
+
+def _expand_power(context: Context, base: Value, whole: int, node: ast.AST) -> Value:
+    """Write a power out as products: squares are halved, so `x ** 8` is three products, and `x ** -2` 1 by one."""
+    if whole < 0:
+        below = add_number(context, _expand_power(context, base, -whole, node), node)
+        return context.add_partial(n.Div(context.builder.const(1.0), below), node)
+    square = add_number(context, base, node)
+    result: int | None = None
+    while whole:
+        if whole & 1:
+            result = square if result is None else context.add(n.Mul(result, square))
+        whole >>= 1
+        if whole:
+            square = context.add(n.Mul(square, square))
+    if result is None:
+        return Constant(1.0)
+    context.require(context.add(n.IsFinite(result)), "raises a power beyond every float", node)
+    return find_open(base) or Ref(result, NUMBER)
+
+
+def apply_function(context: Context, node: ast.AST, kind: type[n.Node], *values: Value) -> Value:
+    """Return a function of one or two numbers."""
+    if (unknown := find_open(*values)) is not None:
+        return unknown
+    at = [add_number(context, value, node) for value in values]
+    if kind.partial:
+        return context.add_partial(kind(*at), node)
+    return Ref(context.add(kind(*at)), FLAG if kind.flag else NUMBER)
+
+
+@reads(ast.UnaryOp)
+def _read_unary(context: Context, node: ast.UnaryOp) -> Value:
+    return apply_unary(context, node.op, context.read(node.operand), node)
+
+
+def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
+    """Return `op value`."""
+    number = to_number(value.value) if isinstance(value, Constant) else None
+    unknown = find_open(value)
+    match op:
+        case ast.Invert() if unknown is not None:
             return unknown
-        if kind.partial:
-            return self.reader.add_partial(kind(*operands), node, self.source)
-        return Ref(self.reader.add(kind(*operands)), NUMBER)
+        case ast.Invert() if is_array(value) and holds_flags(value):
+            return spread(context, lambda entry: negate(context, entry, node), value, node=node)
+        case ast.USub() | ast.UAdd() if is_array(value):
+            return spread(context, lambda entry: apply_unary(context, op, entry, node), value, node=node)
+        case ast.USub() | ast.UAdd() if unknown is not None and not has_items(value):
+            return unknown
+        case ast.USub() if number is not None:
+            return Constant(-number)
+        case ast.USub():
+            return Ref(context.add(n.Neg(add_number(context, value, node))), NUMBER)
+        case ast.UAdd():
+            return Ref(add_number(context, value, node), NUMBER) if number is None else Constant(+number)
+        case ast.Not():
+            return negate(context, value, node)
+    raise context.error(node, *explain_unsupported(op))
 
-    def fold_constants(self, node: ast.AST, op: ast.operator, left: Constant, right: Constant) -> Value:
-        """Return arithmetic on constants, computed by Python itself."""
-        numbers = [to_number(value.value) for value in (left, right)]
-        if None in numbers:
-            raise self.error(node, "arithmetic needs numbers.")
-        python = pow if isinstance(op, ast.Pow) else PYTHON_OPERATIONS[ARITHMETIC[type(op)]]
-        if isinstance(op, ast.Pow) and abs(numbers[1] or 0) > 1024:
-            raise self.error(node, "the exponent is too large.")
-        try:
-            return self.read_constant(python(*numbers), node)  # type: ignore[arg-type]  # None was refused above
-        except ArithmeticError as error:
-            raise self.error(node, f"this constant cannot be computed: {error}.") from None
 
-    def raise_to_power(self, base: Value, exponent: Value, node: ast.AST) -> Value:
-        """Return a power: written out where its exponent is a constant integer, else of a base that is not negative."""
-        known = to_number(exponent.value) if isinstance(exponent, Constant) else None
-        if known is not None and float(known).is_integer():
-            if abs(known) > LARGEST_POWER:
-                raise self.error(
-                    node,
-                    f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}.",
-                    "For a larger one write math.exp(n * math.log(x)).",
-                )
-            return self.expand_power(base, int(known), node)
-        reader, source = self.reader, self.source
-        operands = [reader.add_number(value, node, source) for value in (base, exponent)]
-        zero = reader.builder.const(0)
-        above = reader.add(n.Gt(operands[0], zero))
-        nothing = reader.add(n.And(reader.add(n.Eq(operands[0], zero)), reader.add(n.Gt(operands[1], zero))))
-        reader.require(reader.add(n.Or(above, nothing)), "raises to a power outside its domain", node, source)
-        result = reader.add(n.Power(*operands))
-        reader.require(reader.add(n.IsFinite(result)), "raises a power beyond every float", node, source)
-        return Ref(result, NUMBER)
+def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return arithmetic on arrays entry by entry; tuples and lists are joined by `+` and repeated by `*`."""
+    if is_array(left) or is_array(right):
+        if isinstance(op, ast.Add | ast.Sub) and holds_flags(left) and holds_flags(right):
+            advice = "Join arrays of bools with `|` and `&`; to count, write 1.0 * (a > 0) + 1.0 * (b > 0)."
+            raise context.error(node, "NumPy does not count in arrays of bools: True + True is True.", advice)
+        return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
+    if isinstance(op, ast.Add) and has_items(left) and has_items(right):
+        return build_tuple([*list_items(context, left, node), *list_items(context, right, node)])
+    if is_open(left) or is_open(right):
+        return find_open(left, right) or left
+    items, count = (left, right) if has_items(left) else (right, left)
+    if isinstance(op, ast.Mult) and isinstance(count, Constant) and isinstance(count.value, int):
+        found = list_items(context, items, node)
+        if len(found) * count.value > MOST_ENTRIES:
+            raise context.error(node, f"more than {MOST_ENTRIES:,} entries.", "Compute it before scoring.")
+        return build_tuple(found * count.value)
+    advice = "Make it an array, np.array(...), which is computed entry by entry; or declare it as a field."
+    raise context.error(node, "a tuple or list has no arithmetic but `+` and `* 2`, as in Python.", advice)
 
-    def expand_power(self, base: Value, whole: int, node: ast.AST) -> Value:
-        """Write a power out as products: squares are halved, so `x ** 8` is three products, and `x ** -2` 1 by one."""
-        if whole < 0:
-            below = self.reader.add_number(self.expand_power(base, -whole, node), node, self.source)
-            return self.reader.add_partial(n.Div(self.reader.builder.const(1.0), below), node, self.source)
-        square = self.reader.add_number(base, node, self.source)
-        result: int | None = None
-        while whole:
-            if whole & 1:
-                result = square if result is None else self.reader.add(n.Mul(result, square))
-            whole >>= 1
-            if whole:
-                square = self.reader.add(n.Mul(square, square))
-        if result is None:
-            return Constant(1.0)
-        self.reader.require(self.reader.add(n.IsFinite(result)), "raises a power beyond every float", node, self.source)
-        return find_open(base) or Ref(result, NUMBER)
 
-    def apply_unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
-        """Return `op value`."""
-        number = to_number(value.value) if isinstance(value, Constant) else None
-        unknown = find_open(value)
-        match op:
-            case ast.Invert() if unknown is not None:
-                return unknown
-            case ast.Invert() if is_array(value) and self.holds_flags(value):
-                return self.spread(lambda entry: self.apply_unary(ast.Not(), entry, node), value, node=node)
-            case ast.USub() | ast.UAdd() if is_array(value):
-                return self.spread(lambda entry: self.apply_unary(op, entry, node), value, node=node)
-            case ast.USub() | ast.UAdd() if unknown is not None and not has_items(value):
-                return unknown
-            case ast.USub() if number is not None:
-                return Constant(-number)
-            case ast.USub():
-                return Ref(self.reader.add(n.Neg(self.reader.add_number(value, node, self.source))), NUMBER)
-            case ast.UAdd():
-                return (
-                    Ref(self.reader.add_number(value, node, self.source), NUMBER)
-                    if number is None
-                    else Constant(+number)
-                )
-            case ast.Not() if number is not None:
-                return Constant(not number)
-            case ast.Not():
-                return Ref(self.reader.add(n.Not(self.reader.add_flag(value, node, self.source))), FLAG)
-        raise self.error(node, *explain_unsupported(op))
+def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:
+    """Return `&`, `|` or `^` of two bools; both are computed."""
+    if any(find_kind(value) not in (FLAG, UNKNOWN) for value in (left, right)):
+        raise context.error(node, *explain_unsupported(op))
+    if (unknown := find_open(left, right)) is not None:
+        return unknown
+    if isinstance(op, ast.BitXor):
+        return compare(context, ast.NotEq(), left, right, node)
+    return chain(
+        context,
+        isinstance(op, ast.BitAnd),
+        [partial(read_truth, context, value, node) for value in (left, right)],
+    )
+
+
+def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return `left @ right`: sums of products, from left to right."""
+    if (unknown := find_open(left, right)) is not None:
+        return unknown
+    shapes = [fit(context, find_shape, value, node=node) for value in (left, right)]
+    if not all(0 < len(shape) <= 2 for shape in shapes):
+        shown = " and ".join(map(str, shapes))
+        raise context.error(node, f"`@` takes vectors and matrices, and these have the shapes {shown}.")
+    if shapes[0][-1] != shapes[1][0]:
+        advice = "The last axis of the left one is as long as the first of the right one."
+        raise context.error(node, f"the shapes {shapes[0]} and {shapes[1]} do not fit.", advice)
+    rows = [left] if len(shapes[0]) == 1 else list_items(context, left, node)
+    columns = [right] if len(shapes[1]) == 1 else list_items(context, transpose(right), node)
+    found = [_add_products(context, row, column, node) for row in rows for column in columns]
+    return build_array(found, shapes[0][:-1] + shapes[1][1:])
+
+
+def _add_products(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
+    pairs = zip(list_items(context, left, node), list_items(context, right, node), strict=True)
+    products = [apply_arithmetic(context, ast.Mult(), one, other, node) for one, other in pairs]
+    return reduce(lambda total, product: apply_arithmetic(context, ast.Add(), total, product, node), products)
+
+
+def fold(context: Context, kind: type[n.Binary], values: list[Value], node: ast.AST) -> Value:
+    """Return the sum, product, minimum or maximum of values, from left to right."""
+    if not values:
+        raise context.error(node, "the vector is empty.")
+    known = [to_number(value.value) for value in values if isinstance(value, Constant)]
+    if len(known) == len(values) and None not in known:
+        return read_constant(context, reduce(FOLDS[kind], known), node)
+    numbers = [add_number(context, value, node) for value in values]
+    return Ref(reduce(lambda left, right: context.add(kind(left, right)), numbers), NUMBER)

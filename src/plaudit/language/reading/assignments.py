@@ -1,103 +1,78 @@
-"""Reading assignments: names get values, tuples and vectors are taken apart, and loops are listed turn by turn."""
+"""Reading assignments: names get values, tuples are taken apart, and what a function made is changed in place."""
 
 import ast
+from dataclasses import replace
 
 from plaudit.errors import UnknownField
 from plaudit.language.field import RECORDS
-from plaudit.language.reading.mutations import MutationReader
-from plaudit.language.reading.syntax import explain_unsupported, explain_unsupported_target
-from plaudit.language.reading.values import Record, Unassigned, Undeclared, Value, Vector, describe, format_part
-from plaudit.language.reading.vectors import has_items, is_open
+from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
+from plaudit.language.reading.arithmetic import apply_arithmetic
+from plaudit.language.reading.context import Context, binds, reads
+from plaudit.language.reading.dictionaries import find_key
+from plaudit.language.reading.entrywise import choose
+from plaudit.language.reading.expressions import fit, list_items, read_name, spread
+from plaudit.language.reading.flow import runs
+from plaudit.language.reading.indexing import Part, fill_ellipsis, find_open_index, pick_entries, read_indices
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Ref,
+    Unassigned,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    find_open,
+    format_part,
+    has_items,
+    is_array,
+    is_open,
+)
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, map_entries
 
 
-class AssignmentReader(MutationReader):
-    """Reads what gives names their values."""
+@runs(ast.Assign, ast.AnnAssign)
+def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> None:
+    """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if statement.value is None:
+        if not isinstance(targets[0], ast.Name):
+            raise context.error(statement, *explain_unsupported(statement))
+        return
+    try:
+        value = context.read(statement.value)
+    except UnknownField as error:
+        if not all(isinstance(target, ast.Name) for target in targets):
+            raise
+        value = Unassigned(error=error)
+    for target in targets:
+        context.bind(target, value)
 
-    path: int | None = None
-    """The path that leads to the statement that is being read."""
 
-    def assign(self, name: str, value: Value, env: dict[str, Value]) -> None:
-        """Give a local name a value."""
-        env[name] = value
-        self.reader.name(value, name)
+@runs(ast.AugAssign)
+def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
+    target = statement.target
+    try:
+        value = _augment(context, statement)
+    except UnknownField as error:
+        if not isinstance(target, ast.Name):
+            raise
+        value = Unassigned(error=error)
+    context.bind(target, value)
 
-    def assign_values(self, statement: ast.Assign | ast.AnnAssign | ast.AugAssign, env: dict[str, Value]) -> None:
-        """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        try:
-            if isinstance(statement, ast.AugAssign):
-                return self.augment(statement, env)
-            assert statement.value is not None
-            value = self.read_expression(statement.value, env)
-        except UnknownField as error:
-            if not all(isinstance(target, ast.Name) for target in targets):
-                raise
-            value = Unassigned(error=error)
-        for target in targets:
-            self.bind_target(target, value, env)
-        return None
 
-    def bind_target(self, target: ast.expr, value: Value, env: dict[str, Value]) -> None:
-        """Give the names of a target their values: a name, or a tuple or list of targets."""
-        if isinstance(target, ast.Subscript):
-            self.assign_item(target, value, env)
-        elif isinstance(target, ast.Attribute):
-            self.assign_part(target, value, env)
-        elif not isinstance(target, ast.Name | ast.Tuple | ast.List):
-            raise self.error(target, *explain_unsupported_target(target))
-        else:
-            super().bind_target(target, value, env)
-        if isinstance(target, ast.Name):
-            self.reader.name(value, target.id)
-
-    def split_value(self, targets: list[ast.expr], value: Value, node: ast.AST) -> list[Value]:
-        """Return a value for each target; what a star takes is a list."""
-        starred = any(isinstance(target, ast.Starred) for target in targets)
-        if is_open(value):
-            return super().split_value(targets, value, node)
-        if not has_items(value):
-            what = f"{len(targets)} names are given one value, {describe(value)}."
-            raise self.error(node, what, "Unpack a vector field, a tuple, or what a helper returns as a tuple.")
-        count = len(self.list_items(value, node))
-        if count < len(targets) - 1 if starred else count != len(targets):
-            least = f"at least {len(targets) - 1}" if starred else f"{len(targets)}"
-            what = f"there are {count} values here, and the names on the left take {least}."
-            raise self.error(node, what, "Write a name for each value, or `*rest` for those that remain.")
-        return super().split_value(targets, value, node)
-
-    def assign_part(self, target: ast.Attribute, value: Value, env: dict[str, Value]) -> None:
-        """Read `self.x = value`: from here on `self.x` is that value, as a local name is; nothing is kept."""
-        base = self.read_expression(target.value, env)
-        if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
-            raise self.error(target, *explain_unsupported_target(target))
-        env[format_part(base, target.attr)] = value
-
-    def augment(self, statement: ast.AugAssign, env: dict[str, Value]) -> None:
-        """Read `name += expression` and the like."""
-        target = statement.target
-        left = self.read_expression(_load(target), env)
-        if isinstance(left, Vector) and isinstance(target, ast.Name) and self.is_given(left):
-            name = ast.unparse(target)
-            advice = f"Write a new value: `{name} = {name} + ...`."
-            raise self.error(statement, f"this changes the array that {name!r} shares with others.", advice)
-        value = self.apply_arithmetic(statement.op, left, self.read_expression(statement.value, env), statement)
-        if isinstance(left, Vector):
-            self.forget_shared(left, env, ast.unparse(target))
-        self.bind_target(target, value, env)
-
-    def read_walrus(self, node: ast.NamedExpr, env: dict[str, Value]) -> Value:
-        """Return what is assigned inside an expression, where every row that gets to the statement gets here."""
-        if env is not self.env or self.reader.path != self.path:
-            raise self.error(node, *explain_unsupported(node))
-        value = self.read_expression(node.value, env)
-        self.assign(node.target.id, value, env)
-        return value
-
-    def read_turns(self, node: ast.expr, env: dict[str, Value]) -> list[Value]:
-        """Return what a loop runs over, a value for each turn."""
-        turns = self.list_rows(node, env)
-        self.count_turns(len(turns), node)
-        return turns
+def _augment(context: Context, statement: ast.AugAssign) -> Value:
+    target = statement.target
+    left = context.read(_load(target))
+    if isinstance(left, Vector) and isinstance(target, ast.Name) and _is_given(context, left):
+        name = ast.unparse(target)
+        advice = f"Write a new value: `{name} = {name} + ...`."
+        raise context.error(statement, f"this changes the array that {name!r} shares with others.", advice)
+    value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
+    if isinstance(left, Vector):
+        _forget_shared(context, left, ast.unparse(target))
+    return value
 
 
 def _load(target: ast.expr) -> ast.expr:
@@ -106,3 +81,178 @@ def _load(target: ast.expr) -> ast.expr:
     for node in ast.walk(read):
         ast.copy_location(node, target)
     return read
+
+
+@reads(ast.NamedExpr)
+def _read_walrus(context: Context, node: ast.NamedExpr) -> Value:
+    """Return what is assigned inside an expression, where every row that gets to the statement gets here."""
+    if context.names is not context.statement_names or context.path != context.statement_path:
+        raise context.error(node, *explain_unsupported(node))
+    value = context.read(node.value)
+    context.assign(node.target.id, value)
+    return value
+
+
+@binds(ast.Name)
+def _bind_name(context: Context, target: ast.Name, value: Value) -> None:
+    context.assign(target.id, value)
+
+
+@binds(ast.Tuple, ast.List)
+def _bind_several(context: Context, target: ast.Tuple | ast.List, value: Value) -> None:
+    for one, item in zip(target.elts, _split_value(context, target.elts, value, target), strict=True):
+        context.bind(one.value if isinstance(one, ast.Starred) else one, item)
+
+
+def _split_value(context: Context, targets: list[ast.expr], value: Value, node: ast.AST) -> list[Value]:
+    """Return a value for each target; what a star takes is a list."""
+    if is_open(value):
+        return [find_open(value) or value] * len(targets)
+    if not has_items(value):
+        what = f"{len(targets)} names are given one value, {describe(value)}."
+        raise context.error(node, what, "Unpack a vector field, a tuple, or what a helper returns as a tuple.")
+    items = list_items(context, value, node)
+    star = next((at for at, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    if len(items) < len(targets) - 1 if star is not None else len(items) != len(targets):
+        least = f"{len(targets)}" if star is None else f"at least {len(targets) - 1}"
+        what = f"there are {len(items)} values here, and the names on the left take {least}."
+        raise context.error(node, what, "Write a name for each value, or `*rest` for those that remain.")
+    if star is None:
+        return items
+    after = star + len(items) - len(targets) + 1
+    return [*items[:star], Vector(tuple(items[star:after])), *items[after:]]
+
+
+@binds(ast.Attribute)
+def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
+    """Read `self.x = value`: from here on `self.x` is that value, as a local name is; nothing is kept."""
+    base = context.read(target.value)
+    if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
+        raise context.error(target, *explain_unsupported_target(target))
+    context.names[format_part(base, target.attr)] = value
+
+
+@binds(ast.Subscript)
+def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
+    local = _find_local(context, target.value)
+    if local is None:
+        raise context.error(target, *explain_unsupported_target(target))
+    old = local[1]
+    if isinstance(old, Dictionary):
+        key = find_key(context, context.read(target.slice), target)
+        return _change(context, old, Dictionary({**old.items, key: value}))
+    parts = read_indices(context, target)
+    if (unknown := find_open(old, value) or find_open_index(context, old, parts)) is not None:
+        return _change(context, old, unknown)
+    masks = [part for part in parts if is_array(part) and holds_flags(part)]  # type: ignore[arg-type]
+    if masks and len(parts) == 1 and is_array(old):
+        return _change(context, old, _choose_rows(context, masks[0], value, old, target))  # type: ignore[arg-type]
+    return _change(context, old, _replace_entries(context, old, parts, value, target))
+
+
+def _choose_rows(context: Context, mask: Value, value: Value, old: Value, node: ast.AST) -> Value:
+    """Return an array with `value` where a mask is true, along the axes that the mask has."""
+    missing = len(fit(context, find_shape, old, node=node)) - len(fit(context, find_shape, mask, node=node))
+    for _ in range(missing):
+        mask = spread(context, lambda entry: Vector((entry,), array=True), mask, node=node)
+    return choose(context, node, mask, value, old)
+
+
+def _replace_entries(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
+    assert isinstance(old, Vector)
+    entries = list_entries(old) if old.array else list(old.items)
+    shape = fit(context, find_shape, old, node=node) if old.array else (len(entries),)
+    places = build_array([Constant(at) for at in range(len(entries))], shape)
+    picked = pick_entries(context, places, fill_ellipsis(context, places, parts, node), node)
+    if not all(isinstance(place, Constant) for place in list_entries(picked)):
+        advice = "Choose among whole arrays: np.where(np.arange(4) == leg, x, v)."
+        raise context.error(node, "an entry is replaced at a constant index.", advice)
+    if not old.array:
+        _refuse_several(context, picked, node)
+        entries[list_entries(picked)[0].value] = value  # type: ignore[union-attr,index]
+        return Vector(tuple(entries))
+
+    def put(place: Value, one: Value) -> Value:
+        entries[place.value] = replace(one) if isinstance(one, Ref) else one  # type: ignore[union-attr,index]
+        return one
+
+    fit(context, map_entries, put, picked, value, node=node)
+    return build_array(entries, shape)
+
+
+def _refuse_several(context: Context, picked: Value, node: ast.AST) -> None:
+    if isinstance(picked, Vector):
+        raise context.error(node, "a slice of a list is not assigned to.", "Join lists: v[:1] + w.")
+
+
+@runs(ast.Expr)
+def _run_expression(context: Context, statement: ast.Expr) -> None:
+    """Read a call that changes a list or dict in place; any other expression has no effect."""
+    if not isinstance(statement.value, ast.Call) or not _call_in_place(context, statement.value):
+        raise context.error(statement, *explain_unsupported(statement))
+
+
+def _call_in_place(context: Context, node: ast.Call) -> bool:
+    """Read `v.append(x)`, `v.extend(w)` and `d.update(e)`, where `v` is a local list and `d` a local dict."""
+    if not isinstance(node.func, ast.Attribute) or node.keywords or len(node.args) != 1:
+        return False
+    local = _find_local(context, node.func.value)
+    if local is None or node.func.attr not in ("append", "extend", "update"):
+        return False
+    old, value = local[1], context.read(node.args[0])
+    match node.func.attr, old, value:
+        case _ if is_open(old):
+            pass
+        case "append", Vector(items, False), _:
+            _change(context, old, Vector((*items, value)))
+        case "extend", Vector(items, False), _:
+            _change(context, old, Vector((*items, *list_items(context, value, node))))
+        case "update", Dictionary(entries), Dictionary(others):
+            _change(context, old, Dictionary({**entries, **others}))
+        case _:
+            what = f"`.{node.func.attr}()` cannot be read of {describe(old)} and {describe(value)}."
+            raise context.error(node, what, "Lists take append and extend, dicts take update.")
+    return True
+
+
+def _find_local(context: Context, node: ast.expr) -> tuple[str, Value] | None:
+    """Return the local name that is changed in place, and its value; None where it is not the function's own."""
+    if not isinstance(node, ast.Name) or node.id not in context.names:
+        return None
+    value = read_name(context, node)
+    own = isinstance(value, Vector | Dictionary) or (is_open(value) and isinstance(value, Ref))
+    return (node.id, value) if own and not _is_given(context, value) else None
+
+
+def _is_given(context: Context, value: Value) -> bool:
+    if is_array(value) and any(id(entry) in context.entries for entry in list_entries(value)):
+        return True  # a field that was read from a record
+    return any(_is_shared(value, other) for other in context.given)
+
+
+def _change(context: Context, old: Value, new: Value) -> None:
+    names = [name for name, value in context.names.items() if value is old]
+    _forget_shared(context, old, *names)
+    context.names.update(dict.fromkeys(names, new))
+
+
+def _forget_shared(context: Context, old: Value, *but: str) -> None:
+    """Take the value from every name, but some, that a change of `old` in place may be seen in."""
+    for name, value in context.names.items():
+        if name not in but and _is_shared(old, value):
+            context.names[name] = Unassigned(f"{name!r} may share what was changed in place.")
+
+
+def _is_shared(value: Value, other: Value) -> bool:
+    """Return whether a change of `value` in place may be seen in `other`: it is the same, holds it, or shares entries.
+
+    An entry on its own counts as shared: in PyTorch it is a view of its array.
+    """
+    if value is other:
+        return isinstance(value, Vector | Dictionary)
+    if isinstance(other, Dictionary) or (isinstance(other, Vector) and not other.array):
+        held = other.items.values() if isinstance(other, Dictionary) else other.items
+        return any(_is_shared(value, each) for each in held if isinstance(each, Vector | Dictionary))
+    if not is_array(value) or not isinstance(other, Vector | Ref):
+        return False
+    return not {id(entry) for entry in list_entries(value)}.isdisjoint(id(entry) for entry in list_entries(other))

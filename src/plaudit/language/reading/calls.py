@@ -9,180 +9,214 @@ from typing import Any
 from plaudit.language import nodes as n
 from plaudit.language.kinds import NUMBER
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reading.advice import explain_unsupported_call
-from plaudit.language.reading.helpers import HelperReader
-from plaudit.language.reading.loops import BUILTIN_LOOPS
+from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
+from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
+from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, combine_elements, list_elements, read_builtin_loop
+from plaudit.language.reading.conditions import join
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
+from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
+from plaudit.language.reading.expressions import (
+    chain,
+    find_attribute,
+    find_open_star,
+    read_constant,
+    read_several,
+    spread,
+)
+from plaudit.language.reading.helpers import read_helper, read_nested
+from plaudit.language.reading.library_calls import METHODS, call_spelling, find_spelling, read_method, refuse_library
+from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
-from plaudit.language.reading.spellings import find_spelling
-from plaudit.language.reading.values import Constant, Dictionary, Nested, Ref, Undeclared, Value, Vector, describe
-from plaudit.language.reading.vectors import find_open, has_items, is_array
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Nested,
+    Record,
+    Ref,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    find_open,
+    has_items,
+    is_array,
+)
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
+
 
 FUNCTIONS: Mapping[Any, type[n.Node]] = {
     PYTHON_OPERATIONS[kind]: kind for kind in n.KINDS.values() if kind.function and kind is not n.IsFinite
 }
 """The node of each function of one or two numbers that a term may call; `math.isfinite` is refused with advice."""
 
+
 OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
 """The node of each function that is another spelling, by module and name: its module need not be imported."""
 
 
-class CallReader(HelperReader):
-    """Reads the calls of one function."""
-
-    def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Return what a call returns."""
-        if isinstance(node.func, ast.Attribute):
-            base = self.read_expression(node.func.value, env)
-            if self.is_record_call(base, node.func.attr):
-                return self.read_record_call(base, node, env)
-            if isinstance(base, Dictionary):
-                return self.read_dict_method(base, node, env)
-            if isinstance(base, Ref | Undeclared) or has_items(base):
-                return self.read_method(base, node, env)
-            function = self.find_attribute(base, node.func)
-            if isinstance(function, Ref | Undeclared):  # `prev.x()`
-                raise self.error(node, f"{describe(function)} cannot be called.")
-        else:
-            function = self.read_expression(node.func, env)
-        if isinstance(function, Nested):
-            return self.read_nested(function, node, env)
-        called = function.value if isinstance(function, Constant) else None  # a field, or the like
-        if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
-            called = called.source.function  # type: ignore[attr-defined]  # as was just seen
-        bound: list[Value] = []
-        if isinstance(called, types.MethodType) and isinstance(called.__func__, types.FunctionType):
-            bound, called = [Constant(called.__self__)], called.__func__
-        if (name := find_spelling(called)) is not None:
-            return self.call_spelling(name, node, env)
-        if (kind := find_operation(called)) is not None:
-            return self.read_function(kind, node, env)
-        self.refuse_library(called, node)
-        if isinstance(called, types.FunctionType) and not is_standard(called):
-            return self.read_helper(called, node, env, bound)
-        if is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
-            return self.read_attribute_call(called, node, env)
-        if is_one_of(called, (dict, OrderedDict)):
-            return self.make_dict(node, env)
-        if is_one_of(called, BUILTIN_LOOPS):
-            return self.read_builtin_loop(called, node, env)
-        if is_one_of(called, (float, int, bool)) and len(node.args) == 1:
-            self.refuse_keywords(node)
-            return self.read_cast(called, node, env)
-        if called is pow and len(node.args) == 2:
-            left, right = self.read_several(node.args, env)
-            return self.apply_arithmetic(ast.Pow(), left, right, node)
-        if called is sum and len(node.args) == 2:
-            vector = ast.copy_location(ast.Call(node.func, node.args[:1], []), node)
-            start = self.read_expression(node.args[1], env)
-            return self.apply_arithmetic(ast.Add(), start, self.read_reduction(called, vector, env), node)
-        if is_one_of(called, REDUCTIONS):
-            self.refuse_keywords(node)
-            return self.read_reduction(called, node, env)
-        raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
-
-    def refuse_keywords(self, node: ast.Call) -> None:
-        """Refuse keyword arguments."""
-        if node.keywords:
-            raise self.error(node, "this call takes plain arguments only.")
-
-    def read_cast(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read `float(x)`, which every number is already, `bool(x)`, and `int(x)`, the integer towards 0."""
-        value = self.read_expression(node.args[0], env)
-        if (unknown := find_open(value)) is not None:
-            return unknown
-        known = value.value if isinstance(value, Constant) else None
-        if called is float and isinstance(known, str):
-            try:
-                return self.read_constant(float(known), node)
-            except ValueError:
-                raise self.error(node, f"{known!r} is not a number.") from None
-        if called is bool:
-            return self.to_flag(node, value)
-        if called is int and not isinstance(known, bool | int) and self.find_kind(value) == NUMBER:
-            return value if self.is_listed_integer(value) else self.truncate(node, value)
-        return Constant(int(known)) if called is int and isinstance(known, int) else self.cast_entry(node, value)
-
-    def is_listed_integer(self, value: Value) -> bool:
-        """Return whether a value is a field whose values are listed, all of them integers."""
-        name = getattr(self.reader.builder.nodes[value.at], "name", "") if isinstance(value, Ref) else ""
-        field = self.reader.inputs.get(str(name))
-        return field is not None and bool(field.numbers) and all(float(each).is_integer() for each in field.numbers)
-
-    def read_function(self, kind: type[n.Node], node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read a function of one or two numbers."""
-        self.refuse_keywords(node)
-        if (unknown := self.find_open_star(node.args, env)) is not None:
-            return unknown
-        values = self.read_several(node.args, env)
-        count = len(n.operand_names(kind))
-        if kind is n.Hypot and len(values) != count:
-            return self.norm(node, Vector(tuple(values)))
-        if kind is n.Log and len(values) == 2:
-            top, below = (self.apply_function(n.Log, node, value) for value in values)
-            return self.apply_arithmetic(ast.Div(), top, below, node)
-        if len(values) != count:
-            wanted = "one argument" if count == 1 else "two arguments"
-            raise self.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
-        if kind is n.Abs and is_array(values[0]):
-            return self.map_node(kind, node, x=values[0])
-        for value, argument in zip(values, node.args, strict=False):
-            if is_array(value):
-                advice = f"For an array write np.{n.split_function(kind)[1]}(v), entry by entry."
-                raise self.error(argument, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
-        if kind is n.Power:
-            return self.raise_to_power(values[0], values[1], node)
-        return self.apply_function(kind, node, *values)
-
-    def read_reduction(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read `min max sum any all len` of arguments, a vector, or a generator."""
-        if len(node.args) == 1 and not isinstance(node.args[0], ast.Starred):
-            elements, unknown = self.list_elements(node.args[0], env)
-        elif called in (min, max) and node.args:
-            values = self.read_several(node.args, env)
-            return find_open(*values) or self.reduce_values(called, [(True, value) for value in values], node)
-        else:
-            raise self.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
-        if called in (any, all):
-            found = self.chain(called is all, self.combine_elements(called, elements, node))
-            return unknown or found
-        read = [element() for element in elements]
-        values = [value for counts, value in read if counts is not False]
-        if called is len and isinstance(node.args[0], ast.GeneratorExp):
-            raise self.error(node, "a generator has no length.", "Write len([x for x in v]).")
-        if unknown is not None or (called is not len and find_open(*values)):
-            return unknown or find_open(*values) or values[0]
-        dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
-        if dropped and called is not sum:
-            advice = "Keep every element, with one that does not count: max(x if condition else 0 for x in v)."
-            raise self.error(node, f"`{ast.unparse(node.func)}` of a filter by data may have no element.", advice)
-        return self.reduce_values(called, [(counts, value) for counts, value in read if counts is not False], node)
-
-    def reduce_values(self, called: object, elements: list[tuple[int | bool, Value]], node: ast.Call) -> Value:
-        """Return `len`, `sum`, `min` or `max` of elements, each with where it counts."""
-        if called is len:
-            return Constant(len(elements))
-        kind = REDUCTIONS[called]
-        assert kind is not None
-        if called is sum and not elements:
-            return Constant(0)
-        values = [
-            value if counts is True else self.join(counts, value, Constant(0), node) for counts, value in elements
-        ]
-        if called is sum and any(is_array(value) for value in values):
-            return self.spread(lambda *entries: self.fold(kind, list(entries), node), *values, node=node)
-        for value in values:
-            if has_items(value):
-                name = ast.unparse(node.func)
-                advice = f"Of all entries write np.{name}(m); of two arrays, entry by entry, np.{name}imum(a, b)."
-                raise self.error(node, f"`{name}` compares numbers, and this is {describe(value)}.", advice)
-        return self.fold(kind, values, node)
+@reads(ast.Call)
+def _read_call(context: Context, node: ast.Call) -> Value:
+    if isinstance(node.func, ast.Attribute):
+        base = context.read(node.func.value)
+        if _is_record_call(context, base, node.func.attr):
+            return read_record_call(context, base, node)
+        if isinstance(base, Dictionary):
+            return read_dict_method(context, base, node)
+        if isinstance(base, Ref | Undeclared) or has_items(base):
+            return read_method(context, base, node)
+        function = find_attribute(context, base, node.func)
+        if isinstance(function, Ref | Undeclared):  # `prev.x()`
+            raise context.error(node, f"{describe(function)} cannot be called.")
+    else:
+        function = context.read(node.func)
+    if isinstance(function, Nested):
+        return read_nested(context, function, node)
+    called = function.value if isinstance(function, Constant) else None  # a field, or the like
+    if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
+        called = called.source.function  # type: ignore[attr-defined]  # as was just seen
+    bound: list[Value] = []
+    if isinstance(called, types.MethodType) and isinstance(called.__func__, types.FunctionType):
+        bound, called = [Constant(called.__self__)], called.__func__
+    if not _is_one_of(called, FUNCTIONS) and (name := find_spelling(called)) is not None:
+        return call_spelling(context, name, node)
+    if (kind := _find_operation(called)) is not None:
+        return _read_function(context, kind, node)
+    refuse_library(context, called, node)
+    if isinstance(called, types.FunctionType) and not is_standard(called):
+        return read_helper(context, called, node, bound)
+    if _is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
+        return read_attribute_call(context, called, node)
+    if _is_one_of(called, (dict, OrderedDict)):
+        return make_dict(context, node)
+    if _is_one_of(called, BUILTIN_LOOPS):
+        return read_builtin_loop(context, called, node)
+    if _is_one_of(called, (float, int, bool)) and len(node.args) == 1:
+        _refuse_keywords(context, node)
+        return _read_cast(context, called, node)
+    if called is pow and len(node.args) == 2:
+        left, right = read_several(context, node.args)
+        return apply_arithmetic(context, ast.Pow(), left, right, node)
+    if called is sum and len(node.args) == 2:
+        vector = ast.copy_location(ast.Call(node.func, node.args[:1], []), node)
+        start = context.read(node.args[1])
+        return apply_arithmetic(context, ast.Add(), start, _read_reduction(context, called, vector), node)
+    if _is_one_of(called, REDUCTIONS):
+        _refuse_keywords(context, node)
+        return _read_reduction(context, called, node)
+    raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
 
 
-def find_operation(called: object) -> type[n.Node] | None:
-    """Return the operation that a function is; None for anything else."""
+def _is_record_call(context: Context, base: Value, name: str) -> bool:
+    if isinstance(base, Undeclared):
+        return bool(base.path) and (name == "get" or not (name in METHODS or name in METHOD_ADVICE))
+    return isinstance(base, Record)
+
+
+def _refuse_keywords(context: Context, node: ast.Call) -> None:
+    if node.keywords:
+        raise context.error(node, "this call takes plain arguments only.")
+
+
+def _read_cast(context: Context, called: object, node: ast.Call) -> Value:
+    """Read `float(x)`, which every number is already, `bool(x)`, and `int(x)`, the integer towards 0."""
+    value = context.read(node.args[0])
+    if (unknown := find_open(value)) is not None:
+        return unknown
+    known = value.value if isinstance(value, Constant) else None
+    if called is float and isinstance(known, str):
+        try:
+            return read_constant(context, float(known), node)
+        except ValueError:
+            raise context.error(node, f"{known!r} is not a number.") from None
+    if called is bool:
+        return to_flag(context, node, value)
+    if called is int and not isinstance(known, bool | int) and find_kind(value) == NUMBER:
+        return value if _is_listed_integer(context, value) else truncate(context, node, value)
+    return Constant(int(known)) if called is int and isinstance(known, int) else cast_entry(context, node, value)
+
+
+def _is_listed_integer(context: Context, value: Value) -> bool:
+    name = getattr(context.builder.nodes[value.at], "name", "") if isinstance(value, Ref) else ""
+    field = context.inputs.get(str(name))
+    return field is not None and bool(field.numbers) and all(float(each).is_integer() for each in field.numbers)
+
+
+def _read_function(context: Context, kind: type[n.Node], node: ast.Call) -> Value:
+    _refuse_keywords(context, node)
+    if (unknown := find_open_star(context, node.args)) is not None:
+        return unknown
+    values = read_several(context, node.args)
+    count = len(n.operand_names(kind))
+    if kind is n.Hypot and len(values) != count:
+        return norm(context, node, Vector(tuple(values)))
+    if kind is n.Log and len(values) == 2:
+        top, below = (apply_function(context, node, n.Log, value) for value in values)
+        return apply_arithmetic(context, ast.Div(), top, below, node)
+    if len(values) != count:
+        wanted = "one argument" if count == 1 else "two arguments"
+        raise context.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
+    if kind is n.Abs and is_array(values[0]):
+        return map_node(context, node, kind, x=values[0])
+    for value, argument in zip(values, node.args, strict=False):
+        if is_array(value):
+            advice = f"For an array write np.{n.split_function(kind)[1]}(v), entry by entry."
+            raise context.error(argument, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
+    if kind is n.Power:
+        return raise_to_power(context, values[0], values[1], node)
+    return apply_function(context, node, kind, *values)
+
+
+def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
+    """Read `min max sum any all len` of arguments, a vector, or a generator."""
+    if len(node.args) == 1 and not isinstance(node.args[0], ast.Starred):
+        elements, unknown = list_elements(context, node.args[0])
+    elif called in (min, max) and node.args:
+        values = read_several(context, node.args)
+        return find_open(*values) or _reduce_values(context, called, [(True, value) for value in values], node)
+    else:
+        raise context.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
+    if called in (any, all):
+        found = chain(context, called is all, combine_elements(context, called, elements, node))
+        return unknown or found
+    read = [element() for element in elements]
+    values = [value for counts, value in read if counts is not False]
+    if called is len and isinstance(node.args[0], ast.GeneratorExp):
+        raise context.error(node, "a generator has no length.", "Write len([x for x in v]).")
+    if unknown is not None or (called is not len and find_open(*values)):
+        return unknown or find_open(*values) or values[0]
+    dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
+    if dropped and called is not sum:
+        advice = "Keep every element, with one that does not count: max(x if condition else 0 for x in v)."
+        raise context.error(node, f"`{ast.unparse(node.func)}` of a filter by data may have no element.", advice)
+    return _reduce_values(context, called, [(counts, value) for counts, value in read if counts is not False], node)
+
+
+def _reduce_values(context: Context, called: object, elements: list[tuple[int | bool, Value]], node: ast.Call) -> Value:
+    """Return `len`, `sum`, `min` or `max` of elements, each with where it counts."""
+    if called is len:
+        return Constant(len(elements))
+    kind = REDUCTIONS[called]
+    assert kind is not None
+    if called is sum and not elements:
+        return Constant(0)
+    values = [
+        value if counts is True else join(context, counts, value, Constant(0), node) for counts, value in elements
+    ]
+    if called is sum and any(is_array(value) for value in values):
+        return spread(context, lambda *entries: fold(context, kind, list(entries), node), *values, node=node)
+    for value in values:
+        if has_items(value):
+            name = ast.unparse(node.func)
+            advice = f"Of all entries write np.{name}(m); of two arrays, entry by entry, np.{name}imum(a, b)."
+            raise context.error(node, f"`{name}` compares numbers, and this is {describe(value)}.", advice)
+    return fold(context, kind, values, node)
+
+
+def _find_operation(called: object) -> type[n.Node] | None:
     name = f"{getattr(called, '__module__', '')}.{getattr(called, '__name__', '')}"
     for function, kind in FUNCTIONS.items():
         if called is function:
@@ -190,6 +224,6 @@ def find_operation(called: object) -> type[n.Node] | None:
     return OTHER_FUNCTIONS.get(name)
 
 
-def is_one_of(called: object, functions: Iterable[object]) -> bool:
+def _is_one_of(called: object, functions: Iterable[object]) -> bool:
     """Return whether a value, which may have no hash, is one of several functions."""
     return any(called is function for function in functions)

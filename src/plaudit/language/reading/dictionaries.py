@@ -1,7 +1,6 @@
-"""Reading dicts: constant keys, values of any kind, and lookups by constants or by data."""
+"""Reading dicts and records: keys that are constants or data, and calls such as `info.get("speed", 0.0)`."""
 
 import ast
-from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from functools import partial
 from typing import Any
@@ -9,117 +8,202 @@ from typing import Any
 from plaudit.errors import did_you_mean
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
-from plaudit.language.reading.expressions import ExpressionReader
-from plaudit.language.reading.values import Constant, Dictionary, Value, Vector, describe
-from plaudit.language.reading.vectors import find_open, has_items
+from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.comprehensions import read_elements, read_iterable
+from plaudit.language.reading.conditions import compare, find_labels, join
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import chain, list_items, read_truth
+from plaudit.language.reading.inputs import read_member
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    find_open,
+    has_items,
+    is_open,
+    is_record,
+)
 
 
-class DictionaryReader(ExpressionReader, ABC):
-    """Reads the dicts of one function."""
+@reads(ast.Dict)
+def _read_dict(context: Context, node: ast.Dict) -> Value:
+    """Return a dict that is written out; `**other` stands for the entries of another."""
+    items: dict[Any, Value] = {}
+    for key, expression in zip(node.keys, node.values, strict=True):
+        value = context.read(expression)
+        if key is not None:
+            items[find_key(context, context.read(key), key)] = value
+        elif isinstance(value, Dictionary):
+            items |= value.items
+        else:
+            raise context.error(expression, f"`**` stands for a dict, and this is {describe(value)}.")
+    return Dictionary(items)
 
-    @abstractmethod
-    def read_argument(self, node: ast.expr, env: dict[str, Value]) -> Value | None:
-        """Return an argument; None where it is a literal None."""
 
-    def read_dict(self, node: ast.Dict, env: dict[str, Value]) -> Value:
-        """Return a dict that is written out; `**other` stands for the entries of another."""
-        items: dict[Any, Value] = {}
-        for key, expression in zip(node.keys, node.values, strict=True):
-            value = self.read_expression(expression, env)
-            if key is not None:
-                items[self.find_key(self.read_expression(key, env), key)] = value
-            elif isinstance(value, Dictionary):
-                items |= value.items
-            else:
-                raise self.error(expression, f"`**` stands for a dict, and this is {describe(value)}.")
-        return Dictionary(items)
+@reads(ast.DictComp)
+def _read_dict_comprehension(context: Context, node: ast.DictComp) -> Value:
+    pairs = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+    listed = read_elements(context, ast.copy_location(ast.ListComp(pairs, node.generators), node))
+    if is_open(listed):
+        return listed
+    found = [list_items(context, pair, node) for pair in list_items(context, listed, node)]
+    return Dictionary({find_key(context, key, node.key): value for key, value in found})
 
-    def make_dict(self, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Return what `dict(...)` makes: of keywords, of another dict, or of pairs."""
-        items: dict[Any, Value] = {}
-        for argument in node.args:
-            value = self.read_expression(argument, env)
-            if isinstance(value, Dictionary):
-                items |= value.items
-                continue
-            for pair in self.list_items(value, argument):
-                parts = self.list_items(pair, argument)
-                if len(parts) != 2:
-                    raise self.error(argument, "a dict is made of pairs.", "Write {'a': x, 'b': y}.")
-                items[self.find_key(parts[0], argument)] = parts[1]
-        items |= {keyword.arg: self.read_expression(keyword.value, env) for keyword in node.keywords if keyword.arg}
-        return Dictionary(items)
 
-    def find_key(self, key: Value, node: ast.AST) -> Any:
-        """Return a constant key."""
-        if not isinstance(key, Constant) or not isinstance(key.value, Hashable):
-            advice = "Use `if` and `elif`, or sum up what counts: `total += x if kind == 'a' else 0`."
-            raise self.error(node, f"the keys of a dict are constants, and this is {describe(key)}.", advice)
-        return key.value
+def make_dict(context: Context, node: ast.Call) -> Value:
+    """Return what `dict(...)` makes: of keywords, of another dict, or of pairs."""
+    items: dict[Any, Value] = {}
+    for argument in node.args:
+        value = context.read(argument)
+        if isinstance(value, Dictionary):
+            items |= value.items
+            continue
+        for pair in list_items(context, value, argument):
+            parts = list_items(context, pair, argument)
+            if len(parts) != 2:
+                raise context.error(argument, "a dict is made of pairs.", "Write {'a': x, 'b': y}.")
+            items[find_key(context, parts[0], argument)] = parts[1]
+    items |= {keyword.arg: context.read(keyword.value) for keyword in node.keywords if keyword.arg}
+    return Dictionary(items)
 
-    def read_dict_method(self, base: Dictionary, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Return what a method of a dict gives."""
-        assert isinstance(node.func, ast.Attribute)
-        given = [self.read_argument(argument, env) or Constant(None) for argument in node.args]
-        match node.func.attr, given:
-            case "get", [key, *default] if len(default) <= 1:
-                return self.look_up_key(base, key, node, default[0] if default else Constant(None))
-            case "keys", []:
-                return Vector(tuple(self.list_items(base, node)))
-            case "values", []:
-                return Vector(tuple(base.items.values()))
-            case "items", []:
-                return Vector(tuple(Vector((Constant(key), value)) for key, value in base.items.items()))
-            case "copy", []:
-                return base
-        advice = "Of a dict, d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy() are read."
-        raise self.error(node, f"`.{node.func.attr}()` of a dict is not read here.", advice)
 
-    def look_up_key(self, base: Dictionary, key: Value, node: ast.AST, default: Value | None = None) -> Value:
-        """Return `base[key]`; of a key that is data, one of the values, and a row without any does not count."""
-        if isinstance(key, Constant):
-            if key.value in base.items:
-                return base.items[key.value]
-            if default is not None:
-                return default
-            near = did_you_mean(str(key.value), [each for each in base.items if isinstance(each, str)])
-            keys = ", ".join(map(repr, base.items))
-            raise self.error(node, f"{describe(key)} is not a key of the dict.{near}", f"Its keys: {keys:.200}.")
-        if (unknown := find_open(key)) is not None:
-            return unknown
-        fits = [(self.match_key(key, each, node), value) for each, value in base.items.items()]
-        found = [(flag, value) for flag, value in fits if flag is not False]
-        labels = self.find_labels(key)
-        complete = bool(labels) and all(label in base.items for label in labels)
-        if default is None or complete:
-            if not found:
-                raise self.error(node, f"no key of the dict can be {describe(key)}.")
-            if not complete:
-                flags = [self.add_condition(flag) for flag, _ in found]
-                why = "looks up a key that is not in its dict"
-                self.reader.require(self.reader.builder.any(flags), why, node, self.source)
-            default = found.pop()[1]
-        for flag, value in reversed(found):
-            default = value if flag is True else self.join(flag, value, default, node)
-        return default
+def find_key(context: Context, key: Value, node: ast.AST) -> Any:
+    """Return a constant key."""
+    if not isinstance(key, Constant) or not isinstance(key.value, Hashable):
+        advice = "Use `if` and `elif`, or sum up what counts: `total += x if kind == 'a' else 0`."
+        raise context.error(node, f"the keys of a dict are constants, and this is {describe(key)}.", advice)
+    return key.value
 
-    def add_condition(self, flag: int | bool) -> int:
-        """Return the position of a condition that may be known."""
-        return self.reader.builder.const(flag) if isinstance(flag, bool) else flag
 
-    def match_key(self, key: Value, known: Any, node: ast.AST) -> int | bool:
-        """Return where a key that is data equals a constant one."""
-        if has_items(key) and isinstance(known, tuple):
-            parts = self.list_items(key, node)
-            if len(parts) != len(known):
-                return False
-            pairs = zip(parts, known, strict=True)
-            joined = self.chain(True, [partial(self.match_key, part, each, node) for part, each in pairs])
-            return self.read_truth(joined, node)
-        if isinstance(key, Constant):
-            return bool(key.value == known)
-        if self.find_kind(key) in (FLAG, NUMBER):
-            known = to_number(known)
-        elif known not in self.find_labels(key):
-            known = None
-        return known is not None and self.read_truth(self.compare(ast.Eq(), key, Constant(known), node), node)
+def read_dict_method(context: Context, base: Dictionary, node: ast.Call) -> Value:
+    """Return what a method of a dict gives."""
+    assert isinstance(node.func, ast.Attribute)
+    given = [read_argument(context, argument) or Constant(None) for argument in node.args]
+    match node.func.attr, given:
+        case "get", [key, *default] if len(default) <= 1:
+            return look_up_key(context, base, key, node, default[0] if default else Constant(None))
+        case "keys", []:
+            return Vector(tuple(list_items(context, base, node)))
+        case "values", []:
+            return Vector(tuple(base.items.values()))
+        case "items", []:
+            return Vector(tuple(Vector((Constant(key), value)) for key, value in base.items.items()))
+        case "copy", []:
+            return base
+    advice = "Of a dict, d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy() are read."
+    raise context.error(node, f"`.{node.func.attr}()` of a dict is not read here.", advice)
+
+
+def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, default: Value | None = None) -> Value:
+    """Return `base[key]`; of a key that is data, one of the values, and a row without any does not count."""
+    if isinstance(key, Constant):
+        if key.value in base.items:
+            return base.items[key.value]
+        if default is not None:
+            return default
+        near = did_you_mean(str(key.value), [each for each in base.items if isinstance(each, str)])
+        keys = ", ".join(map(repr, base.items))
+        raise context.error(node, f"{describe(key)} is not a key of the dict.{near}", f"Its keys: {keys:.200}.")
+    if (unknown := find_open(key)) is not None:
+        return unknown
+    fits = [(_match_key(context, key, each, node), value) for each, value in base.items.items()]
+    found = [(flag, value) for flag, value in fits if flag is not False]
+    labels = find_labels(context, key)
+    complete = bool(labels) and all(label in base.items for label in labels)
+    if default is None or complete:
+        if not found:
+            raise context.error(node, f"no key of the dict can be {describe(key)}.")
+        if not complete:
+            flags = [_add_condition(context, flag) for flag, _ in found]
+            why = "looks up a key that is not in its dict"
+            context.require(context.builder.any(flags), why, node)
+        default = found.pop()[1]
+    for flag, value in reversed(found):
+        default = value if flag is True else join(context, flag, value, default, node)
+    return default
+
+
+def _add_condition(context: Context, flag: int | bool) -> int:
+    return context.builder.const(flag) if isinstance(flag, bool) else flag
+
+
+def _match_key(context: Context, key: Value, known: Any, node: ast.AST) -> int | bool:
+    """Return where a key that is data equals a constant one."""
+    if has_items(key) and isinstance(known, tuple):
+        parts = list_items(context, key, node)
+        if len(parts) != len(known):
+            return False
+        pairs = zip(parts, known, strict=True)
+        joined = chain(context, True, [partial(_match_key, context, part, each, node) for part, each in pairs])
+        return read_truth(context, joined, node)
+    if isinstance(key, Constant):
+        return bool(key.value == known)
+    if find_kind(key) in (FLAG, NUMBER):
+        known = to_number(known)
+    elif known not in find_labels(context, key):
+        known = None
+    return known is not None and read_truth(context, compare(context, ast.Eq(), key, Constant(known), node), node)
+
+
+def read_argument(context: Context, node: ast.expr) -> Value | None:
+    """Return an argument; None where it is a literal None."""
+    value = read_iterable(context, node)
+    return None if isinstance(value, Constant) and value.value is None else value
+
+
+def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
+    """Return what `record.get(...)` or another method gives: the field of that name, whatever it is passed.
+
+    `self.state(0)` is the field `state_0`, or `state`. Calls with other arguments would be another field.
+    """
+    assert isinstance(node.func, ast.Attribute)
+    name = node.func.attr
+    if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
+        key, *default = [read_argument(context, argument) for argument in node.args]
+        if isinstance(key, Constant) and isinstance(key.value, str):
+            return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
+    known = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+    if known and len(known) == len(node.args):
+        found = read_member(context, base, "_".join([name, *map(str, known)]), node)
+        if not isinstance(found, Record | Undeclared):
+            return found
+    return read_member(context, base, ast.unparse(node).removeprefix(f"{ast.unparse(node.func.value)}."), node)
+
+
+def read_attribute_call(context: Context, called: object, node: ast.Call) -> Value:
+    """Return what `getattr(record, "x", default)` or `hasattr(record, "x")` gives."""
+    base, name, *default = [read_argument(context, argument) for argument in node.args]
+    known = name.value if isinstance(name, Constant) else None
+    if base is None or not is_record(base) or not isinstance(known, str) or len(default) > 1:
+        raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+    value = read_member(context, base, known, node)
+    if called is getattr:
+        return _read_default(context, value, default, known, node)
+    return find_open(value) or Constant(not isinstance(value, Record))
+
+
+def _read_default(context: Context, value: Value, default: list[Value | None], key: str, node: ast.AST) -> Value:
+    """Return a field that is read with a default, which what stands in for a missing one must agree with."""
+    declared = (context.scope.fields or {}).get(_find_field(context, value))
+    if declared is None or declared.missing is None or default in ([], [None]):
+        return value
+    if isinstance(default[0], Constant) and default[0].value == declared.missing:
+        return value
+    what = f"the default of {key!r} is {describe(default[0]) if default[0] else 'None'}"
+    raise context.error(
+        node,
+        f"{what}, and the field has missing={declared.missing!r}.",
+        "Let both be the same: a row without the field has what `missing=` says.",
+    )
+
+
+def _find_field(context: Context, value: Value) -> str:
+    """Return the field that a part of a record was read as; an empty string for anything else."""
+    at = getattr(value, "at", None)
+    node = context.builder.nodes[at] if isinstance(at, int) else None
+    return str(getattr(node, "name", "")).rpartition(".")[2].partition("[")[0]

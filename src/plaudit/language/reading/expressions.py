@@ -1,229 +1,284 @@
-"""Reading expressions: each becomes a node, a constant, or a short vector of them."""
+"""Reading names, attributes, constants, tuples and lists; values as numbers, as conditions, and entry by entry."""
 
 import ast
+import math
 import types
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import EllipsisType
+from typing import Any, TypeVar
 
 from plaudit.errors import did_you_mean
-from plaudit.language.field import RECORDS, to_number
+from plaudit.language import nodes as n
+from plaudit.language.field import LARGEST_INTEGER, is_exact, to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_attribute
-from plaudit.language.reading.arithmetic import ArithmeticReader
-from plaudit.language.reading.reader import Reader
-from plaudit.language.reading.source import Source, list_assigned
-from plaudit.language.reading.syntax import explain_unsupported
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.source import read_current
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
-    Record,
+    Nested,
     Ref,
     Unassigned,
     Undeclared,
     Value,
     Vector,
+    build_tuple,
     describe,
+    find_open,
     format_part,
     freeze,
+    has_items,
+    is_array,
     is_library_array,
     is_object,
-)
-from plaudit.language.reading.vectors import (
-    find_open,
-    find_shape,
-    is_array,
     is_open,
     is_record,
-    list_entries,
-    transpose,
 )
+from plaudit.language.reading.vectors import ShapeProblem, build_array, find_shape, list_entries, map_entries, transpose
+from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
+
+Found = TypeVar("Found")
 
 
-class ExpressionReader(ArithmeticReader):
-    """Reads the expressions of one function."""
+@reads(ast.Constant)
+def _read_literal(context: Context, node: ast.Constant) -> Value:
+    return read_constant(context, node.value, node)
 
-    def __init__(self, reader: Reader, source: Source) -> None:
-        """Begin to read the function `source`."""
-        super().__init__(reader, source)
-        self.locals = list_assigned(source.tree)
 
-    @abstractmethod
-    def run(self, env: dict[str, Value]) -> Value:
-        """Return what the function returns."""
+@reads(ast.Name)
+def read_name(context: Context, node: ast.Name) -> Value:
+    """Return a local name, or a constant from outside the function."""
+    if node.id in context.names:
+        value = context.names[node.id]
+        if isinstance(value, Unassigned) and value.error:
+            raise value.error
+        if isinstance(value, Unassigned) and value.why:
+            raise context.error(node, value.why, f"Give the new value a name of its own: `total = {node.id} + ...`.")
+        if isinstance(value, Unassigned):
+            raise context.error(node, f"some path leaves {node.id!r} without a value.", "Assign it before the `if`.")
+        return value
+    if node.id in context.locals:
+        raise context.error(node, f"{node.id!r} is read before it is assigned.", "Assign it above this line.")
+    known = context.source.known  # as it was when the function was first read
+    try:
+        if node.id not in known:
+            known[node.id] = freeze(read_current(context.source.function, node.id))
+    except KeyError:
+        near = did_you_mean(node.id, [*context.names, *context.source.function.__globals__])
+        raise context.error(
+            node,
+            f"the name {node.id!r} is not known.{near}",
+            "Define constants above the term; a field is a parameter.",
+        ) from None
+    return read_constant(context, known[node.id], node)
 
-    @abstractmethod
-    def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Return what a call returns."""
 
-    @abstractmethod
-    def read_lambda(self, node: ast.Lambda, env: dict[str, Value]) -> Value:
-        """Return the function that a lambda makes."""
+@reads(ast.Attribute)
+def _read_attribute(context: Context, node: ast.Attribute) -> Value:
+    base = context.read(node.value)
+    if is_record(base) and (local := format_part(base, node.attr)) in context.names:
+        return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
+    return find_attribute(context, base, node)
 
-    @abstractmethod
-    def read_walrus(self, node: ast.NamedExpr, env: dict[str, Value]) -> Value:
-        """Return what is assigned inside an expression."""
 
-    @abstractmethod
-    def read_subscript(self, node: ast.Subscript, env: dict[str, Value]) -> Value:
-        """Return what `base[index]` stands for."""
+def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
+    """Return the attribute that `node` names, of what it is read from."""
+    if node.attr in ("values", "indices") and is_open(base) and isinstance(base, Ref):
+        return base  # of `torch.max(v, dim=0)`
+    if node.attr in ("shape", "size", "ndim", "T") and (is_open(base) or is_array(base)):
+        if (unknown := find_open(base)) is not None:
+            return unknown
+        if node.attr == "T":
+            return fit(context, transpose, base, node=node)
+        shape = fit(context, find_shape, base, node=node)
+        return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
+    if is_record(base):
+        return read_member(context, base, node.attr, node)
+    if isinstance(base, Constant) and (isinstance(base.value, types.ModuleType | type) or is_object(base.value)):
+        key = (id(base.value), node.attr)
+        if key not in context.source.known:
+            if not hasattr(base.value, node.attr):
+                raise context.error(node, f"{ast.unparse(node)!r} does not exist.")
+            context.source.known[id(base.value)] = base.value  # so that no other object gets its id
+            context.source.known[key] = freeze(getattr(base.value, node.attr))
+        return read_constant(context, context.source.known[key], node)
+    if isinstance(base, Vector) and not base.array and node.attr in ("values", "indices") and len(base.items) == 2:
+        return base.items[node.attr == "indices"]
+    raise context.error(node, *explain_unsupported_attribute(node, describe(base)))
 
-    @abstractmethod
-    def read_comprehension(self, node: ast.ListComp, env: dict[str, Value]) -> Value:
-        """Return the values of a list comprehension."""
 
-    @abstractmethod
-    def read_dict(self, node: ast.Dict, env: dict[str, Value]) -> Value:
-        """Return a dict that is written out."""
+@reads(ast.Tuple)
+def _read_tuple(context: Context, node: ast.Tuple) -> Value:
+    return find_open_star(context, node.elts) or build_tuple(read_several(context, node.elts))
 
-    @abstractmethod
-    def read_dict_comprehension(self, node: ast.DictComp, env: dict[str, Value]) -> Value:
-        """Return the dict of a comprehension."""
 
-    def read_expression(self, node: ast.expr, env: dict[str, Value]) -> Value:
-        """Return what an expression stands for."""
-        match node:
-            case ast.Constant(value=value):
-                return self.read_constant(value, node)
-            case ast.Name():
-                return self.read_name(node, env)
-            case ast.Attribute():
-                return self.read_attribute(node, env)
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.apply_arithmetic(
-                    op, self.read_expression(left, env), self.read_expression(right, env), node
-                )
-            case ast.UnaryOp(op=op, operand=operand):
-                return self.apply_unary(op, self.read_expression(operand, env), node)
-            case ast.Compare():
-                return self.read_comparison(node, env)
-            case ast.BoolOp():
-                return self.read_boolean(node, env)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.read_choice(test, body, orelse, node, env)
-            case ast.Subscript():
-                return self.read_subscript(node, env)
-            case ast.Tuple(elts=elements):
-                return self.find_open_star(elements, env) or self.read_tuple(self.read_several(elements, env))
-            case ast.List(elts=elements):
-                return self.find_open_star(elements, env) or Vector(tuple(self.read_several(elements, env)))
-            case ast.ListComp():
-                return self.read_comprehension(node, env)
-            case ast.Dict():
-                return self.read_dict(node, env)
-            case ast.DictComp():
-                return self.read_dict_comprehension(node, env)
-            case ast.Call():
-                return self.read_call(node, env)
-            case ast.Lambda():
-                return self.read_lambda(node, env)
-            case ast.NamedExpr():
-                return self.read_walrus(node, env)
-        raise self.error(node, *explain_unsupported(node))
+@reads(ast.List)
+def _read_list(context: Context, node: ast.List) -> Value:
+    return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)))
 
-    def read_tuple(self, items: list[Value]) -> Value:
-        """Return a tuple written in the function."""
-        known = [item.value for item in items if isinstance(item, Constant)]
-        return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
 
-    def read_several(self, elements: list[ast.expr], env: dict[str, Value]) -> list[Value]:
-        """Return the values of a tuple, list or call; `*v` stands for the entries of `v`."""
-        found: list[Value] = []
-        for element in elements:
-            if isinstance(element, ast.Starred):
-                found += self.list_items(self.read_expression(element.value, env), element)
-            else:
-                found.append(self.read_expression(element, env))
-        return found
+def read_several(context: Context, elements: list[ast.expr]) -> list[Value]:
+    """Return the values of a tuple, list or call; `*v` stands for the entries of `v`."""
+    found: list[Value] = []
+    for element in elements:
+        if isinstance(element, ast.Starred):
+            found += list_items(context, context.read(element.value), element)
+        else:
+            found.append(context.read(element))
+    return found
 
-    def find_open_star(self, elements: list[ast.expr], env: dict[str, Value]) -> Ref | None:
-        """Return an unknown where it is not known yet how many values `*v` stands for."""
-        stars = [self.read_expression(each.value, env) for each in elements if isinstance(each, ast.Starred)]
-        return find_open(*(value for value in stars if is_open(value)))
 
-    def read_constant(self, value: object, node: ast.AST) -> Value:
-        """Return a constant of the language; refuse what it does not have."""
-        if isinstance(value, tuple) and any(isinstance(item, list | Mapping) for item in value):
-            return Vector(tuple(self.read_constant(item, node) for item in value))
-        if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
-            return Constant(value)
-        number = to_number(value)
-        if number is not None:
-            return Constant(number)
-        if is_library_array(value):
-            return self.read_array(value, node)
-        if type(value).__name__ == "dtype":
-            return Constant(value)
-        if isinstance(value, list):
-            return Vector(tuple(self.read_constant(item, node) for item in value))
-        if isinstance(value, set | frozenset):
-            return Constant(freeze(value))
-        if isinstance(value, Mapping):
-            return Dictionary({key: self.read_constant(item, node) for key, item in value.items()})
-        if isinstance(value, bytes | complex | EllipsisType):
-            what = f"a {type(value).__name__} is not part of the language."
-            raise self.error(node, what, "Use numbers, bools, strings, tuples or dicts.")
-        return Constant(value)  # None, or an object whose attributes may be read
+def find_open_star(context: Context, elements: list[ast.expr]) -> Ref | None:
+    """Return an unknown where it is not known yet how many values `*v` stands for."""
+    stars = [context.read(each.value) for each in elements if isinstance(each, ast.Starred)]
+    return find_open(*(value for value in stars if is_open(value)))
 
-    def read_name(self, node: ast.Name, env: dict[str, Value]) -> Value:
-        """Return a local name, or a constant from outside the function."""
-        if node.id in env:
-            value = env[node.id]
-            if isinstance(value, Unassigned) and value.error:
-                raise value.error
-            if isinstance(value, Unassigned) and value.why:
-                raise self.error(node, value.why, f"Give the new value a name of its own: `total = {node.id} + ...`.")
-            if isinstance(value, Unassigned):
-                raise self.error(node, f"some path leaves {node.id!r} without a value.", "Assign it before the `if`.")
-            return value
-        if node.id in self.locals:
-            raise self.error(node, f"{node.id!r} is read before it is assigned.", "Assign it above this line.")
-        try:
-            outer = self.source.find_outer(node.id)
-        except KeyError:
-            near = did_you_mean(node.id, [*env, *self.source.function.__globals__])
-            raise self.error(
-                node,
-                f"the name {node.id!r} is not known.{near}",
-                "Define constants above the term; a field is a parameter.",
-            ) from None
-        self.source.known[node.id] = outer = freeze(outer)  # kept as it was when the function was first read
-        return self.read_constant(outer, node)
 
-    def read_attribute(self, node: ast.Attribute, env: dict[str, Value]) -> Value:
-        """Return a part of a record, a constant of a module or class, or the shape of an array."""
-        base = self.read_expression(node.value, env)
-        if is_record(base) and (local := format_part(base, node.attr)) in env:
-            return self.read_name(ast.copy_location(ast.Name(local, ast.Load()), node), env)
-        return self.find_attribute(base, node)
+def add_number(context: Context, value: Value, node: ast.AST) -> int:
+    """Return the position of `value` as a number; a flag counts 1 or 0."""
+    match value:
+        case Ref(at, kind) if kind in (NUMBER, UNKNOWN):
+            return at
+        case Undeclared(at, _):
+            return at
+        case Ref(at, kind) if kind == FLAG:
+            return context.add(n.Number(at))
+        case Constant(known) if (number := to_number(known)) is not None:
+            if not is_exact(number):
+                raise context.error(node, f"{describe(value)} is not a number that a float holds exactly.")
+            large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
+            return context.builder.const(float(number) if large else number)
+    refuse_record(context, value, node)
+    advice = ""
+    if isinstance(value, Nested):
+        advice = f"Call it: `{value.source.name}(...)`."
+    elif isinstance(value, Vector):
+        advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
+    elif isinstance(value, Constant) and value.value is None:
+        advice = "Give the field a `missing=` value: there is no None in a row."
+    elif isinstance(value, Constant) and is_object(value.value):
+        advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
+    raise context.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
 
-    def read_part(self, base: Value, part: str, node: ast.AST) -> Value:
-        """Return a part of a record: `base.part` or `base["part"]`."""
-        assert isinstance(base, Record | Undeclared)
-        if base.path[0] in RECORDS:
-            return self.reader.read_record(base.path[0], part, node, self.source)
-        return self.reader.read_part((*base.path, part), node, self.source)
 
-    def find_attribute(self, base: Value, node: ast.Attribute) -> Value:
-        """Return the attribute that `node` names, of what it is read from."""
-        if node.attr in ("values", "indices") and is_open(base) and isinstance(base, Ref):
-            return base  # of `torch.max(v, dim=0)`
-        if node.attr in ("shape", "size", "ndim", "T") and (is_open(base) or is_array(base)):
-            if (unknown := find_open(base)) is not None:
-                return unknown
-            if node.attr == "T":
-                return self.fit(transpose, base, node=node)
-            shape = self.fit(find_shape, base, node=node)
-            return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
-        if is_record(base):
-            return self.read_part(base, node.attr, node)
-        if isinstance(base, Constant) and (isinstance(base.value, types.ModuleType | type) or is_object(base.value)):
-            key = (id(base.value), node.attr)
-            if key not in self.source.known:
-                if not hasattr(base.value, node.attr):
-                    raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
-                self.source.known[id(base.value)] = base.value  # so that no other object gets its id
-                self.source.known[key] = freeze(getattr(base.value, node.attr))
-            return self.read_constant(self.source.known[key], node)
-        if isinstance(base, Vector) and not base.array and node.attr in ("values", "indices") and len(base.items) == 2:
-            return base.items[node.attr == "indices"]
-        raise self.error(node, *explain_unsupported_attribute(node, describe(base)))
+def add_flag(context: Context, value: Value, node: ast.AST) -> int:
+    """Return the position of `value` as a condition; a number means `!= 0`."""
+    match value:
+        case Ref(at, kind) if kind in (FLAG, UNKNOWN):
+            return at
+        case Undeclared(at, _):
+            return at
+        case Ref(at, kind) if kind == NUMBER:
+            return context.add(n.Ne(at, context.builder.const(0)))
+        case Constant(known) if to_number(known) is not None:
+            return context.builder.const(bool(known))
+    refuse_record(context, value, node)
+    advice = "Compare a category with one of its values: phase == 'coding'."
+    if isinstance(value, Vector):
+        advice = "Say which entries must hold: any(v > 0) or all(v > 0); join arrays of bools with `&`, `|`, `~`."
+    raise context.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
+
+
+def read_truth(context: Context, value: Value, node: ast.AST) -> int | bool:
+    """Return a value as a condition: a position, or what it is when it is known already."""
+    if isinstance(value, Constant) and to_number(value.value) is not None:
+        return bool(value.value)
+    return add_flag(context, value, node)
+
+
+def chain(context: Context, conjunction: bool, parts: list[Callable[[], int | bool]]) -> Value:
+    """Return the conjunction or disjunction of `parts`, each read where those before it leave it open."""
+    outer = context.path
+    result: int | None = None
+    try:
+        for part in parts:
+            flag = part()
+            if isinstance(flag, bool):
+                if flag is conjunction:
+                    continue
+                if result is None:
+                    return Constant(flag)
+                flag = context.builder.const(flag)
+            result = flag if result is None else context.add((n.And if conjunction else n.Or)(result, flag))
+            open_ = result if conjunction else context.add(n.Not(result))
+            context.path = open_ if outer is None else context.add(n.And(outer, open_))
+    finally:
+        context.path = outer
+    return Constant(conjunction) if result is None else Ref(result, FLAG)
+
+
+def read_constant(context: Context, value: object, node: ast.AST) -> Value:
+    """Return a constant of the language; refuse what it does not have."""
+    if isinstance(value, tuple) and any(isinstance(item, list | Mapping) for item in value):
+        return Vector(tuple(read_constant(context, item, node) for item in value))
+    if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
+        return Constant(value)
+    number = to_number(value)
+    if number is not None:
+        return Constant(number)
+    if is_library_array(value):
+        return _read_array(context, value, node)
+    if type(value).__name__ == "dtype":
+        return Constant(value)
+    if isinstance(value, list):
+        return Vector(tuple(read_constant(context, item, node) for item in value))
+    if isinstance(value, set | frozenset):
+        return Constant(freeze(value))
+    if isinstance(value, Mapping):
+        return Dictionary({key: read_constant(context, item, node) for key, item in value.items()})
+    if isinstance(value, bytes | complex | EllipsisType):
+        what = f"a {type(value).__name__} is not part of the language."
+        raise context.error(node, what, "Use numbers, bools, strings, tuples or dicts.")
+    return Constant(value)  # None, or an object whose attributes may be read
+
+
+def _read_array(context: Context, value: Any, node: ast.AST) -> Value:
+    if value.ndim > MOST_AXES or math.prod(value.shape) > MOST_ENTRIES:
+        shown = f"an array of shape {tuple(value.shape)} is too large"
+        raise context.error(node, f"{shown}: at most {MOST_AXES} axes and {MOST_ENTRIES:,} entries are read.")
+    entries = [to_number(entry) for entry in value.reshape(-1).tolist()]
+    if None in entries:
+        raise context.error(node, "a constant array holds numbers or bools.")
+    return build_array([Constant(entry) for entry in entries], tuple(value.shape))
+
+
+def fit(context: Context, function: Callable[..., Found], *arguments: Any, node: ast.AST) -> Found:
+    """Return what a function of shapes gives, or raise the error that points at `node` where they do not fit."""
+    try:
+        return function(*arguments)
+    except ShapeProblem as problem:
+        raise context.error(node, problem.what, problem.advice) from None
+
+
+def spread(context: Context, function: Callable[..., Value], *values: Value, node: ast.AST) -> Value:
+    """Return a function of scalars applied entry by entry; an unknown where a shape is not known yet."""
+    if any(has_items(value) for value in values):
+        return find_open(*values) or fit(context, map_entries, function, *values, node=node)
+    return function(*values)
+
+
+def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
+    """Return the entries of a vector, tuple or list; of a matrix, its rows."""
+    if is_open(value) and (unknown := find_open(value)) is not None:
+        return [unknown]  # it is not known yet how many there are: one is read for all
+    if isinstance(value, Constant) and isinstance(value.value, tuple):
+        return [read_constant(context, item, node) for item in value.value]
+    if isinstance(value, Vector):
+        return list(value.items)
+    if isinstance(value, Dictionary):
+        return [Constant(key) for key in value.items]
+    refuse_record(context, value, node)
+    advice = "Give the field a length: Field('torque', length=12)."
+    raise context.error(node, f"{describe(value)} is not a vector.", advice)
+
+
+def list_integers(context: Context, values: list[Value], node: ast.AST) -> list[int]:
+    """Return constant integers."""
+    found = [to_number(value.value) if isinstance(value, Constant) else None for value in values]
+    for number, value in zip(found, values, strict=True):
+        if not isinstance(number, int) or isinstance(number, bool):
+            advice = "Loop over a constant range, and stop or weigh: `if i >= n: break`, x if i < n else 0."
+            raise context.error(node, f"a constant integer is needed here, and this is {describe(value)}.", advice)
+    return [number for number in found if isinstance(number, int)]

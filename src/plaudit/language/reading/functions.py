@@ -3,7 +3,6 @@
 What the language does not have is refused, with the line and what to do instead.
 """
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -13,13 +12,13 @@ from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import Builder, Guard
-from plaudit.language.reading.flow import is_always_true
-from plaudit.language.reading.inputs import OTHER_ROW, Scope
-from plaudit.language.reading.reader import Mark, Reader
-from plaudit.language.reading.returns import Returned
+from plaudit.language.reading import assignments, calls, statements  # noqa: F401  # each registers what it reads
+from plaudit.language.reading.context import Context, Mark, Returned, Scope
+from plaudit.language.reading.expressions import add_flag, add_number, read_constant
+from plaudit.language.reading.flow import run_function
+from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
 from plaudit.language.reading.source import Source
-from plaudit.language.reading.statements import StatementReader
-from plaudit.language.reading.values import Ref, Value, Vector, describe
+from plaudit.language.reading.values import Ref, Value, Vector, describe, find_kind
 from plaudit.language.shapes import infer_shape
 
 
@@ -59,25 +58,31 @@ def read_term(
     a flag under which alone the term is scored at all; errors say `what` the function is. `part` says which of several
     returned values is the score. A `batched` function takes and returns many rows at once.
     """
-    reader = Reader(builder, scope, name, what=what, batch=_choose_batch_size(scope) if batched else 0)
-    reader.path = within
+    batch = _choose_batch_size(scope) if batched else 0
+    context = Context(builder, scope, name, source, what=what, batch=batch)
+    context.path = within
     named = [argument.arg for argument in source.tree.args.kwonlyargs]  # others are read as parts of records
-    values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items() if knob in named}
-    function = FunctionReader(reader, source)
+    values = {knob: read_knob(context, knob, default) for knob, default in knobs.items() if knob in named}
     if what == "term":
-        function.returned = Returned(part, batched)
-    score = reader.add_number(_read_result(function, values), source.tree, source)
-    if reader.batch:
-        _drop_other_rows(reader, score, source)
-    return _finish_reading(reader, score)
+        context.returned = Returned(part, batched)
+    score = add_number(context, _read_result(context, values), source.tree)
+    if batch:
+        _drop_other_rows(context, score)
+    return _finish_reading(context, score)
 
 
 def read_condition(source: Source, name: str, knobs: Mapping[str, object], builder: Builder, scope: Scope) -> Reading:
     """Return the flag of the function `source`, a condition with knobs, as a node of `builder`."""
-    reader = Reader(builder, scope, name, what="override")
-    values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items()}
-    function = FunctionReader(reader, source)
-    return _finish_reading(reader, _require_flag(function, _read_result(function, values), "a condition"))
+    context = Context(builder, scope, name, source, what="override")
+    values = {knob: read_knob(context, knob, default) for knob, default in knobs.items()}
+    value = _read_result(context, values)
+    if find_kind(value) not in (FLAG, UNKNOWN):
+        raise context.error(
+            source.tree,
+            f"a condition is true or false of a step, and this returns {describe(value)}.",
+            "Return a comparison: `return deceleration == 0`.",
+        )
+    return _finish_reading(context, add_flag(context, value, source.tree))
 
 
 def read_fact(
@@ -93,24 +98,11 @@ def read_fact(
 
     `constants` maps each keyword-only parameter to its default: a fact has no knobs. Errors say `what` it is.
     """
-    reader = Reader(builder, scope, name, what=what)
-    function = FunctionReader(reader, source)
-    function.returned = Returned(flag=what)
-    values = {name: function.read_constant(default, source.tree) for name, default in constants.items()}
-    value = _read_result(function, values)
-    return _finish_reading(reader, reader.add_flag(value, source.tree, source))
-
-
-def _require_flag(function: "FunctionReader", value: Value, what: str) -> int:
-    """Return the position of the flag that a function returns; an error where it returns anything else."""
-    source = function.source
-    if function.find_kind(value) not in (FLAG, UNKNOWN):
-        raise source.error(
-            source.tree,
-            f"{what} is true or false of a step, and this returns {describe(value)}.",
-            "Return a comparison: `return deceleration == 0`.",
-        )
-    return function.reader.add_flag(value, source.tree, source)
+    context = Context(builder, scope, name, source, what=what)
+    context.returned = Returned(flag=what)
+    values = {name: read_constant(context, default, source.tree) for name, default in constants.items()}
+    value = _read_result(context, values)
+    return _finish_reading(context, add_flag(context, value, source.tree))
 
 
 def read_update(
@@ -120,89 +112,69 @@ def read_update(
 
     `knobs` are as those of a term. Where no field is declared yet, what comes back is not looked at.
     """
-    reader = Reader(builder, scope, field.name, what="state")
-    values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items()}
-    function = FunctionReader(reader, source)
-    result = _read_result(function, values)
+    context = Context(builder, scope, field.name, source, what="state")
+    values = {knob: read_knob(context, knob, default) for knob, default in knobs.items()}
+    result = _read_result(context, values)
     if scope.fields is None:
-        return (), _finish_reading(reader, 0)
-    entries = _list_entries(function, result, field)
-    return tuple(_fit_entry(function, entry, field) for entry in entries), _finish_reading(reader, 0)
+        return (), _finish_reading(context, 0)
+    entries = _list_entries(context, result, field)
+    return tuple(_fit_entry(context, entry, field) for entry in entries), _finish_reading(context, 0)
 
 
-def _list_entries(function: "FunctionReader", result: Value, field: Field) -> list[Value]:
+def _list_entries(context: Context, result: Value, field: Field) -> list[Value]:
     """Return the entries of what an update returns, in row-major order; an error unless it has the state's shape."""
     level = [result]
     for size in field.shape:
         found: list[Value] = []
         for part in level:
             if not isinstance(part, Vector) or len(part.items) != size:
-                raise _make_update_error(function, result, f"the state has the shape {field.shape}")
+                raise _make_update_error(context, result, f"the state has the shape {field.shape}")
             found += part.items
         level = found
     if any(isinstance(part, Vector) for part in level):
         wanted = f"the state has the shape {field.shape}" if field.shape else "the state is a single value"
-        raise _make_update_error(function, result, wanted)
+        raise _make_update_error(context, result, wanted)
     return level
 
 
-def _fit_entry(function: "FunctionReader", entry: Value, field: Field) -> Value:
+def _fit_entry(context: Context, entry: Value, field: Field) -> Value:
     """Return an entry of a state as a node: a flag of a flag, a number of a number; bools count 0 and 1 there."""
-    reader, source = function.reader, function.source
     if field.kind == "flag":
-        if function.find_kind(entry) != FLAG:
-            raise _make_update_error(function, entry, "the state is declared with flag=True")
-        return Ref(reader.add_flag(entry, source.tree, source), FLAG)
-    return Ref(reader.add_number(entry, source.tree, source), NUMBER)
+        if find_kind(entry) != FLAG:
+            raise _make_update_error(context, entry, "the state is declared with flag=True")
+        return Ref(add_flag(context, entry, context.source.tree), FLAG)
+    return Ref(add_number(context, entry, context.source.tree), NUMBER)
 
 
-def _make_update_error(function: "FunctionReader", result: Value, wanted: str) -> ReadError:
-    return function.source.error(
-        function.source.tree,
+def _make_update_error(context: Context, result: Value, wanted: str) -> ReadError:
+    return context.error(
+        context.source.tree,
         f"{wanted}, and this returns {describe(result)}.",
         "Return what the state is after the step, in the shape and kind that it is declared with.",
     )
 
 
-class FunctionReader(StatementReader):
-    """One function being read: the term itself or a helper it calls."""
-
-    def run(self, env: dict[str, Value]) -> Value:
-        """Return what the function returns."""
-        self.given = tuple(env.values())
-        body = self.source.tree.body
-        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
-            body = body[1:]
-        flow = self.read_block(body, env)
-        if flow.value is None or not (
-            flow.returned is True or is_always_true(self.reader, flow.returned, self.source.tree)
-        ):
-            matches = any(isinstance(node, ast.Match) for node in ast.walk(self.source.tree))
-            advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
-            raise self.error(self.source.tree, "a path ends without `return`.", advice)
-        return flow.value
-
-
-def _read_result(function: FunctionReader, knobs: Mapping[str, Value]) -> Value:
+def _read_result(context: Context, knobs: Mapping[str, Value]) -> Value:
     """Return what a function returns whose positional parameters are data."""
-    reader, source = function.reader, function.source
-    data = {a.arg: reader.read_parameter(a.arg, a, source) for a in source.tree.args.args}
+    source = context.source
+    data = {a.arg: read_parameter(context, a.arg, a) for a in source.tree.args.args}
+    context.enter_function(source, {**data, **knobs})
     try:
-        return function.run({**data, **knobs})
+        return run_function(context)
     except RecursionError:
         raise ReadError(f"{source.name!r} cannot be read: it is nested too deeply. Split it into helpers.") from None
 
 
-def _finish_reading(reader: Reader, result: int) -> Reading:
+def _finish_reading(context: Context, result: int) -> Reading:
     return Reading(
         result=result,
-        guards=tuple(reader.guards),
-        inputs=reader.inputs,
-        reads=tuple(reader.reads),
-        params=tuple(reader.params),
-        parts=frozenset(reader.parts),
-        marks=tuple(reader.marks),
-        names=reader.names,
+        guards=tuple(context.guards),
+        inputs=context.inputs,
+        reads=tuple(context.reads),
+        params=tuple(context.params),
+        parts=frozenset(context.parts),
+        marks=tuple(context.marks),
+        names=context.labels,
     )
 
 
@@ -214,17 +186,17 @@ def _choose_batch_size(scope: Scope) -> int:
     return next(size for size in count(2) if size not in sizes)
 
 
-def _drop_other_rows(reader: Reader, result: int, source: Source) -> None:
+def _drop_other_rows(context: Context, result: int) -> None:
     """Keep the guards of the first row alone; refuse a result that comes of other rows too."""
     mixed: set[int] = set()
-    for at, node in enumerate(reader.builder.nodes):
+    for at, node in enumerate(context.builder.nodes):
         other = isinstance(node, n.Input) and OTHER_ROW in node.name
         if other or any(operand in mixed for operand in n.operands(node)):
             mixed.add(at)
     if result in mixed:
-        raise source.error(
-            source.tree,
+        raise context.error(
+            context.source.tree,
             "the score of a row comes of the other rows of the batch too.",
             "Reduce along the axes of a row alone: torch.sum(x, dim=-1), and not torch.sum(x) or x.mean().",
         )
-    reader.guards = [guard for guard in reader.guards if guard.node not in mixed]
+    context.guards = [guard for guard in context.guards if guard.node not in mixed]

@@ -8,149 +8,146 @@ from functools import partial
 
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
-from plaudit.language.reading.expressions import ExpressionReader
-from plaudit.language.reading.records import RecordReader
-from plaudit.language.reading.source import Source, validate_signature
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import read_constant, read_several
+from plaudit.language.reading.flow import run_function
+from plaudit.language.reading.source import Source, list_assigned, validate_signature
 from plaudit.language.reading.values import Dictionary, Nested, Value, describe
 
 MOST_CALLS = 10_000
+"""Reads the helpers that one function calls, and those that it defines."""
 
 
-class HelperReader(RecordReader):
-    """Reads the helpers that one function calls, and those that it defines."""
-
-    env: dict[str, Value]
-    """The names of the function, as they are where it is being read."""
-
-    def read_helper(
-        self, function: types.FunctionType, node: ast.Call, env: dict[str, Value], bound: Sequence[Value] = ()
-    ) -> Value:
-        """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object."""
-        self.count_call(function, function.__name__, node)
-        with self.point_at_call(function, node):
-            source = self.source.find_helper(function)
-            validate_signature(source, helper=True)
-        names = [argument.arg for argument in source.tree.args.args]
-        values = function.__defaults__ or ()
-        defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
-        known = {name: partial(self.read_constant, default, node) for name, default in defaults.items()}
-        passed = self.read_arguments(source, known, node, env, bound)
-        with self.point_at_call(function, node):
-            return self.run_helper(function, type(self)(self.reader, source), passed)
-
-    def read_nested(self, helper: Nested, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read a function that is defined inside another, with the names that has around it now."""
-        tree = helper.source.tree
-        self.count_call(tree, tree.name, node)
-        known = {name: partial(_hand_back, default) for name, default in helper.defaults.items()}
-        passed = self.read_arguments(helper.source, known, node, env)
-        function = type(self)(self.reader, helper.source)
-        around = {name: value for name, value in helper.names().items() if name not in function.locals}
-        function.locals |= helper.locals
-        return self.run_helper(tree, function, around | passed)
-
-    def run_helper(self, function: object, reader: ExpressionReader, passed: dict[str, Value]) -> Value:
-        """Return what a helper returns."""
-        stack = self.reader.call_stack
-        stack.append(function)
-        try:
-            return reader.run(passed)
-        finally:
-            stack.pop()
-
-    def define_helper(self, tree: ast.FunctionDef, env: dict[str, Value]) -> Nested:
-        """Return the function that a `def` or a lambda inside this one makes."""
-        source = self.source.nest(tree)
+def read_helper(context: Context, function: types.FunctionType, node: ast.Call, bound: Sequence[Value] = ()) -> Value:
+    """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object."""
+    _count_call(context, function, function.__name__, node)
+    with _point_at_call(context, function, node):
+        source = context.source.find_helper(function)
         validate_signature(source, helper=True)
-        arguments = tree.args
-        names = [argument.arg for argument in arguments.args]
-        pairs = list(zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True))
-        pairs += [(a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-        defaults = {name: self.read_expression(default, env) for name, default in pairs}
-        return Nested(source, defaults, lambda: self.env, frozenset(self.locals))
+    names = [argument.arg for argument in source.tree.args.args]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
+    known = {name: partial(read_constant, context, default, node) for name, default in defaults.items()}
+    passed = read_arguments(context, source, known, node, bound)
+    with _point_at_call(context, function, node):
+        return _run_helper(context.open_helper(source, passed), function)
 
-    def read_lambda(self, node: ast.Lambda, env: dict[str, Value]) -> Value:
-        """Return the function that a lambda makes."""
-        body = ast.copy_location(ast.Return(node.body), node.body)
-        tree = ast.FunctionDef(name="<lambda>", args=node.args, body=[body], decorator_list=[])
-        return self.define_helper(ast.copy_location(tree, node), env)
 
-    def count_call(self, function: object, name: str, node: ast.Call) -> None:
-        """Refuse recursion, and calls without end."""
-        reader = self.reader
-        if function in reader.call_stack or function is self.source.function:
-            raise self.error(
-                node, f"{name!r} calls itself.", "Recursion cannot be compiled; compute it before scoring."
-            )
-        reader.helper_calls += 1
-        if reader.helper_calls > MOST_CALLS:
-            advice = "Compute part of it before scoring and pass it in as a field."
-            raise self.error(node, f"more than {MOST_CALLS:,} calls of helpers.", advice)
+def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:
+    """Read a function that is defined inside another, with the names that has around it now."""
+    tree = helper.source.tree
+    _count_call(context, tree, tree.name, node)
+    known = {name: partial(_hand_back, default) for name, default in helper.defaults.items()}
+    passed = read_arguments(context, helper.source, known, node)
+    own = list_assigned(tree)
+    around = {name: value for name, value in helper.names().items() if name not in own}
+    inner = context.open_helper(helper.source, around | passed)
+    inner.locals |= helper.locals
+    return _run_helper(inner, tree)
 
-    @contextmanager
-    def point_at_call(self, function: types.FunctionType, node: ast.Call) -> Iterator[None]:
-        """Let guards and errors point at the call where what is called belongs to a library."""
-        reader, outer = self.reader, self.reader.called_from
-        library = self.source.is_library_call(function)
-        if library and outer is None:
-            reader.called_from = self.source.locate(node)
-        try:
-            yield
-        except ReadError as error:
-            if not library or outer is not None:
-                raise
-            why = str(error).partition("\n")[0].partition(": ")[2]
-            name = ast.unparse(node.func)
-            own = function.__module__.startswith("plaudit.")
-            advice = str(error).rpartition("\n")[2] if own else explain_unsupported_call(name, function)[1]
-            raise self.error(node, f"`{name}` cannot be read with these arguments: {why}", advice) from None
-        finally:
-            reader.called_from = outer
 
-    def read_arguments(
-        self,
-        source: Source,
-        defaults: Mapping[str, Callable[[], Value]],
-        node: ast.Call,
-        env: dict[str, Value],
-        bound: Sequence[Value] = (),
-    ) -> dict[str, Value]:
-        """Return what a helper's parameters stand for."""
-        signature = source.tree.args
-        names = [argument.arg for argument in signature.args]
-        given = [*bound, *self.read_several(node.args, env)]
-        if len(given) > len(names):
-            raise self.error(
-                node,
-                f"{source.name!r} takes {len(names)} positional arguments.",
-                f"Its parameters: {_list(signature)}.",
-            )
-        passed = dict(zip(names, given, strict=False))
-        known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
-        for name, value in self.list_keywords(node, env):
-            if name not in known or name in passed:
-                what = f"{source.name!r} has no such argument, or has it twice: {name!r}."
-                raise self.error(node, what, f"Its parameters: {_list(signature)}.")
-            passed[name] = value
-        for name, default in defaults.items():
-            if name not in passed:
-                passed[name] = default()
-        missing = known - passed.keys()
-        if missing:
-            what = f"{source.name!r} is called without {', '.join(sorted(missing))}."
-            raise self.error(node, what, f"Its parameters: {_list(signature)}.")
-        return passed
+def _run_helper(context: Context, function: object) -> Value:
+    context.calls.append(function)
+    try:
+        return run_function(context)
+    finally:
+        context.calls.pop()
 
-    def list_keywords(self, node: ast.Call, env: dict[str, Value]) -> Iterator[tuple[str, Value]]:
-        """Yield the keyword arguments of a call; `**d` stands for the entries of a dict."""
-        for keyword in node.keywords:
-            value = self.read_expression(keyword.value, env)
-            if keyword.arg is not None:
-                yield keyword.arg, value
-            elif isinstance(value, Dictionary):
-                yield from ((str(key), item) for key, item in value.items.items())
-            else:
-                raise self.error(node, f"`**` stands for a dict here, and this is {describe(value)}.")
+
+def define_helper(context: Context, tree: ast.FunctionDef) -> Nested:
+    """Return the function that a `def` or a lambda inside this one makes."""
+    source = context.source.nest(tree)
+    validate_signature(source, helper=True)
+    arguments = tree.args
+    names = [argument.arg for argument in arguments.args]
+    pairs = list(zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True))
+    pairs += [(a.arg, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    defaults = {name: context.read(default) for name, default in pairs}
+    return Nested(source, defaults, lambda: context.statement_names, frozenset(context.locals))
+
+
+@reads(ast.Lambda)
+def _read_lambda(context: Context, node: ast.Lambda) -> Value:
+    body = ast.copy_location(ast.Return(node.body), node.body)
+    tree = ast.FunctionDef(name="<lambda>", args=node.args, body=[body], decorator_list=[])
+    return define_helper(context, ast.copy_location(tree, node))
+
+
+def _count_call(context: Context, function: object, name: str, node: ast.Call) -> None:
+    """Refuse recursion, and calls without end."""
+    if function in context.calls or function is context.source.function:
+        raise context.error(node, f"{name!r} calls itself.", "Recursion cannot be compiled; compute it before scoring.")
+    context.counts["calls"] += 1
+    if context.counts["calls"] > MOST_CALLS:
+        advice = "Compute part of it before scoring and pass it in as a field."
+        raise context.error(node, f"more than {MOST_CALLS:,} calls of helpers.", advice)
+
+
+@contextmanager
+def _point_at_call(context: Context, function: types.FunctionType, node: ast.Call) -> Iterator[None]:
+    """Let guards and errors point at the call where what is called belongs to a library."""
+    outer = context.called_from
+    library = context.source.is_library_call(function)
+    if library and outer is None:
+        context.called_from = context.source.locate(node)
+    try:
+        yield
+    except ReadError as error:
+        if not library or outer is not None:
+            raise
+        why = str(error).partition("\n")[0].partition(": ")[2]
+        name = ast.unparse(node.func)
+        own = function.__module__.startswith("plaudit.")
+        advice = str(error).rpartition("\n")[2] if own else explain_unsupported_call(name, function)[1]
+        raise context.error(node, f"`{name}` cannot be read with these arguments: {why}", advice) from None
+    finally:
+        context.called_from = outer
+
+
+def read_arguments(
+    context: Context,
+    source: Source,
+    defaults: Mapping[str, Callable[[], Value]],
+    node: ast.Call,
+    bound: Sequence[Value] = (),
+) -> dict[str, Value]:
+    """Return what a helper's parameters stand for."""
+    signature = source.tree.args
+    names = [argument.arg for argument in signature.args]
+    given = [*bound, *read_several(context, node.args)]
+    if len(given) > len(names):
+        raise context.error(
+            node,
+            f"{source.name!r} takes {len(names)} positional arguments.",
+            f"Its parameters: {_list(signature)}.",
+        )
+    passed = dict(zip(names, given, strict=False))
+    known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
+    for name, value in _list_keywords(context, node):
+        if name not in known or name in passed:
+            what = f"{source.name!r} has no such argument, or has it twice: {name!r}."
+            raise context.error(node, what, f"Its parameters: {_list(signature)}.")
+        passed[name] = value
+    for name, default in defaults.items():
+        if name not in passed:
+            passed[name] = default()
+    missing = known - passed.keys()
+    if missing:
+        what = f"{source.name!r} is called without {', '.join(sorted(missing))}."
+        raise context.error(node, what, f"Its parameters: {_list(signature)}.")
+    return passed
+
+
+def _list_keywords(context: Context, node: ast.Call) -> Iterator[tuple[str, Value]]:
+    """Yield the keyword arguments of a call; `**d` stands for the entries of a dict."""
+    for keyword in node.keywords:
+        value = context.read(keyword.value)
+        if keyword.arg is not None:
+            yield keyword.arg, value
+        elif isinstance(value, Dictionary):
+            yield from ((str(key), item) for key, item in value.items.items())
+        else:
+            raise context.error(node, f"`**` stands for a dict here, and this is {describe(value)}.")
 
 
 def _list(signature: ast.arguments) -> str:

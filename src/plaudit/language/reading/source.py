@@ -68,12 +68,6 @@ class Source:
         parts = [f"{self.name!r} cannot be read: {what}", f"  {self.file}, line {line}", f"    {text.strip()}"]
         return ReadError("\n".join([*parts, f"    {caret}", advice or suggest_rewrite(node)]))
 
-    def find_outer(self, name: str) -> object:
-        """Return the value of a name from outside the function; KeyError where there is none."""
-        if name not in self.known:
-            self.known[name] = read_current(self.function, name)
-        return self.known[name]
-
     def find_helper(self, function: types.FunctionType) -> "Source":
         """Return the source of a function that this one calls, read once."""
         if function not in self.helpers:

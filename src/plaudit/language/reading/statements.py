@@ -1,4 +1,4 @@
-"""Reading statements: blocks, branches, loops written out turn by turn, and `match`."""
+"""Reading statements: branches, loops written out turn by turn, `match`, and what a term returns."""
 
 import ast
 import importlib
@@ -7,10 +7,38 @@ from functools import partial
 from typing import NamedTuple
 
 from plaudit.language.kinds import FLAG, UNKNOWN
-from plaudit.language.reading.flow import Flow, Leave, Return
-from plaudit.language.reading.returns import ReturnReader
-from plaudit.language.reading.syntax import explain_unsupported, explain_unsupported_pattern, is_without_gradients
-from plaudit.language.reading.values import Constant, Value
+from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_pattern, is_without_gradients
+from plaudit.language.reading.comprehensions import count_turns, list_rows
+from plaudit.language.reading.conditions import compare, negate, read_test
+from plaudit.language.reading.context import Context
+from plaudit.language.reading.dictionaries import look_up_key
+from plaudit.language.reading.expressions import add_number, chain, list_items, read_constant, read_truth
+from plaudit.language.reading.flow import (
+    Flow,
+    Leave,
+    Return,
+    both,
+    fold_returns,
+    go_on_without,
+    join_exits,
+    join_flows,
+    list_breaks,
+    read_block,
+    runs,
+)
+from plaudit.language.reading.helpers import define_helper
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Ref,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    has_items,
+    is_open,
+)
+from plaudit.language.reading.vectors import list_entries
 
 
 class Branch(NamedTuple):
@@ -19,189 +47,252 @@ class Branch(NamedTuple):
     test: int | bool
     at: ast.AST
     body: list[ast.stmt]
-    env: dict[str, Value]
+    names: dict[str, Value]
 
 
-class StatementReader(ReturnReader):
-    """Reads the statements of one function."""
+@runs(ast.Return)
+def _run_return(context: Context, statement: ast.Return) -> Flow:
+    if statement.value is None or (isinstance(statement.value, ast.Constant) and statement.value.value is None):
+        raise context.error(statement, "`return` without a value.", "Return a number on every path.")
+    context.mark(statement)
+    return Flow(context.names, True, _read_returned(context, statement.value), ended=True)
 
-    def read_block(self, statements: list[ast.stmt], env: dict[str, Value]) -> Flow:
-        """Read statements in order; early returns are folded into the value at the end, first one outermost."""
-        flow = Flow(dict(env))
-        outer = self.reader.path
-        early: list[Return] = []
-        left: list[Leave] = []
-        staying: int | bool = True
-        for statement in statements:
-            self.env, self.path = flow.env, self.reader.path
-            flow = self.read_statement(statement, flow.env)
-            if flow.returned is not False:
-                early.append((self.both(staying, flow.returned), flow.value))
-                self.go_on_without(flow.returned)
-            for leave in flow.left:
-                left.append(leave)
-                staying = self.both(staying, self.go_on_without(leave.flag))
-            if flow.ended:
-                break
-        self.reader.path = outer
-        returned, value = self.fold_returns(early)
-        return Flow(flow.env, returned, value, left, flow.ended)
 
-    def read_statement(self, statement: ast.stmt, env: dict[str, Value]) -> Flow:
-        """Read one statement; `env` gets its names."""
-        match statement:
-            case ast.Return(value=None | ast.Constant(value=None)):
-                raise self.error(statement, "`return` without a value.", "Return a number on every path.")
-            case ast.Return(value=ast.expr() as expression):
-                self.reader.mark(statement, self.source)
-                return Flow(env, True, self.read_returned(expression, env), ended=True)
-            case ast.Raise() if self.reader.path is not None:
-                name = ast.unparse(statement.exc).partition("(")[0] if statement.exc else "an exception"
-                self.reader.require(self.reader.builder.const(False), f"raises {name}", statement, self.source)
-                return Flow(env, True, ended=True)
-            case ast.With(items=[ast.withitem(context_expr=manager)], body=body) if is_without_gradients(manager):
-                return self.read_block(body, env)
-            case ast.If():
-                return self.read_branches(self.list_ifs(statement, env))
-            case ast.For():
-                return self.read_loop(statement, env)
-            case ast.Match(subject=subject, cases=cases):
-                return self.read_branches(self.list_cases(cases, self.read_expression(subject, env), env))
-            case ast.Break() | ast.Continue():
-                self.reader.mark(statement, self.source)
-                return Flow(env, left=[Leave(True, isinstance(statement, ast.Break), env)], ended=True)
-        self.read_assignment(statement, env)
-        return Flow(env)
+def _read_returned(context: Context, node: ast.expr) -> Value:
+    if context.returned is None:
+        return context.read(node)
+    part = context.returned.part
+    match node:  # what is returned beside the score makes no difference to it
+        case ast.Tuple(elts=elements) if isinstance(part, int) and -len(elements) <= part < len(elements):
+            value = context.read(elements[part])
+        case _:
+            value = _take_part(context, context.read(node), part, node)
+    if context.returned.batched:
+        value = _take_first_row(context, value, node)
+    _validate_returned(context, value, node)
+    return value
 
-    def read_assignment(self, statement: ast.stmt, env: dict[str, Value]) -> None:
-        """Read a statement that at most gives names a value."""
-        match statement:
-            case ast.Assign() | ast.AnnAssign(value=ast.expr()) | ast.AugAssign():
-                self.assign_values(statement, env)
-            case ast.FunctionDef(name=name, decorator_list=[]):
-                self.assign(name, self.define_helper(statement, env), env)
-            case ast.Assert(test=test):
-                holds = self.read_condition(test, env)
-                if holds is False:
-                    raise self.error(statement, "this assertion never holds.", "Check the shapes and constants in it.")
-                if holds is not True:
-                    self.reader.require(holds, "fails an assertion", statement, self.source)
-            case ast.Import(names=names) if all("." not in each.name or each.asname for each in names):
-                for each in names:
-                    self.assign(each.asname or each.name, Constant(self.find_module(each.name, statement)), env)
-            case ast.ImportFrom(module=str(module), names=names, level=0) if names[0].name != "*":
-                for each in names:
-                    known = getattr(self.find_module(module, statement), each.name, None)
-                    self.assign(each.asname or each.name, self.read_constant(known, statement), env)
-            case ast.Expr(value=ast.Call() as call) if self.call_in_place(call, env):
-                pass
-            case ast.Pass() | ast.AnnAssign(target=ast.Name(), value=None):
-                pass
-            case _:
-                raise self.error(statement, *explain_unsupported(statement))
 
-    def find_module(self, name: str, node: ast.AST) -> object:
-        """Return a module that is imported inside the function."""
-        try:
-            return importlib.import_module(name)
-        except ImportError as error:
-            raise self.error(node, f"{error}.", "Install it, or import it where it is used.") from None
+def _take_part(context: Context, value: Value, part: int | str | None, node: ast.expr) -> Value:
+    """Return the entry of a tuple, or the value of a dict, that is the score."""
+    if part is None or is_open(value):
+        return value
+    if isinstance(value, Dictionary):
+        return look_up_key(context, value, Constant(part), node)
+    items = list_items(context, value, node) if has_items(value) else []
+    if not isinstance(part, int) or not -len(items) <= part < len(items):
+        raise context.error(
+            node, f"there is no part {part!r} of {describe(value)}.", "Leave part= out, or say another."
+        )
+    return items[part]
 
-    def list_ifs(self, statement: ast.If, env: dict[str, Value]) -> Iterator[Branch]:
-        """Yield the branches of an `if` and its `elif`s, the last one open to all."""
-        following: list[ast.stmt] = [statement]
-        while len(following) == 1 and isinstance(following[0], ast.If):
-            statement = following[0]
-            self.env, self.path = env, self.reader.path
-            yield Branch(self.read_condition(statement.test, env), statement, statement.body, env)
-            following = statement.orelse
-        yield Branch(True, statement, following, env)
 
-    def list_cases(self, cases: list[ast.match_case], subject: Value, env: dict[str, Value]) -> Iterator[Branch]:
-        """Yield the cases of a `match`, the last one open to all."""
-        for case in cases:
-            env = self.env = dict(env)
-            test = self.match_pattern(case.pattern, subject, env)
-            if case.guard is not None and test is not False:
-                guard = partial(self.read_condition, case.guard, env)
-                test = self.find_flag(self.chain(True, [partial(_hand_back, test), guard]), case.guard)
-            yield Branch(test, case.pattern, case.body, env)
-        yield Branch(True, self.source.tree, [], env)
+def _take_first_row(context: Context, value: Value, node: ast.expr) -> Value:
+    """Return what a function for batches returns for the first row."""
+    if not isinstance(value, Vector):
+        return value
+    first = list_entries(value.items[0])
+    if len(value.items) != context.batch or len(first) != 1:
+        what = f"a function for batches returns one number for each row, and this is {describe(value)}"
+        raise context.error(node, f"{what} for {context.batch} rows.", "Reduce the other axes: torch.sum(x, dim=-1).")
+    return first[0]
 
-    def read_branches(self, branches: Iterator[Branch]) -> Flow:
-        """Read each branch where its test is true and none before it was, then join what they leave."""
-        outer = self.reader.path
-        flows: list[tuple[int, Flow, ast.AST]] = []
-        last = Flow({})
-        for test, at, body, env in branches:
-            if test is False:
-                continue
-            if test is True:
-                last = self.read_block(body, env)
-                break
-            self.reader.mark(at, self.source, test=test)
-            with self.reader.under(test):
-                self.reader.mark(body[0], self.source)
-                flows.append((test, self.read_block(body, env), at))
-            self.go_on_without(test)
-        self.reader.path = outer
-        for test, then, at in reversed(flows):
-            last = self.join_flows(test, then, last, at)
-        return last
 
-    def read_loop(self, statement: ast.For, env: dict[str, Value]) -> Flow:
-        """Read a `for` turn by turn, each where none before it returned or broke off."""
-        outer = self.reader.path
-        early: list[Return] = []
-        breaks: list[Leave] = []
-        staying: int | bool = True
-        going = env
-        for value in self.read_turns(statement.iter, env):
-            going = dict(going)
-            self.bind_target(statement.target, value, going)
-            flow = self.read_block(statement.body, going)
-            if flow.returned is not False:
-                early.append((self.both(staying, flow.returned), flow.value))
-                self.go_on_without(flow.returned)
-            here = self.list_breaks(flow.left)
-            breaks += here
-            for leave in here:
-                staying = self.both(staying, self.go_on_without(leave.flag))
-            goes_on = self.join_exits(flow, [leave for leave in flow.left if not leave.ends_loop], statement)
-            if goes_on is None:
-                last = Flow(env, ended=True)
-                break
-            going = goes_on
-        else:
-            last = self.read_block(statement.orelse, going)
-            if last.returned is not False:
-                early.append((self.both(staying, last.returned), last.value))
-        self.reader.path = outer
-        after = self.join_exits(last, breaks, statement)
-        left = [leave._replace(flag=self.both(staying, leave.flag)) for leave in last.left]
-        returned, result = self.fold_returns(early)
-        return Flow(env if after is None else after, returned, result, left, after is None)
+def _validate_returned(context: Context, value: Value, node: ast.expr) -> None:
+    assert context.returned is not None
+    kind = find_kind(value)
+    if context.returned.flag and kind not in (FLAG, UNKNOWN):
+        what = f"a {context.returned.flag} is true or false of a step, and this returns {describe(value)}."
+        raise context.error(node, what, "Return a comparison: `return deceleration == 0`.")
+    if isinstance(value, Dictionary):
+        first = next(iter(value.items), "")
+        advice = f"Say which is the score: @term(part={first!r}); make a term of each that counts."
+        raise context.error(node, f"this returns {describe(value)}, and a term has one score.", advice)
+    if has_items(value) and not (isinstance(value, Vector) and value.array):
+        advice = "Say which is the score: @term(part=0) takes the first."
+        raise context.error(node, f"this returns {describe(value)}, and a term has one score.", advice)
+    if not isinstance(value, Ref) or kind.startswith("category"):
+        add_number(context, value, node)
 
-    def match_pattern(self, pattern: ast.pattern, subject: Value, env: dict[str, Value]) -> int | bool:
-        """Return where a pattern fits: a constant, some of them joined by `|`, a name, or `_`."""
-        match pattern:
-            case ast.MatchAs(pattern=None, name=name):
-                if name is not None:
-                    self.assign(name, subject, env)
-                return True
-            case ast.MatchValue(value=value):
-                fits = self.compare(ast.Eq(), subject, self.read_expression(value, env), pattern)
-            case ast.MatchSingleton(value=bool(known)) if self.find_kind(subject) in (FLAG, UNKNOWN):
-                fits = subject if known else self.apply_unary(ast.Not(), subject, pattern)
-            case ast.MatchOr(patterns=patterns):
-                fits = self.chain(False, [partial(self.match_pattern, each, subject, env) for each in patterns])
-            case _:
-                raise self.error(pattern, *explain_unsupported_pattern(pattern))
-        return self.find_flag(fits, pattern)
 
-    def find_flag(self, value: Value, node: ast.AST) -> int | bool:
-        """Return the position of a condition, or what it is when it is known already."""
-        return bool(value.value) if isinstance(value, Constant) else self.reader.add_flag(value, node, self.source)
+@runs(ast.Raise)
+def _run_raise(context: Context, statement: ast.Raise) -> Flow:
+    """Read `raise` on some path: a row that gets there does not count."""
+    if context.path is None:
+        raise context.error(statement, *explain_unsupported(statement))
+    name = ast.unparse(statement.exc).partition("(")[0] if statement.exc else "an exception"
+    context.require(context.builder.const(False), f"raises {name}", statement)
+    return Flow(context.names, True, ended=True)
+
+
+@runs(ast.With)
+def _run_with(context: Context, statement: ast.With) -> Flow:
+    """Read the block of a `with` that only says that no gradients are kept."""
+    if len(statement.items) > 1 or not is_without_gradients(statement.items[0].context_expr):
+        raise context.error(statement, *explain_unsupported(statement))
+    return read_block(context, statement.body, context.names)
+
+
+@runs(ast.Break, ast.Continue)
+def _run_jump(context: Context, statement: ast.Break | ast.Continue) -> Flow:
+    context.mark(statement)
+    return Flow(context.names, left=[Leave(True, isinstance(statement, ast.Break), context.names)], ended=True)
+
+
+@runs(ast.Pass)
+def _run_pass(context: Context, statement: ast.Pass) -> None:
+    """Read `pass`."""
+
+
+@runs(ast.FunctionDef)
+def _run_definition(context: Context, statement: ast.FunctionDef) -> None:
+    if statement.decorator_list:
+        raise context.error(statement, *explain_unsupported(statement))
+    context.assign(statement.name, define_helper(context, statement))
+
+
+@runs(ast.Assert)
+def _run_assertion(context: Context, statement: ast.Assert) -> None:
+    """Read `assert`: a row that fails it does not count."""
+    holds = read_test(context, statement.test)
+    if holds is False:
+        raise context.error(statement, "this assertion never holds.", "Check the shapes and constants in it.")
+    if holds is not True:
+        context.require(holds, "fails an assertion", statement)
+
+
+@runs(ast.Import)
+def _run_import(context: Context, statement: ast.Import) -> None:
+    if any("." in each.name and not each.asname for each in statement.names):
+        raise context.error(statement, *explain_unsupported(statement))
+    for each in statement.names:
+        context.assign(each.asname or each.name, Constant(_find_module(context, each.name, statement)))
+
+
+@runs(ast.ImportFrom)
+def _run_import_from(context: Context, statement: ast.ImportFrom) -> None:
+    if statement.module is None or statement.level or statement.names[0].name == "*":
+        raise context.error(statement, *explain_unsupported(statement))
+    for each in statement.names:
+        known = getattr(_find_module(context, statement.module, statement), each.name, None)
+        context.assign(each.asname or each.name, read_constant(context, known, statement))
+
+
+def _find_module(context: Context, name: str, node: ast.AST) -> object:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise context.error(node, f"{error}.", "Install it, or import it where it is used.") from None
+
+
+@runs(ast.If)
+def _run_if(context: Context, statement: ast.If) -> Flow:
+    return _read_branches(context, _list_ifs(context, statement))
+
+
+def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
+    """Yield the branches of an `if` and its `elif`s, the last one open to all."""
+    following: list[ast.stmt] = [statement]
+    while len(following) == 1 and isinstance(following[0], ast.If):
+        statement = following[0]
+        context.begin_statement(context.names)
+        yield Branch(read_test(context, statement.test), statement, statement.body, context.names)
+        following = statement.orelse
+    yield Branch(True, statement, following, context.names)
+
+
+@runs(ast.Match)
+def _run_match(context: Context, statement: ast.Match) -> Flow:
+    return _read_branches(context, list_cases(context, statement.cases, context.read(statement.subject)))
+
+
+def list_cases(context: Context, cases: list[ast.match_case], subject: Value) -> Iterator[Branch]:
+    """Yield the cases of a `match`, the last one open to all."""
+    for case in cases:
+        context.names = context.statement_names = dict(context.names)
+        test = _match_pattern(context, case.pattern, subject)
+        if case.guard is not None and test is not False:
+            guard = partial(read_test, context, case.guard)
+            test = read_truth(context, chain(context, True, [partial(_hand_back, test), guard]), case.guard)
+        yield Branch(test, case.pattern, case.body, context.names)
+    yield Branch(True, context.source.tree, [], context.names)
+
+
+def _match_pattern(context: Context, pattern: ast.pattern, subject: Value) -> int | bool:
+    """Return where a pattern fits: a constant, some of them joined by `|`, a name, or `_`."""
+    match pattern:
+        case ast.MatchAs(pattern=None, name=name):
+            if name is not None:
+                context.assign(name, subject)
+            return True
+        case ast.MatchValue(value=value):
+            fits = compare(context, ast.Eq(), subject, context.read(value), pattern)
+        case ast.MatchSingleton(value=bool(known)) if find_kind(subject) in (FLAG, UNKNOWN):
+            fits = subject if known else negate(context, subject, pattern)
+        case ast.MatchOr(patterns=patterns):
+            fits = chain(context, False, [partial(_match_pattern, context, each, subject) for each in patterns])
+        case _:
+            raise context.error(pattern, *explain_unsupported_pattern(pattern))
+    return read_truth(context, fits, pattern)
+
+
+def _read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
+    """Read each branch where its test is true and none before it was, then join what they leave."""
+    outer = context.path
+    flows: list[tuple[int, Flow, ast.AST]] = []
+    last = Flow({})
+    for test, at, body, names in branches:
+        if test is False:
+            continue
+        if test is True:
+            last = read_block(context, body, names)
+            break
+        context.mark(at, test=test)
+        with context.under(test):
+            context.mark(body[0])
+            flows.append((test, read_block(context, body, names), at))
+        go_on_without(context, test)
+    context.path = outer
+    for test, then, at in reversed(flows):
+        last = join_flows(context, test, then, last, at)
+    return last
+
+
+@runs(ast.For)
+def _run_loop(context: Context, statement: ast.For) -> Flow:
+    """Read a `for` turn by turn, each where none before it returned or broke off."""
+    outer = context.path
+    early: list[Return] = []
+    breaks: list[Leave] = []
+    staying: int | bool = True
+    going = context.names
+    turns = list_rows(context, statement.iter)
+    count_turns(context, len(turns), statement.iter)
+    for value in turns:
+        with context.using(dict(going)) as going:
+            context.bind(statement.target, value)
+        flow = read_block(context, statement.body, going)
+        if flow.returned is not False:
+            early.append((both(context, staying, flow.returned), flow.value))
+            go_on_without(context, flow.returned)
+        here = list_breaks(context, flow.left)
+        breaks += here
+        for leave in here:
+            staying = both(context, staying, go_on_without(context, leave.flag))
+        goes_on = join_exits(context, flow, [leave for leave in flow.left if not leave.ends_loop], statement)
+        if goes_on is None:
+            last = Flow(context.names, ended=True)
+            break
+        going = goes_on
+    else:
+        last = read_block(context, statement.orelse, going)
+        if last.returned is not False:
+            early.append((both(context, staying, last.returned), last.value))
+    context.path = outer
+    after = join_exits(context, last, breaks, statement)
+    left = [leave._replace(flag=both(context, staying, leave.flag)) for leave in last.left]
+    returned, result = fold_returns(context, early)
+    return Flow(context.names if after is None else after, returned, result, left, after is None)
 
 
 def _hand_back(flag: int | bool) -> int | bool:

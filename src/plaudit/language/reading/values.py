@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType, NoneType
 from typing import Any
 
-from plaudit.language.kinds import FLAG, UNKNOWN
+from plaudit.language.field import to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
+from plaudit.language.reading.advice import FOREIGN
 from plaudit.language.reading.source import Source
-from plaudit.language.reading.syntax import FOREIGN
 from plaudit.language.shapes import Shape, nest_entries
 
 
@@ -99,6 +100,48 @@ Value = Ref | Constant | Vector | Dictionary | Record | Undeclared | Unassigned 
 """What an expression can stand for while a function is read."""
 
 
+def find_open(*values: Value) -> Ref | None:
+    """Return an unknown that stands for values of which one is not known yet; None where all are."""
+    for value in values:
+        match value:
+            case Ref(at) | Undeclared(at) if value.kind == UNKNOWN:
+                return Ref(at, UNKNOWN)
+            case Vector(items) if (found := find_open(*items)) is not None:
+                return found
+            case Dictionary(entries) if (found := find_open(*entries.values())) is not None:
+                return found
+    return None
+
+
+def is_open(value: Value) -> bool:
+    """Return whether the value itself is not known yet, and so may turn out to be an array."""
+    return isinstance(value, Undeclared) or (isinstance(value, Ref) and value.kind == UNKNOWN)
+
+
+def is_record(value: Value) -> bool:
+    """Return whether a value has parts by their names, or may have them once fields are declared."""
+    return isinstance(value, Record) or (isinstance(value, Undeclared) and bool(value.path))
+
+
+def is_array(value: Value) -> bool:
+    """Return whether a value behaves like an array of NumPy."""
+    return isinstance(value, Vector) and value.array
+
+
+def has_items(value: Value) -> bool:
+    """Return whether a value has entries: an array, or a tuple or list."""
+    return isinstance(value, Vector) or (isinstance(value, Constant) and isinstance(value.value, tuple))
+
+
+def list_parts(value: Value) -> tuple[Value, ...] | None:
+    """Return the entries along the first axis; None for a scalar."""
+    if isinstance(value, Vector):
+        return value.items
+    if isinstance(value, Constant) and isinstance(value.value, tuple):
+        return tuple(Constant(item) for item in value.value)
+    return None
+
+
 def build_vector(entries: Sequence[Value], shape: Shape) -> Vector:
     """Return entries in row-major order as a vector, or as a vector of vectors."""
     made: Vector = nest_entries(entries, shape, lambda items: Vector(tuple(items), array=True))
@@ -135,6 +178,28 @@ def describe(value: Value) -> str:
 def format_part(base: Value, part: str) -> str:
     """Return the local name under which a function keeps what it assigned to a part of a record."""
     return ".".join((*getattr(base, "path", ()), part))
+
+
+def find_kind(value: Value) -> str:
+    """Return the kind of a value; "string" and "other" are kinds of constants."""
+    match value:
+        case Ref(_, kind):
+            return kind
+        case Undeclared():
+            return UNKNOWN
+        case Constant(known) if isinstance(known, str):
+            return "string"
+        case Constant(known) if isinstance(known, bool):
+            return FLAG
+        case Constant(known) if to_number(known) is not None:
+            return NUMBER
+    return "other"
+
+
+def build_tuple(items: list[Value]) -> Value:
+    """Return a tuple of values; a constant where all of them are."""
+    known = [item.value for item in items if isinstance(item, Constant)]
+    return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
 
 
 def is_object(known: object) -> bool:

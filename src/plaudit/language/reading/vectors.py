@@ -9,8 +9,8 @@ from itertools import zip_longest
 from math import prod
 from typing import Any
 
-from plaudit.language.kinds import UNKNOWN
-from plaudit.language.reading.values import Constant, Dictionary, Record, Ref, Undeclared, Value, Vector, build_vector
+from plaudit.language.kinds import FLAG
+from plaudit.language.reading.values import Value, Vector, build_vector, find_kind, list_parts
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
@@ -24,48 +24,6 @@ class ShapeProblem(ValueError):
         """Keep both sentences."""
         super().__init__(what, advice)
         self.what, self.advice = what, advice
-
-
-def find_open(*values: Value) -> Ref | None:
-    """Return an unknown that stands for values of which one is not known yet; None where all are."""
-    for value in values:
-        match value:
-            case Ref(at) | Undeclared(at) if value.kind == UNKNOWN:
-                return Ref(at, UNKNOWN)
-            case Vector(items) if (found := find_open(*items)) is not None:
-                return found
-            case Dictionary(entries) if (found := find_open(*entries.values())) is not None:
-                return found
-    return None
-
-
-def is_open(value: Value) -> bool:
-    """Return whether the value itself is not known yet, and so may turn out to be an array."""
-    return isinstance(value, Undeclared) or (isinstance(value, Ref) and value.kind == UNKNOWN)
-
-
-def is_record(value: Value) -> bool:
-    """Return whether a value has parts by their names, or may have them once fields are declared."""
-    return isinstance(value, Record) or (isinstance(value, Undeclared) and bool(value.path))
-
-
-def is_array(value: Value) -> bool:
-    """Return whether a value behaves like an array of NumPy."""
-    return isinstance(value, Vector) and value.array
-
-
-def has_items(value: Value) -> bool:
-    """Return whether a value has entries: an array, or a tuple or list."""
-    return isinstance(value, Vector) or (isinstance(value, Constant) and isinstance(value.value, tuple))
-
-
-def list_parts(value: Value) -> tuple[Value, ...] | None:
-    """Return the entries along the first axis; None for a scalar."""
-    if isinstance(value, Vector):
-        return value.items
-    if isinstance(value, Constant) and isinstance(value.value, tuple):
-        return tuple(Constant(item) for item in value.value)
-    return None
 
 
 def find_shape(value: Value) -> Shape:
@@ -98,6 +56,11 @@ def list_entries(value: Value) -> list[Value]:
     return [value] if parts is None else [entry for part in parts for entry in list_entries(part)]
 
 
+def holds_flags(value: Value) -> bool:
+    """Return whether every entry is a bool."""
+    return all(find_kind(entry) == FLAG for entry in list_entries(value))
+
+
 def build_array(entries: Sequence[Value], shape: Shape) -> Value:
     """Return an array of a shape from its entries in row-major order; a scalar where the shape is empty."""
     return build_vector(entries, shape) if shape else entries[0]
@@ -125,7 +88,7 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     return validate_shape(tuple(reversed(found)))
 
 
-def spread(function: Callable[..., Value], *values: Value) -> Value:
+def map_entries(function: Callable[..., Value], *values: Value) -> Value:
     """Return a function of scalars applied entry by entry, the shapes brought together."""
     shapes = [find_shape(value) for value in values]
     shape = broadcast_shapes(shapes)

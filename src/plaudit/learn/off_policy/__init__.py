@@ -2,7 +2,7 @@
 
 from plaudit.learn.off_policy.estimators import ESTIMATORS
 from plaudit.learn.off_policy.evaluate import Evaluation, evaluate, evaluate_decisions
-from plaudit.learn.off_policy.intervals import Estimate, Interval
+from plaudit.learn.off_policy.intervals import Interval, PolicyEstimate
 from plaudit.learn.off_policy.log import LoggedDecisions
 from plaudit.learn.off_policy.policies import (
     NamedPolicy,
@@ -18,12 +18,12 @@ from plaudit.learn.off_policy.reading import Reading, Source, read_decisions
 
 __all__ = [
     "ESTIMATORS",
-    "Estimate",
     "Evaluation",
     "Interval",
     "LoggedDecisions",
     "NamedPolicy",
     "Policy",
+    "PolicyEstimate",
     "Reading",
     "Source",
     "Uniform",

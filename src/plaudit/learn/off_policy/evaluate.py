@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from plaudit.errors import DefinitionError, NotEvaluable, OutOfRange, did_you_mean
 from plaudit.learn.off_policy import intervals
 from plaudit.learn.off_policy.estimators import ESTIMATORS, Case, logged_mean
-from plaudit.learn.off_policy.intervals import KINDS, Estimate, Interval, Kind
+from plaudit.learn.off_policy.intervals import KINDS, Interval, Kind, PolicyEstimate
 from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.policies import Policy, compute_probabilities, find_name
 from plaudit.learn.off_policy.propensities import find_failed_test
@@ -38,9 +38,9 @@ class Evaluation:
     policy: str
     decisions: int
     actions: tuple[str, ...]
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, PolicyEstimate]
     """By the name of the estimator."""
-    logged: Estimate
+    logged: PolicyEstimate
     """What was earned: the mean logged reward."""
     effective: float
     """The effective sample size: how many decisions of the policy the log is worth."""
@@ -57,7 +57,7 @@ class Evaluation:
     """The test that the logged probabilities failed, in a sentence that is a note too: no estimate means anything."""
     source: Source | None = None
 
-    def __getitem__(self, estimator: str) -> Estimate:
+    def __getitem__(self, estimator: str) -> PolicyEstimate:
         return self.estimates[estimator]
 
     @property
@@ -106,7 +106,7 @@ class Evaluation:
             self._row("as logged", self.logged, None),
         ]
 
-    def _row(self, name: str, each: Estimate, gain: Interval | None) -> tuple[str, ...]:
+    def _row(self, name: str, each: PolicyEstimate, gain: Interval | None) -> tuple[str, ...]:
         decimals = self._decimals
         error = "" if each.error is None else f"{each.error:.{decimals}f}"
         gained = ("", "") if gain is None else (f"{gain.value:+.{decimals}f}", _format_ends(gain, decimals))
@@ -367,11 +367,11 @@ def _collect_notes(case: Case, failed: str | None) -> list[str]:
     return found
 
 
-def _format_ends(within: Estimate | Interval, decimals: int) -> str:
+def _format_ends(within: PolicyEstimate | Interval, decimals: int) -> str:
     if within.low is None or within.high is None:
         return ""
     return f"[{within.low:.{decimals}f}, {within.high:.{decimals}f}]"
 
 
-def _to_plain(each: Estimate) -> dict[str, Any]:
+def _to_plain(each: PolicyEstimate) -> dict[str, Any]:
     return {**asdict(each), "gain": each.gain._asdict()}

@@ -37,7 +37,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PolicyEstimate:
     """What a policy earns a decision, and how much more than what was logged that is."""
 
     value: float
@@ -48,7 +48,7 @@ class Estimate:
     gain: Interval
 
 
-def build_normal(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidence: float) -> dict[str, Estimate]:
+def build_normal(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidence: float) -> dict[str, PolicyEstimate]:
     """Return each estimate within so many standard errors as Student's t allows; units are what varies."""
 
     def around(value: float, influence: Numbers) -> Interval:
@@ -57,7 +57,7 @@ def build_normal(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidenc
         return Interval(value, error, value - reach, value + reach)
 
     return {
-        name: Estimate(
+        name: PolicyEstimate(
             *around(ratio.value, ratio.influence),
             gain=around(ratio.value - base.value, ratio.influence - base.influence),
         )
@@ -65,7 +65,9 @@ def build_normal(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidenc
     }
 
 
-def build_bootstrap(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidence: float) -> dict[str, Estimate]:
+def build_bootstrap(
+    ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidence: float
+) -> dict[str, PolicyEstimate]:
     """Return each estimate with the percentiles that it has when units are drawn again and again."""
     rng = np.random.default_rng([case.seed, 1])
     columns = [side for ratio in (base, *ratios.values()) for side in ratio.sides]
@@ -83,7 +85,7 @@ def build_bootstrap(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confid
         return Interval(value, float(fine.std(ddof=1)), low, high)
 
     return {
-        name: Estimate(
+        name: PolicyEstimate(
             *around(ratio.value, values[:, at]), gain=around(ratio.value - base.value, values[:, at] - values[:, 0])
         )
         for at, (name, ratio) in enumerate(ratios.items(), start=1)
@@ -92,7 +94,7 @@ def build_bootstrap(ratios: Mapping[str, Ratio], base: Ratio, case: Case, confid
 
 def build_anytime(
     ratios: Mapping[str, Ratio], base: Ratio, case: Case, confidence: float, span: tuple[float, float]
-) -> dict[str, Estimate]:
+) -> dict[str, PolicyEstimate]:
     """Return each estimate; for "ips" and what was logged there is a confidence sequence, and so an interval."""
     scale = span[1] - span[0]
     rewards, miss = (case.log.rewards - span[0]) / scale, 1.0 - confidence
@@ -103,7 +105,7 @@ def build_anytime(
         )
     none = Interval(0.0, None, None, None)
     found = {
-        name: Estimate(*none._replace(value=ratio.value), gain=none._replace(value=ratio.value - base.value))
+        name: PolicyEstimate(*none._replace(value=ratio.value), gain=none._replace(value=ratio.value - base.value))
         for name, ratio in ratios.items()
     }
     for name in found.keys() & {"ips", "logged"}:

@@ -23,7 +23,7 @@ _NEARBY = 0.5
 """How far from the current value, in units of it, other searches start."""
 
 
-class Estimate(NamedTuple):
+class FittedParameter(NamedTuple):
     """One fitted number: what it was, what it is, and how far it may be off.
 
     Where a parameter ends at its bound, nothing is known of its error: the standard error and both ends are NaN.
@@ -47,7 +47,7 @@ class Fitted:
 
     reward: Reward
     """The tuned reward, under its old version label."""
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[FittedParameter, ...]
     correlation: Array
     """Of the errors of each two estimates; NaN for those without an error."""
     choices: int
@@ -59,7 +59,7 @@ class Fitted:
     converged: bool
     warnings: tuple[str, ...]
 
-    def __getitem__(self, name: str) -> Estimate:
+    def __getitem__(self, name: str) -> FittedParameter:
         """Return the estimate of one parameter."""
         found = {estimate.name: estimate for estimate in self.estimates}
         if name not in found:
@@ -276,18 +276,18 @@ def _find_starts(
 
 def _build_estimates(
     every: tuple[str, ...], found: Optimum, prior: Prior, fitted: Array, confidence: float
-) -> tuple[Estimate, ...]:
+) -> tuple[FittedParameter, ...]:
     """Return each fitted number with its interval; the rationality is fitted by its logarithm."""
     error = np.full(len(every), np.nan)
     error[found.free] = np.sqrt(np.diag(found.covariance))
     wide = NormalDist().inv_cdf(0.5 + confidence / 2) * error
     low, high = np.clip(found.theta - wide, prior.low, None), np.clip(found.theta + wide, None, prior.high)
     rows = np.stack([prior.mean, found.theta, error, low, high])
-    estimates = [Estimate(every[at], *map(float, rows[:, at])) for at in fitted]
+    estimates = [FittedParameter(every[at], *map(float, rows[:, at])) for at in fitted]
     if every[fitted[-1]] == RATIONALITY:
         before, value, deviation, *ends = estimates[-1][1:]
         last = (math.exp(before), math.exp(value), math.exp(value) * deviation, *map(math.exp, ends))
-        estimates[-1] = Estimate(RATIONALITY, *last)
+        estimates[-1] = FittedParameter(RATIONALITY, *last)
     return tuple(estimates)
 
 

@@ -13,8 +13,6 @@ from secrets import token_hex
 from plaudit.errors import LedgerError
 from plaudit.file_lock import acquire_lock, release_lock, try_lock
 
-_SIZES = (0, 8)
-"""Bytes of a lock's file: none; the first plaudit left the mark of the last writer in it."""
 _NEEDED = "Writers need it to take turns: move away what is there, or keep the ledger elsewhere."
 
 
@@ -159,7 +157,7 @@ def _find_foreign(found: os.stat_result, path: Path, ledger: Path) -> str | None
         return "it is no plain file"
     if found.st_nlink > 1:
         return "it has another name too (a hard link)"
-    if found.st_size not in _SIZES:
+    if found.st_size:
         return f"it has {found.st_size:,} bytes, and a lock is empty"
     owners = {os.stat(place).st_uid for place in (ledger, ledger.parent) if place.exists()}
     if os.name != "nt" and found.st_uid not in {os.geteuid(), 0, *owners}:

@@ -60,7 +60,6 @@ class PostgresBackend(Backend):
         self._claims: set[str] = set()
         self._session = 0
         """The server's process in which the claims are held."""
-        self._next: int | None = None
         try:
             with self.translate_errors(), self.engine.connect() as connection:
                 if server not in _DIALECTS:
@@ -83,11 +82,14 @@ class PostgresBackend(Backend):
     def migration(self) -> Iterator[Connection]:
         """Open a transaction that may change the tables, alone."""
         self.check_writable()
-        with self.translate_errors(), self._budget.share(), self.engine.begin() as connection:
-            connection.exec_driver_sql(_TAKE_TURN, self._describe_turn())
-            with self._budget.renew():
-                yield connection
-            self._budget.start()  # for the commit
+        with self.translate_errors(), self._budget.share(), self.engine.connect() as connection:
+            # A snapshot for all of it would be taken before the lock, and not show what was made while waiting for it.
+            connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                connection.exec_driver_sql(_TAKE_TURN, self._describe_turn())
+                with self._budget.renew():
+                    yield connection
+                self._budget.start()  # for the commit
 
     def start_budget(self) -> None:
         """Begin to count how long the server keeps a write waiting."""
@@ -214,15 +216,6 @@ class PostgresBackend(Backend):
         if isinstance(error, psycopg.OperationalError):
             return ConnectionLost(self._describe_silence(error))
         return LedgerError(f"{self.name}: {message}")
-
-    def reserve(self, cursor: Any, count: int) -> int:
-        """Return the first of `count` numbers in a row that no record has."""
-        if self._next is None:
-            row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-            self._next = int(row[0]) if row else 1
-        first = self._next
-        self._next += count
-        return first
 
     def has_committed(self, token: str, head: bytes) -> bool:
         """Return whether a write whose acknowledgement was lost is in the ledger."""

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, Pool, QueuePool
 from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
-from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, TooLarge, WriteConflict, report_damage
+from plaudit.ledger.backends.backend import LARGEST_VALUE, OUT_OF_ORDER, Backend, TooLarge, WriteConflict
 from plaudit.ledger.backends.locks import ClaimedNames, WriterLock
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
@@ -44,8 +44,9 @@ class SqliteBackend(Backend):
         self._lock: WriterLock | None = None
         self._claims = ClaimedNames(self.path)
         self._writer: sqlite3.Connection | None = None
-        self._next: int | None = None
-        self.engine = self._engine()
+        self.engine = self._build_engine(
+            QueuePool, partial(_connect_reader, self.path, timeout), pool_size=2, max_overflow=20
+        )
         if read_only:
             self._file = _identify(self.path)
         else:
@@ -62,7 +63,7 @@ class SqliteBackend(Backend):
             self._writer = self._connect("rwc" if new else "rw")
             self._writer.execute(f"PRAGMA page_size = {PAGE}")  # takes effect in a new file
             tables = {row[0] for row in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if not tables or "alembic_version" in tables:  # what is no ledger is left as it is, and refused later
+            if not tables or "schema_revision" in tables:  # what is no ledger is left as it is, and refused later
                 self._start_log()
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // PAGE}")
@@ -104,10 +105,9 @@ class SqliteBackend(Backend):
     def _connect(self, mode: str) -> sqlite3.Connection:
         return _connect(self.path, self._timeout, mode)
 
-    def _engine(self) -> Engine:
-        reader: Any = partial(_connect_reader, self.path, self._timeout)
-        pool = QueuePool(reader, pool_size=2, max_overflow=20, dialect=self.dialect)
-        return Engine(pool, self.dialect, make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
+    def _build_engine(self, pool: type[Pool], connect: Any, **options: Any) -> Engine:
+        made = pool(connect, dialect=self.dialect, **options)
+        return Engine(made, self.dialect, make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -123,29 +123,14 @@ class SqliteBackend(Backend):
     @contextmanager
     def migration(self) -> Iterator[Connection]:
         """Open a transaction that may change the tables, alone."""
-        made = create_engine("sqlite://", creator=lambda: self._connect("rw"), poolclass=NullPool)
-        try:
-            with self.translate_errors(), self._writer_lock, made.connect() as connection:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                yield connection
-                connection.exec_driver_sql("COMMIT")
-        finally:
-            made.dispose()
+        engine = self._build_engine(NullPool, partial(self._connect, "rw"))
+        with self.translate_errors(), self._writer_lock, engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.exec_driver_sql("COMMIT")
 
-    def fill(self, database: bytes) -> bool:
-        """Copy a database into the file, in one transaction; return False where something has been in the file."""
-
-        def check(status: int, remaining: int, total: int) -> None:
-            if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # Python would try again for ever
-                raise sqlite3.OperationalError("database is locked")
-
-        with self.translate_errors(), self._writer_lock, closing(sqlite3.connect(":memory:")) as source:
-            found = [self.writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_size")]
-            if found != [0, PAGE]:
-                return False
-            source.deserialize(database)
-            source.backup(self.writer, progress=check)
-            return True
+    def start_budget(self) -> None:
+        """Do nothing: a file answers at once."""
 
     def transaction(self, *, single: bool = False) -> "_Transaction":
         """Open a transaction to write; what it wrote is durable when the block ends."""
@@ -193,7 +178,8 @@ class SqliteBackend(Backend):
 
     @property
     def _writer_lock(self) -> WriterLock:
-        self.check_writable()
+        if self._lock is None:
+            self.check_writable()
         assert self._lock is not None
         return self._lock
 
@@ -244,20 +230,6 @@ class SqliteBackend(Backend):
             return LedgerBroken(f"{self.name}: {text}. Nothing more can be recorded here; open it again and verify it.")
         return LedgerError(f"{self.name}: {text}")
 
-    def reserve(self, cursor: Any, count: int) -> int:
-        """Return the first of `count` numbers in a row that no record has."""
-        if self._next is None:
-            row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-            with report_damage(self.name, "the last block"):
-                self._next = int(row[0]) if row else 1
-        first = self._next
-        self._next += count
-        return first
-
-    def has_committed(self, token: str, head: bytes) -> bool:
-        """Return False: a commit that SQLite did not acknowledge is rolled back."""
-        return False
-
     def copy_to(self, path: Path) -> None:
         """Copy the file as it is now, while others write."""
         with self.translate_errors():
@@ -272,12 +244,11 @@ class SqliteBackend(Backend):
 
     def compact(self) -> None:
         """Move the log into the file and give free space back."""
+        self.checkpoint()
         with self.translate_errors(), self._writer_lock:
-            self._read_something()
-            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.writer.execute("VACUUM")
             self.writer.execute("PRAGMA optimize")
-            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.checkpoint()
 
     def checkpoint(self) -> None:
         """Move the log into the file."""

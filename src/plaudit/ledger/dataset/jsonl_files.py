@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ import pyarrow.json as arrow_json
 from plaudit.errors import FileError, InputError, UnusableFile
 from plaudit.language.field import RECORDS, Field
 from plaudit.ledger.dataset.arrow import Chunk, Flags, to_numpy, translate_read_errors
-from plaudit.ledger.jsonl.encoding import LONGEST_LINE
-from plaudit.ledger.jsonl.unfinished import find_end
+from plaudit.ledger.jsonl import LONGEST_LINE
 from plaudit.reward.row_files import strip_mark
 from plaudit.reward.rows import INFINITIES, flatten_records, parse_json_row
 from plaudit.targets.inputs import make_converter
@@ -268,15 +266,10 @@ def _split_lines(piece: bytes) -> list[bytes]:
 
 
 def _read_pieces(path: str) -> Iterator[bytes]:
-    """Yield a file in pieces that end with a line; lines that `JsonLines.extend` never finished are not among them."""
+    """Yield a file in pieces that end with a line."""
     with open(path, "rb") as file:
-        end = find_end(file.fileno()) if os.path.isfile(path) else sys.maxsize
-        at = file.seek(0) if file.seekable() else 0
-        start = file.read(min(3, end))
-        rest = strip_mark(path, start)
-        at += len(start)
-        while piece := file.read(min(_BLOCK, end - at)):
-            at += len(piece)
+        rest = strip_mark(path, file.read(3))
+        while piece := file.read(_BLOCK):
             whole, newline, after = (rest + piece).rpartition(b"\n")
             rest = after
             if newline:

@@ -16,9 +16,10 @@ from plaudit.errors import FileError, LedgerError, PlauditError
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.backends.sqlite import SqliteBackend, sync_new_file
 from plaudit.ledger.history import History
-from plaudit.ledger.jsonl.encoding import LONGEST_LINE
+from plaudit.ledger.jsonl import LONGEST_LINE
 from plaudit.ledger.record import EXPORT_FORMAT, Record, read_records
-from plaudit.ledger.storage.schema import imported, metadata, powers, table_heads, upgrade_tables, writers
+from plaudit.ledger.storage.revisions import prepare_tables
+from plaudit.ledger.storage.schema import imported, metadata, powers, schema_revision, table_heads, writers
 from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.row_files import FORMATS, find_format
@@ -175,7 +176,7 @@ def _copy_tables(backend: Backend, draft: Path) -> None:
     """Copy every row of a ledger on a server into a new file, in one view of it."""
     made = SqliteBackend(draft, read_only=False, timeout=60)
     try:
-        upgrade_tables(made)
+        prepare_tables(made)
     finally:
         made.close()
     engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(draft), poolclass=NullPool)
@@ -183,7 +184,7 @@ def _copy_tables(backend: Backend, draft: Path) -> None:
         with backend.snapshot() as source, engine.begin() as copy:
             copy.execute(delete(table_heads))  # those of the source take their place
             for table in metadata.sorted_tables:
-                if table is powers:
+                if table in (powers, schema_revision):
                     continue
                 order = list(table.primary_key.columns)
                 rows = source.execution_options(stream_results=True).execute(select(table).order_by(*order))

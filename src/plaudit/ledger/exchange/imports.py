@@ -17,7 +17,7 @@ from plaudit.errors import FileError, InputError, LedgerError, PlauditError, Spe
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope, validate_string
 from plaudit.ledger.exchange.quarantine import Refused, add_quarantined
-from plaudit.ledger.jsonl.encoding import LONGEST_LINE, decode, describe_problem
+from plaudit.ledger.jsonl import LONGEST_LINE, decode
 from plaudit.ledger.record import EXPORT_FORMAT
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import parse_computation
@@ -118,8 +118,7 @@ class _Import:
                 elif "plaudit_ledger" in content and content["plaudit_ledger"]["format"] != EXPORT_FORMAT:
                     raise LedgerError(f"it has format {content['plaudit_ledger']['format']}, not {EXPORT_FORMAT}")
             except (PlauditError, ValueError, KeyError, TypeError) as error:
-                what = describe_problem(error) if type(error) is ValueError else str(error)
-                raise self._build_error(number, what.removesuffix(".")) from None
+                raise self._build_error(number, str(error).removesuffix(".")) from None
 
     def _build_record(self, line: int, given: Mapping[str, Any]) -> _Incoming | None:
         """Return a record of the file; None where it was refused, to be kept apart."""

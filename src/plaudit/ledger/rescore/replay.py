@@ -23,7 +23,7 @@ Columns = Mapping[str, Any]
 def needs_replay(reward: Reward, sources: Iterable[RecordLayout]) -> bool:
     """Return whether what `reward` carries is not what the rewards of `sources` carried."""
     return bool(reward.states) and any(
-        source.reward.states_fingerprint != reward.states_fingerprint for source in sources
+        source.reward._states_fingerprint != reward._states_fingerprint for source in sources
     )
 
 

@@ -15,10 +15,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-BY_BLOCK = 1
-"""The scheme of writers up to plaudit 0.1: the checksum of each block covers the one before it."""
-BY_RECORD = 2
-"""The scheme of writers since: one stream of records."""
 SEGMENT = 4096
 """Records after which the stream begins anew, at the end of a block, from the head so far; damage ends there."""
 EMPTY = bytes(32)
@@ -28,11 +24,10 @@ CHAINED = {
     "jobs": ("id", "digest", "spec", "filters", "started"),
     "imported": ("record", "source"),
     "quarantine": ("id", "digest", "source", "at", "file", "line", "reason", "record"),
-    "writers": ("id", "token", "opened", "host", "process", "made_with", "scheme"),
+    "writers": ("id", "token", "opened", "host", "process", "made_with"),
 }
 """The tables whose rows are chained, and what of a row; the first column is the order in which rows were added."""
 
-_TEXT = "\0".join(["%s"] * 13)  # formatting in one go is the quickest way to write a checksum's text
 _NUMBER = struct.Struct("<q").pack
 _RUN = struct.Struct("<qq").pack
 _HEAD = struct.Struct("<8q").pack
@@ -257,17 +252,7 @@ def split_column(column: str | None, count: int, separator: str = ", ") -> list[
     return texts * count if len(texts) == 1 else texts
 
 
-# -- the scheme of plaudit 0.1, and the beginnings and ends of both --------------------------------------------------
-
-
-def format_block(numbers: tuple[int | None, ...], texts: tuple[str | None, ...]) -> bytes:
-    """Return what scheme 1 covers of a block besides its scope and its rows: six numbers and seven texts."""
-    return (_TEXT % (*numbers, *texts)).encode()
-
-
-def compute_checksum(head: bytes, common: bytes, text: bytes, inputs: bytes, outputs: bytes) -> bytes:
-    """Return the checksum of a block by scheme 1: over the one before it, what it says and its numbers."""
-    return hashlib.sha256(b"%b%b%b\0%b%b" % (head, common, text, inputs, outputs)).digest()
+# -- beginnings and ends -----------------------------------------------------------------------------------------------
 
 
 def start_chain(token: str, opened: int, host: str, process: int, made_with: str) -> bytes:

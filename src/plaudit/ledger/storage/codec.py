@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from plaudit.language.program import Program
 from plaudit.ledger.context import (
     Scope,
+    encode_context,
     to_microseconds,
     validate_episode,
     validate_integer,
     validate_scope,
     validate_string,
 )
-from plaudit.ledger.jsonl.encoding import encode_compact
 from plaudit.ledger.storage.computation import Computation
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Frame, Signal
@@ -117,7 +117,7 @@ class RecordLayout:
         `clock` gives the moment, in microseconds, of a record that happened at none; `scope` is run, phase, decision
         class and actor. No context is made of the parts, which would take a tenth of the time of recording.
         """
-        frame = signal.frame
+        frame = signal._frame
         pack, target = self._packers.get(frame) or self._find_packer(frame)
         inputs, outputs = pack(signal)
         try:
@@ -132,7 +132,7 @@ class RecordLayout:
             None if key is None else validate_string("key", key),
             None if episode is None else validate_episode(episode),
             None if step is None else validate_integer("step", step),
-            None if context is None else encode_compact(context, "context"),
+            None if context is None else encode_context(context),
             inputs,
             outputs,
         )
@@ -170,7 +170,7 @@ class RecordLayout:
         pick = itemgetter(0, *(at for pair in pairs for at in pair))
         pack_inputs, pack_outputs = (struct.Struct(f"<{size}d").pack for size in (self.width, self.breadth))
         if frame.source is not None:
-            return lambda signal: (pack_inputs(*signal.row), pack_outputs(*pick(signal.outputs)))
+            return lambda signal: (pack_inputs(*signal._inputs), pack_outputs(*pick(signal._outputs)))
         read = self.scored._compiled.convert_row  # inputs by name, as they were given
 
         def pack(signal: Signal) -> tuple[bytes, bytes]:

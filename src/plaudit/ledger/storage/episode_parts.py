@@ -8,12 +8,14 @@ import json
 import math
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.ledger.context import encode_context
 from plaudit.ledger.storage.summary import parse_column
 
 ENDS = ("terminated", "truncated")
@@ -240,3 +242,65 @@ def find_end(context: Any) -> str | None:
     if type(context) is not dict:
         return None
     return next((end for end in ENDS if context.get(end) is True), None)
+
+
+# -- what environments said of a step ----------------------------------------------------------------------------------
+
+
+def encode_outcomes(
+    originals: Sequence[Any] | NDArray[Any],
+    terminated: Sequence[Any] | NDArray[np.bool_],
+    truncated: Sequence[Any] | NDArray[np.bool_],
+    about: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+) -> str:
+    """Return what environments said of steps as a column of contexts: their own reward, and how an episode ended.
+
+    Numbers that are not finite are strings, since JSON has none such; an own reward that is not a number at all is
+    null. `about` is what else the contexts of some steps say, by position.
+    """
+    said = _encode_numbers(originals)
+    for end, flags in zip(ENDS, (terminated, truncated), strict=True):
+        for at in np.flatnonzero(np.asarray(flags, np.bool_)).tolist():
+            said[at] += f',"{end}":true'
+    for at, more in about.items():
+        said[at] += f",{encode_context(_spell_out(more))[1:-1]}"
+    if said.count(said[0]) == len(said):
+        said = said[:1]
+    begin = f'{{"{ORIGINAL_REWARD}":'
+    return f"[{begin}{f'}},{begin}'.join(said)}}}]"
+
+
+def _spell_out(said: Any) -> Any:
+    """Return what a context says with numbers that are not finite as strings."""
+    if isinstance(said, Mapping):
+        return {name: _spell_out(each) for name, each in said.items()}
+    if isinstance(said, list):
+        return [_spell_out(each) for each in said]
+    return str(said) if isinstance(said, float) and not math.isfinite(said) else said
+
+
+def _encode_numbers(given: Sequence[Any] | NDArray[Any]) -> list[str]:
+    """Return what environments paid as JSON, one text each."""
+    try:
+        numbers = np.asarray(given, np.float64).reshape(len(given))
+    except (TypeError, ValueError, OverflowError):
+        return [_encode_number(to_number(each)) for each in given]
+    if np.isfinite(numbers).all():
+        return str(numbers.tolist())[1:-1].split(", ")
+    return [_encode_number(to_number(each)) for each in given]
+
+
+def _encode_number(number: float | None) -> str:
+    if number is None:
+        return "null"
+    return repr(number) if math.isfinite(number) else f'"{number}"'
+
+
+def to_number(given: Any) -> float | None:
+    """Return what an environment paid as a number; None where it is none."""
+    if given is None:  # which NumPy takes for NaN
+        return None
+    try:
+        return float(np.asarray(given, np.float64).reshape(()))
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -15,10 +15,10 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from plaudit.errors import PlauditError
 from plaudit.ledger.backends.backend import read_bytes, report_damage
-from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
+from plaudit.ledger.storage.chain import SEGMENT, encode_moments, split_column
 from plaudit.ledger.storage.codec import MAX_NUMBERS, MAX_RECORDS, encode_times
 from plaudit.ledger.storage.episode_parts import summarize_episodes
-from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries, writers
+from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import summarize
@@ -83,24 +83,24 @@ def _find_spans(store: Store, segment: Segment | None) -> Iterator[list[Span]]:
     waiting: list[Span] = []
     size = 0
     group: list[Any] = []
-    with store.backend.snapshot() as connection:
-        chained = select(writers.c.id).where(writers.c.scheme == BY_RECORD)
-        mergeable = set(connection.execute(chained).scalars())
-        with connection.execution_options(stream_results=True).execute(statement) as rows:
-            for row in rows:
-                if group and not _follows(group, row):
-                    waiting, size = _close_group(group, waiting, size)
-                    group = []
-                if row.job is None and row.writer in mergeable:
-                    group.append(row)
-                since[row.writer] = since.get(row.writer, 0) + row.records
-                if since[row.writer] >= SEGMENT:  # where the chain begins anew, a block has to end
-                    since[row.writer] = 0
-                    waiting, size = _close_group(group, waiting, size)
-                    group = []
-                if size >= _TOGETHER:
-                    yield waiting
-                    waiting, size = [], 0
+    with (
+        store.backend.snapshot() as connection,
+        connection.execution_options(stream_results=True).execute(statement) as rows,
+    ):
+        for row in rows:
+            if group and not _follows(group, row):
+                waiting, size = _close_group(group, waiting, size)
+                group = []
+            if row.job is None:
+                group.append(row)
+            since[row.writer] = since.get(row.writer, 0) + row.records
+            if since[row.writer] >= SEGMENT:  # where the chain begins anew, a block has to end
+                since[row.writer] = 0
+                waiting, size = _close_group(group, waiting, size)
+                group = []
+            if size >= _TOGETHER:
+                yield waiting
+                waiting, size = [], 0
     waiting, _ = _close_group(group, waiting, size)
     if waiting:
         yield waiting

@@ -143,7 +143,7 @@ class Recomputer:
             apart: Flags = np.abs(values.sum(axis=1) - stored[:, 0]) > allowed
             return apart
         reward = self.layout.scored
-        late = [reward.composed and term.after_clamp for term in reward.terms]
+        late = [reward._composed and term.after_clamp for term in reward.terms]
         first, *others = sorted(range(len(late)), key=late.__getitem__)  # those after the clamp are added last
         total = stored[:, 2 + 2 * first]
         for at in others:

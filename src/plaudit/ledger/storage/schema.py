@@ -1,22 +1,16 @@
-"""The tables of a ledger, the same in SQLite and PostgreSQL.
+"""The tables of a ledger, the same in SQLite and PostgreSQL: what a new one is made from, and what queries name.
 
 Records lie in blocks: one or more records, written in one go, of one reward and one scope. What their numbers are
 called is said by the reward's row in `specs`, so a block is little more than two runs of float64, row after row. The
 view `readable` spells them out for people who have only an SQL shell.
 """
 
-import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
-from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Double,
     ForeignKey,
     Index,
@@ -26,16 +20,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    inspect,
-    text,
 )
+from sqlalchemy.engine import Dialect
+from sqlalchemy.schema import CreateIndex, CreateTable
 
-from plaudit.errors import LedgerBroken, LedgerError, LedgerTooNew, shorten
-from plaudit.ledger.backends.backend import Backend
-from plaudit.ledger.backends.sqlite import PAGE, SqliteBackend
-
-REVISION = "0004"
-"""The newest migration: what this version of plaudit reads and writes."""
+from plaudit.ledger.backends.backend import OUT_OF_ORDER
+from plaudit.ledger.storage.readable import POSTGRESQL, SQLITE
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A whole number of 64 bits. SQLite's rows have a number of their own only if the type is called INTEGER."""
@@ -87,10 +77,8 @@ writers = Table(
     Column("host", Text, nullable=False),
     Column("process", NUMBER, nullable=False),
     Column("made_with", Text, nullable=False),  # plaudit, Python, NumPy and platform, which decide the last bit
-    Column("blocks", NUMBER, nullable=False),  # of a chain by blocks; otherwise 0
     Column("records", NUMBER, nullable=False),
     Column("head", LargeBinary, nullable=False),  # of the writer's last block
-    Column("scheme", NUMBER, nullable=False, server_default="1"),  # how its chain runs: see chain.py
     Column("closing", LargeBinary),  # what SQL cannot compute from `head`: it shows that none was copied
     Column("signature", LargeBinary),  # of `head`, where the writer signs
 )
@@ -101,7 +89,7 @@ blocks = Table(
     Column("first", NUMBER, primary_key=True),  # records have the numbers first … first + records - 1
     Column("records", NUMBER, nullable=False),
     Column("writer", NUMBER, ForeignKey("writers.id"), nullable=False),
-    Column("seq", NUMBER, nullable=False),  # the place of its first record in its writer's chain; or of the block
+    Column("seq", NUMBER, nullable=False),  # the place of its first record in its writer's chain
     Column("earliest", NUMBER, nullable=False),  # microseconds since 1970, UTC
     Column("latest", NUMBER, nullable=False),
     Column("spec", NUMBER, ForeignKey("specs.id"), nullable=False),
@@ -124,8 +112,7 @@ blocks = Table(
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
 Index("blocks_by_writer", blocks.c.writer, blocks.c.seq)
 Index("blocks_by_spec", blocks.c.spec, blocks.c.first)
-Index("blocks_by_job", blocks.c.job, blocks.c.origin, unique=True)
-# Of blocks with a job alone, as the first migration has it: said here, it would load SQLAlchemy for PostgreSQL too.
+Index("blocks_by_job", blocks.c.job, blocks.c.origin, unique=True, info={"where": "job IS NOT NULL"})
 
 summaries = Table(
     "summaries",
@@ -211,6 +198,13 @@ appended = Table(
 )
 """A view: one insert into it adds a row to `blocks` and to `summaries`, and moves the writer's head."""
 
+schema_revision = Table(
+    "schema_revision",
+    metadata,
+    Column("number", NUMBER, primary_key=True, autoincrement=False),
+)
+"""Which revision the tables have, in one row: see revisions.py."""
+
 quarantine = Table(
     "quarantine",
     metadata,
@@ -236,6 +230,22 @@ powers = Table(
 POWERS = [(exponent, 2.0 ** (max(exponent, 1) - 1075)) for exponent in range(2047)]
 """The rows of `powers`, for good."""
 
+FILL_POWERS = """
+INSERT INTO powers (exponent, value)
+WITH RECURSIVE
+    up (exponent, value) AS (
+        SELECT 1075, CAST(1 AS DOUBLE PRECISION)
+        UNION ALL SELECT exponent + 1, value * 2 FROM up WHERE exponent < 2046
+    ),
+    down (exponent, value) AS (
+        SELECT 1074, CAST(0.5 AS DOUBLE PRECISION)
+        UNION ALL SELECT exponent - 1, value / 2 FROM down WHERE exponent > 1
+    )
+SELECT exponent, value FROM up UNION ALL SELECT exponent, value FROM down
+UNION ALL SELECT 0, value FROM down WHERE exponent = 1
+"""
+"""What adds them all at once, each from its neighbour, which loses no bit."""
+
 
 def _list_conflicts() -> Iterator[str]:
     for table in metadata.sorted_tables:
@@ -251,95 +261,57 @@ def _list_conflicts() -> Iterator[str]:
 CONFLICTS = frozenset(_list_conflicts())
 """What SQLite and PostgreSQL call the constraints by which two writers can be in each other's way."""
 
-_SCRIPTS = Path(__file__).parent / "migrations"
-
-
-def upgrade_tables(backend: Backend, *, newest: str = REVISION, scripts: Path = _SCRIPTS) -> Path | None:
-    """Bring the tables to the newest revision; return the backup that was made of an older file, if any."""
-    with backend.snapshot() as connection:
-        found = _read_revision(backend, connection)
-    if found == newest:
-        return None
-    if found is not None and found > newest:
-        raise LedgerTooNew(
-            f"{backend.name} was written by a newer plaudit (tables of revision {found}; this one knows {newest}). "
-            "Upgrade plaudit to open it; the ledger was not changed."
-        )
-    if backend.read_only:
-        if found is None:
-            raise LedgerError(
-                f"{backend.name} holds no ledger. If it is a copy, its log {backend.name}-wal was left behind: copy a "
-                "ledger with `plaudit ledger backup`, or all of its files."
-            )
-        raise LedgerError(
-            f"{backend.name} has older tables (revision {found}); open it once to write "
-            "(`plaudit ledger compact` does)."
-        )
-    backup = None
-    if found is None and newest == REVISION and isinstance(backend, SqliteBackend):
-        if backend.fill(build_new_file(scripts)):
-            return None
-    elif found is not None and isinstance(backend, SqliteBackend):
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        backup = backend.path.with_name(f"{backend.path.name}.{found}-{stamp}.backup")
-        backend.copy_to(backup)
-    with backend.migration() as connection:
-        found = _read_revision(backend, connection)
-        if found is None and newest == REVISION and not isinstance(backend, SqliteBackend):
-            _make_tables(connection, scripts)
-        elif found != newest:  # nobody was quicker
-            _run_migrations(connection, scripts, newest)
-    return backup
-
-
-def _read_revision(backend: Backend, connection: Connection) -> str | None:
-    """Return the revision of the tables, or None where there are none."""
-    tables = inspect(connection).get_table_names()
-    if "alembic_version" in tables and "blocks" in tables:
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-        if len(found) != 1 or not re.fullmatch(r"\d{4}", str(found[0])):
-            raise LedgerBroken(
-                f"{backend.name} does not say which revision its tables have: alembic_version holds "
-                f"{shorten(found)}, not one number. It is damaged; take a backup of it."
-            )
-        return str(found[0])
-    if tables and isinstance(backend, SqliteBackend):
-        raise LedgerError(f"{backend.name} is a database, but no ledger: it has the tables {', '.join(tables[:5])}.")
-    taken = sorted({"blocks", "specs", "writers"} & set(tables))
-    if taken:
-        raise LedgerError(f"{backend.name} has tables that a ledger needs the names of: {', '.join(taken)}.")
-    return None
-
-
-def read_script(dialect: str, scripts: Path = _SCRIPTS) -> str:
-    """Return the SQL that makes everything that the migrations make, but for the rows of `powers`."""
-    return (scripts / f"new_{dialect}.sql").read_text(encoding="utf-8")
+# -- the same in SQL ---------------------------------------------------------------------------------------------------
 
 
 @cache
-def build_new_file(scripts: Path = _SCRIPTS) -> bytes:
-    """Return the file of a new ledger: what the migrations make, without running them, which takes far longer."""
-    with closing(sqlite3.connect(":memory:")) as made:
-        made.execute(f"PRAGMA page_size = {PAGE}")
-        made.executescript(read_script("sqlite", scripts))
-        made.executemany("INSERT INTO powers VALUES (?, ?)", POWERS)
-        made.commit()
-        return made.serialize()
+def list_statements(dialect: Dialect) -> list[str]:
+    """Return the SQL that makes the tables, indexes, views and triggers of a new ledger, without any rows."""
+    made = []
+    for table in metadata.sorted_tables:
+        made.append(str(CreateTable(table).compile(dialect=dialect)))
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            # SQLAlchemy's own WHERE of an index would load its dialect of PostgreSQL for every ledger in a file.
+            where = f" WHERE {index.info['where']}" if index.info else ""
+            made.append(f"{CreateIndex(index).compile(dialect=dialect)}{where}")
+    views = (SQLITE, _SQLITE_APPEND) if dialect.name == "sqlite" else (POSTGRESQL, *_POSTGRESQL_APPEND)
+    return [*made, _APPENDED, *views]
 
 
-def _make_tables(connection: Connection, scripts: Path) -> None:
-    """Make on a server what the migrations make, without running them."""
-    connection.exec_driver_sql(read_script("postgresql", scripts), execution_options={"no_parameters": True})
-    # As the texts of two arrays: psycopg would look at each of four thousand numbers several times.
-    columns = tuple(f"{{{','.join(map(repr, column))}}}" for column in zip(*POWERS, strict=True))
-    connection.exec_driver_sql("INSERT INTO powers SELECT * FROM unnest(%s::bigint[], %s::float8[])", columns)
+_BLOCK, _SUMMARY = blocks.columns.keys(), summaries.columns.keys()
+_APPENDED = f"""
+CREATE VIEW appended AS
+SELECT {", ".join(f"b.{name}" for name in _BLOCK)}, w.closing, w.signature,
+    {", ".join(f"s.{name}" for name in _SUMMARY[1:])}
+FROM blocks AS b JOIN writers AS w ON w.id = b.writer JOIN summaries AS s ON s.first = b.first
+"""
 
-
-def _run_migrations(connection: Connection, scripts: Path, newest: str) -> None:
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, newest)
+# One statement adds a block and its summary and moves its writer's head; a block that does not follow the last one is
+# refused.
+_MOVE = """
+    UPDATE writers
+    SET records = records + NEW.records, head = NEW.head, closing = NEW.closing, signature = NEW.signature
+    WHERE id = NEW.writer AND records = NEW.seq - 1;"""
+_ADD = "".join(
+    f"""
+    INSERT INTO {name} ({", ".join(columns)})
+    VALUES ({", ".join(f"NEW.{column}" for column in columns)});"""
+    for name, columns in (("blocks", _BLOCK), ("summaries", _SUMMARY))
+)
+_SQLITE_APPEND = f"""
+CREATE TRIGGER append INSTEAD OF INSERT ON appended BEGIN{_MOVE}
+    SELECT RAISE(ABORT, '{OUT_OF_ORDER}') WHERE changes() = 0;{_ADD}
+END
+"""
+_POSTGRESQL_APPEND = (
+    f"""
+CREATE FUNCTION append_block() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN{_MOVE}
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '{OUT_OF_ORDER}' USING ERRCODE = 'unique_violation';
+    END IF;{_ADD}
+    RETURN NEW;
+END $$
+""",
+    "CREATE TRIGGER append INSTEAD OF INSERT ON appended FOR EACH ROW EXECUTE FUNCTION append_block()",
+)

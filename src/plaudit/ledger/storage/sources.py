@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, bindparam, func, select
 
 from plaudit.ledger.backends.backend import Backend
-from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.contents import split_runs
 from plaudit.ledger.storage.schema import blocks, imported, writers
 
@@ -15,29 +14,17 @@ TOGETHER = 500
 """Names to look for in one statement."""
 
 
-class Source(NamedTuple):
-    """The parts of a source."""
-
-    writer: str
-    """The token of the writer."""
-    seq: int
-    """The place of the record among those of its writer; with `position`, that of its block."""
-    position: int | None
-
-
 def format_source(token: str, row: Any, at: int) -> str:
     """Return the source of the record at a position of a block that was first recorded here."""
-    return f"{token}/{row.seq}/{at}" if row.scheme == BY_BLOCK else f"{token}/{row.seq + at}"
+    return f"{token}/{row.seq + at}"
 
 
-def parse_source(text: str) -> Source | None:
-    """Return the parts of a source; None where no ledger wrote it."""
-    token, *places = text.split("/")
-    if len(places) not in (1, 2) or not all(place.isascii() and place.isdecimal() for place in places):
+def _parse_source(text: str) -> tuple[str, int] | None:
+    """Return the writer of a source and the record's place there; None where no ledger wrote it."""
+    token, _, place = text.partition("/")
+    if not (place.isascii() and place.isdecimal() and len(place) <= 18):  # a database counts no further
         return None
-    if max(map(len, places)) > 18:  # beyond what a database counts to
-        return None
-    return Source(token, int(places[0]), int(places[1]) if len(places) == 2 else None)
+    return token, int(place)
 
 
 class Lookup(NamedTuple):
@@ -81,36 +68,30 @@ _BLOCKS = (
 def find_sources(backend: Backend, cursor: Any, sources: Collection[str]) -> dict[str, int]:
     """Return the numbers of those records that a ledger has: those it was the first to record, and those it took in."""
     found = {text: int(record) for text, record in look_up(backend, cursor, _IMPORTED, sources)}
-    parsed = {text: source for text in sources if (source := parse_source(text)) is not None}
-    own = dict(look_up(backend, cursor, _WRITERS, (source.writer for source in parsed.values())))
-    by_writer: dict[int, list[tuple[str, Source]]] = {}
-    for text, source in parsed.items():
-        if source.writer in own:
-            by_writer.setdefault(own[source.writer], []).append((text, source))
+    parsed = {text: source for text in sources if (source := _parse_source(text)) is not None}
+    own = dict(look_up(backend, cursor, _WRITERS, (token for token, _ in parsed.values())))
+    by_writer: dict[int, list[tuple[str, int]]] = {}
+    for text, (token, place) in parsed.items():
+        if token in own:
+            by_writer.setdefault(own[token], []).append((text, place))
     for writer, wanted in by_writer.items():
         found.update(_find_own(backend, cursor, writer, wanted))
     return found
 
 
 def _find_own(
-    backend: Backend, cursor: Any, writer: int, wanted: Sequence[tuple[str, Source]]
+    backend: Backend, cursor: Any, writer: int, wanted: Sequence[tuple[str, int]]
 ) -> Iterator[tuple[str, int]]:
     """Yield which records a writer of this ledger wrote, with their numbers."""
     held: list[tuple[int, int, int]] = []
-    for run in split_runs({source.seq for _, source in wanted}):
+    for run in split_runs({place for _, place in wanted}):
         parameters = (writer, writer, run[0], run[-1])
         held += [tuple(row) for row in cursor.execute(backend.render(_BLOCKS), parameters).fetchall()]
     starts = [seq for seq, _, _ in held]
-    for text, source in wanted:
-        at = bisect_right(starts, source.seq) - 1
+    for text, place in wanted:
+        at = bisect_right(starts, place) - 1
         if at < 0:
             continue
         seq, first, records = held[at]
-        if source.position is None:
-            position = source.seq - seq
-        elif source.seq == seq:
-            position = source.position
-        else:
-            continue
-        if position < records:
-            yield text, first + position
+        if place - seq < records:
+            yield text, first + place - seq

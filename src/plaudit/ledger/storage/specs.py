@@ -74,7 +74,8 @@ class SpecCache:
         """Begin with nothing."""
         self._backend = backend
         self._layouts: dict[tuple[str, ...], RecordLayout] = {}
-        self._by_frame: dict[Frame, RecordLayout] = {}
+        self.by_frame: dict[Frame, RecordLayout] = {}
+        """Layouts by what the signals of a reward share, of those found before."""
         self._from_data: dict[tuple[Any, ...], RecordLayout] = {}
         self._stored: dict[int, RecordLayout] = {}
 
@@ -87,17 +88,13 @@ class SpecCache:
 
     def find_layout(self, signal: Signal) -> RecordLayout:
         """Return the layout of a signal; NotInLedger where it was read from data and its reward is not known."""
-        try:
-            frame = signal.frame
-            return self._by_frame[frame]
-        except KeyError:
-            pass
-        except AttributeError:
+        if not isinstance(signal, Signal):
             raise WrongType(
                 f"{shorten(signal)} is not a Signal: score a step with reward.score(...). Entries go to record_many."
-            ) from None
+            )
+        frame = signal.frame
         if frame.source is not None:
-            return self._by_frame.setdefault(frame, self.get_layout(frame.source, frame.part))
+            return self.by_frame.setdefault(frame, self.get_layout(frame.source, frame.part))
         same = (frame.reward, frame.version, frame.fingerprint, frame.domain_fingerprint, frame.terms)
         if same not in self._from_data:  # each signal read from data has a frame of its own
             self._from_data[same] = self._search(frame)
@@ -183,7 +180,7 @@ def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
         was, now = (each.get(name) for each in values)
         if was != now:
             yield f"{name}: {_format_value(was)} → {_format_value(now)}"
-    before, after = ({each.name: each for each in reward.functions} for reward in (old, new))
+    before, after = ({each.name: each for each in reward._functions} for reward in (old, new))
     for name in dict.fromkeys((*before, *after)):
         what = f"term {name}" if isinstance(after.get(name, before.get(name)), Term) else name
         if name not in after:
@@ -196,8 +193,8 @@ def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
             yield f"{what}: {find_place(before[name])} → {find_place(after[name])}"
     if before.keys() == after.keys() and [*before] != [*after]:
         yield "the order of the terms differs"
-    if old.composition.scale_param != new.composition.scale_param:
-        yield f"scale: {old.composition.scale_param or '(none)'} → {new.composition.scale_param or '(none)'}"
+    if old._composition.scale_param != new._composition.scale_param:
+        yield f"scale: {old._composition.scale_param or '(none)'} → {new._composition.scale_param or '(none)'}"
     for name, field in old.program.inputs.items():
         other = new.program.inputs.get(name)
         if other is not None and (field.kind, field.labels) != (other.kind, other.labels):
@@ -219,9 +216,9 @@ def _format_kind(field: Field) -> str:
 
 def collect_numbers(reward: Reward) -> dict[str, float | Schedule]:
     """Return every parameter by dotted name, schedules whole."""
-    parts = tuple(f"{name}." for name in reward.schedules)
+    parts = tuple(f"{name}." for name in reward._schedules)
     plain = {name: value for name, value in reward.params.items() if not name.startswith(parts)}
-    return {**plain, **reward.schedules}
+    return {**plain, **reward._schedules}
 
 
 def _format_value(value: float | Schedule | None) -> str:

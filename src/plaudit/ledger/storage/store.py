@@ -6,18 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from plaudit.errors import FileError, InputError, LedgerError, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
-from plaudit.ledger.storage.codec import PackedRecord
-from plaudit.ledger.storage.recompute import check_recomputes
-from plaudit.ledger.storage.schema import upgrade_tables
+from plaudit.ledger.storage.revisions import prepare_tables
 from plaudit.ledger.storage.signing import Signer
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
-from plaudit.reward.signal import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +23,6 @@ class Store:
     backend: Backend
     specs: SpecCache
     writer: BlockWriter
-
-    def pack(
-        self,
-        signal: Signal,
-        key: str | None,
-        scope: tuple[Any, Any, Any, Any],
-        episode: str | int | None,
-        step: int | None,
-        context: Any,
-        at: datetime | None,
-    ) -> PackedRecord:
-        """Return what a layout packs; LedgerError where the numbers of a signal that was read are not its reward's."""
-        layout = self.specs.find_layout(signal)
-        packed = layout.pack(signal, self.writer.now, key, scope, episode, step, context, at)
-        return packed if layout.is_own_frame(signal.frame) else check_recomputes(packed)
 
 
 def open_store(
@@ -61,7 +42,7 @@ def open_store(
         raise InputError(f"timeout={shorten(timeout)} must be a number of seconds, 0 or more.")
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
     try:
-        upgrade_tables(backend)
+        prepare_tables(backend)
     except BaseException:
         backend.close()
         raise

@@ -27,7 +27,7 @@ from plaudit.errors import (
 )
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, read_bytes, report_damage
 from plaudit.ledger.context import Scope, to_microseconds
-from plaudit.ledger.storage.chain import BY_RECORD, RecordChain, close_chain, extend_rows, start_chain
+from plaudit.ledger.storage.chain import RecordChain, close_chain, extend_rows, start_chain
 from plaudit.ledger.storage.codec import (
     Block,
     PackedRecord,
@@ -39,12 +39,12 @@ from plaudit.ledger.storage.codec import (
     format_origin,
 )
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
-from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
+from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import CONFLICTS, appended, episode_parts, keys, scopes, table_heads, writers
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
-from plaudit.ledger.storage.summary import Summary, summarize
+from plaudit.ledger.storage.summary import summarize
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
 ADD_PARTS = insert(episode_parts).values({column.name: bindparam(column.name) for column in episode_parts.columns})
@@ -112,7 +112,8 @@ class BlockWriter:
         self._chain = RecordChain(b"")
         self._moved = False
         self._segment: Segment | None = None
-        self._whole_segments: list[Segment] = []
+        self.whole_segments: list[Segment] = []
+        """Segments that may be merged; `take_segments` empties the list."""
         self._known: dict[tuple[RecordLayout, str, Scope], tuple[int, int, bytes]] = {}
 
     def open_sibling(self, made_with: str) -> "BlockWriter":
@@ -122,9 +123,9 @@ class BlockWriter:
     def take_segments(self, *, open: bool = False) -> list[Segment]:
         """Return the segments that are whole since the last call, and with `open` the one that is being written."""
         if open and self._segment is not None:
-            self._whole_segments.append(self._segment)
+            self.whole_segments.append(self._segment)
             self._segment = None
-        taken, self._whole_segments = self._whole_segments, []
+        taken, self.whole_segments = self.whole_segments, []
         return taken
 
     def now(self) -> int:
@@ -228,8 +229,9 @@ class BlockWriter:
             spec, scope, common = self._known.get(kind) or self._introduce(cursor, *kind)
             first = self._backend.reserve(cursor, block.count)
             self._moved = True
-            seq, moments = chain.records + 1, block.moments
+            seq, moments, job = chain.records + 1, block.moments, None
             if block.job is not None:
+                job = block.job[0]
                 times = block.earliest, block.latest, block.times
                 common, moments = common + format_job(block.job[1], block.origin, block.picked, times), b""
             head = chain.extend(common, first, block.count, block, moments)
@@ -244,7 +246,7 @@ class BlockWriter:
                 spec,
                 scope,
                 block.target,
-                block.job[0] if block.job else None,
+                job,
                 block.origin,
                 block.picked,
                 block.times,
@@ -257,18 +259,20 @@ class BlockWriter:
                 head,
                 closing,
                 None if self.signer is None else self.signer.sign(format_writer_end(closing)),
-                *_summarize_block(block),
+                *summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs),
             )
             cursor.execute(self._block_text, values)
-            parts = _summarize_episodes(block)
-            if parts:
-                cursor.executemany(self._backend.render(ADD_PARTS), [(first, *part) for part in parts])
+            if block.count > 1 and block.episodes is not None:
+                texts = block.times, block.episodes, block.steps, block.contexts
+                parts = summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
+                if parts:
+                    cursor.executemany(self._backend.render(ADD_PARTS), [(first, *part) for part in parts])
             written.append((first, block.count))
             total += block.count
             _, start, _, blocks = self._segment or (writer, first, first, 0)
             self._segment = Segment(writer, start, first, blocks + 1)
             if chain.begins_anew:
-                self._whole_segments.append(self._segment)
+                self.whole_segments.append(self._segment)
                 self._segment = None
         self.recorded += total
         return written
@@ -320,10 +324,10 @@ class BlockWriter:
         about = (self.token, self.now(), socket.gethostname(), os.getpid(), made_with)
         self._chain = RecordChain(start_chain(*about))
         head = self._chain.head
-        values = (*about, 0, 0, head, BY_RECORD, close_chain(self.token, 0, head), None)
+        values = (*about, 0, head, close_chain(self.token, 0, head), None)
         cursor.execute(self._backend.render(_ADD_WRITER), values)
         number = int(cursor.execute(self._backend.render(_FIND_WRITER), (self.token,)).fetchone()[0])
-        self.chain_rows(cursor, "writers", [(number, *about, BY_RECORD)])
+        self.chain_rows(cursor, "writers", [(number, *about)])
         self._number = number
         return number
 
@@ -364,17 +368,6 @@ def _check_conflict(ledger: str, error: LedgerError) -> None:
             f"{ledger}: the database refuses the write: {error.reason}. No ledger has such a constraint, index or "
             "trigger: somebody added it. Nothing was recorded. Drop it, and verify: that names whatever was added."
         ) from error
-
-
-def _summarize_block(block: Block) -> Summary:
-    job = block.job[0] if block.job else None
-    return summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs)
-
-
-def _summarize_episodes(block: Block) -> list[EpisodePart]:
-    job = block.job[0] if block.job else None
-    texts = block.times, block.episodes, block.steps, block.contexts
-    return summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
 
 
 def _list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:

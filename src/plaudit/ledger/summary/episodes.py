@@ -56,7 +56,7 @@ class Episode:
     total: float
     """Its return: the sum of the totals of its records."""
     length: int
-    """How many steps it has; what `reward.final` paid for its end is no step."""
+    """How many steps it has; what `reward.score_terminal` paid for its end is no step."""
     terms: Mapping[str, float]
     """The sum of each term's values."""
     ended: str | None

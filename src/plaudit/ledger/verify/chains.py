@@ -1,18 +1,15 @@
 """Following the chain of a writer, block after block, through the records that are there."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit.ledger.backends.backend import read_bytes
 from plaudit.ledger.heads import Head
 from plaudit.ledger.storage.chain import (
-    BY_BLOCK,
     RecordChain,
     close_chain,
-    compute_checksum,
     encode_moments,
-    format_block,
     split_column,
     start_chain,
 )
@@ -46,92 +43,19 @@ class BlockRow(NamedTuple):
 
 @dataclass(slots=True)
 class WriterChain:
-    """What a writer's row says, and how far its chain has been followed."""
+    """What a writer's row says, and how far its chain over records has been followed, whatever blocks they lie in."""
 
     row: Any
     last: bytes
     """The head of the last block that was seen."""
-    kept: dict[int, list[Head]] = field(default_factory=dict)
+    kept: dict[int, list[Head]]
     """Heads that were kept elsewhere and have not been met yet, by how many records they cover."""
-    seen: int = 0
+    chain: RecordChain | None
+    """None where something was not as it was written; what follows is told again from where the stream begins anew."""
     counted: int = 0
 
     def follow(self, block: BlockRow, common: bytes, job: str | None) -> tuple[str, str] | None:
         """Take in the next block; return kind and text of what is wrong with it."""
-        raise NotImplementedError
-
-    def skip(self, seq: int, records: int, head: bytes) -> None:
-        """Pass over a block that cannot be read."""
-        self.seen, self.last = seq, head
-        self.counted += records
-
-    def find_problems(self) -> Iterator[str]:
-        """Yield what is wrong with the end of the chain, when every block was seen."""
-        row = self.row
-        name, missing = f"writer {row.token[:8]}", self._count_missing()
-        if missing > 0:
-            yield f"{name} wrote {self._describe_length()}; the last {missing} of them are missing"
-        elif (self.seen, self.last, self.counted) != (row.blocks, read_bytes(row.head), row.records):
-            yield f"{name} wrote {self._describe_length()}; its last checksum or its count is another"
-        elif row.closing is None or read_bytes(row.closing) != close_chain(row.token, row.records, self.last):
-            yield f"{name} has a head that it did not end with: what came after it is missing"
-        for heads in self.kept.values():
-            for head in heads:
-                yield f"what writer {head.writer} had written when its head was kept is not there as it was"
-
-    def _count_missing(self) -> int:
-        raise NotImplementedError
-
-    def _describe_length(self) -> str:
-        raise NotImplementedError
-
-    def _meet(self, records: int, head: bytes) -> None:
-        """Cross off the heads that were kept when the writer had written so many records."""
-        left = [each for each in self.kept.pop(records, ()) if each.checksum != head.hex()]
-        if left:
-            self.kept[-records] = left  # which no chain comes to
-
-
-class ChainByBlock(WriterChain):
-    """A chain of plaudit 0.1: the checksum of each block covers the one before it."""
-
-    __slots__ = ()
-
-    def follow(self, block: BlockRow, common: bytes, job: str | None) -> tuple[str, str] | None:
-        """Take in the next block."""
-        problem = None
-        texts = (job, *block[11:17])
-        if block.seq != self.seen + 1:
-            missing = block.seq - self.seen - 1
-            what = f"{missing} blocks before it are missing" if missing > 0 else "it stands where another block stood"
-            problem = "removed", f"writer {self.row.token[:8]}: {what}"
-        else:
-            numbers = (block.first, block.records, block.seq, block.earliest, block.latest, block.origin)
-            text = format_block(numbers, texts)
-            computed = compute_checksum(self.last, common, text, block.inputs, block.outputs)
-            if computed != block.head or "None" in (block.origin, *texts):
-                problem = "edited", _describe_edit(block)
-        self.seen, self.last = block.seq, block.head
-        self.counted += block.records
-        self._meet(self.counted, block.head)
-        return problem
-
-    def _count_missing(self) -> int:
-        return int(self.row.blocks) - self.seen
-
-    def _describe_length(self) -> str:
-        return f"{self.row.blocks} blocks"
-
-
-@dataclass(slots=True)
-class ChainByRecord(WriterChain):
-    """A chain over records, whatever blocks they lie in."""
-
-    chain: RecordChain | None = None
-    """None where something was not as it was written; what follows is told again from where the stream begins anew."""
-
-    def follow(self, block: BlockRow, common: bytes, job: str | None) -> tuple[str, str] | None:
-        """Take in the next block."""
         problem = None
         moments = None
         if job is not None:
@@ -172,11 +96,25 @@ class ChainByRecord(WriterChain):
             known = encode_moments(block, block.records)[: 8 * count] if moments is None else moments
             self._meet(records, self.chain.copy().extend(common, block.first, count, part, known))
 
-    def _count_missing(self) -> int:
-        return int(self.row.records) - self.counted
+    def find_problems(self) -> Iterator[str]:
+        """Yield what is wrong with the end of the chain, when every block was seen."""
+        row = self.row
+        wrote, missing = f"writer {row.token[:8]} wrote {row.records} records", int(row.records) - self.counted
+        if missing > 0:
+            yield f"{wrote}; the last {missing} of them are missing"
+        elif missing < 0 or self.last != read_bytes(row.head):
+            yield f"{wrote}; its last checksum or its count is another"
+        elif row.closing is None or read_bytes(row.closing) != close_chain(row.token, row.records, self.last):
+            yield f"writer {row.token[:8]} has a head that it did not end with: what came after it is missing"
+        for heads in self.kept.values():
+            for head in heads:
+                yield f"what writer {head.writer} had written when its head was kept is not there as it was"
 
-    def _describe_length(self) -> str:
-        return f"{self.row.records} records"
+    def _meet(self, records: int, head: bytes) -> None:
+        """Cross off the heads that were kept when the writer had written so many records."""
+        left = [each for each in self.kept.pop(records, ()) if each.checksum != head.hex()]
+        if left:
+            self.kept[-records] = left  # which no chain comes to
 
 
 def open_chain(row: Any, heads: Sequence[Head]) -> WriterChain:
@@ -186,9 +124,7 @@ def open_chain(row: Any, heads: Sequence[Head]) -> WriterChain:
     for head in heads:
         if head.records:
             kept.setdefault(head.records, []).append(head)
-    if row.scheme == BY_BLOCK:
-        return ChainByBlock(row, start, kept)
-    return ChainByRecord(row, start, kept, chain=RecordChain(start))
+    return WriterChain(row, start, kept, RecordChain(start))
 
 
 def take_first(block: BlockRow, count: int) -> BlockRow:

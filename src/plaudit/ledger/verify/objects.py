@@ -7,9 +7,11 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Double, LargeBinary, Table, Text, func, select
+from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 
-from plaudit.ledger.storage.schema import REVISION, build_new_file, metadata, read_script
+from plaudit.ledger.storage.revisions import REVISION
+from plaudit.ledger.storage.schema import list_statements, metadata, schema_revision
 from plaudit.terminal import format_count
 
 Objects = dict[tuple[str, str, str], Any]
@@ -34,7 +36,7 @@ def find_changed_objects(connection: Connection) -> Iterator[str]:
     are left alone, unless they are part of one of the ledger's tables or refer to one.
     """
     if connection.dialect.name == "sqlite":
-        wanted = _list_new_sqlite()
+        wanted = _list_new_sqlite(connection.dialect)
         found = _index(connection.exec_driver_sql(_LIST_SQLITE))
         found = {key: made for key, made in found.items() if key not in _STATISTICS}
     else:
@@ -58,9 +60,10 @@ def _index(rows: Any) -> Objects:
 
 
 @cache
-def _list_new_sqlite() -> Objects:
+def _list_new_sqlite(dialect: Dialect) -> Objects:
     with closing(sqlite3.connect(":memory:")) as made:
-        made.deserialize(build_new_file())
+        for statement in list_statements(dialect):
+            made.execute(statement)
         return _index(made.execute(_LIST_SQLITE))
 
 
@@ -123,7 +126,8 @@ def _list_new_postgresql(connection: Connection) -> Objects:
     version = connection.dialect.server_version_info
     if version not in _MADE:
         # PostgreSQL finds no function in the schema of temporary tables by its name alone.
-        script = read_script("postgresql").replace("EXECUTE FUNCTION ", "EXECUTE FUNCTION pg_temp.")
+        script = ";".join(list_statements(connection.dialect))
+        script = script.replace("EXECUTE FUNCTION ", "EXECUTE FUNCTION pg_temp.")
         with connection.engine.connect() as other:  # one that may write, also where this one may not
             try:
                 other.exec_driver_sql("SET TRANSACTION READ WRITE")
@@ -167,9 +171,9 @@ def find_wrong_types(connection: Connection) -> Iterator[str]:
             if connection.exec_driver_sql(_build_count(table)).scalar_one():
                 for column in table.columns:
                     yield from _describe_types(connection, table, column)
-    found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
+    found = connection.execute(select(schema_revision.c.number)).scalars().all()
     if found != [REVISION]:
-        yield f"alembic_version holds {found!r:.100}, not {REVISION!r} alone: the ledger cannot be opened again"
+        yield f"{schema_revision.name} holds {found!r:.100}, not {REVISION} alone: the ledger cannot be opened again"
 
 
 @cache

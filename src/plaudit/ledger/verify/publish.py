@@ -13,7 +13,7 @@ from typing import Any
 from plaudit.errors import LedgerError, WrongType
 from plaudit.language.field import Field
 from plaudit.ledger.heads import read_head
-from plaudit.ledger.jsonl import JsonLines
+from plaudit.ledger.jsonl import append_line
 from plaudit.ledger.storage.signing import format_ledger_end
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
@@ -84,8 +84,10 @@ def build_sender(destination: Destination) -> Sender:
         path = Path(destination).absolute()
 
         def append(line: dict[str, Any]) -> None:
-            with JsonLines(path) as file:
-                file.append(line)
+            if torn := append_line(path, line):
+                warnings.warn(
+                    f"{path} ended in a torn line, which was cut off: {torn[:200]!r}", RuntimeWarning, stacklevel=2
+                )
 
         return append
     if isinstance(destination, list | tuple) and destination and all(isinstance(part, str) for part in destination):

@@ -13,8 +13,8 @@ from plaudit.page.documents.columns import query_episode
 from plaudit.page.documents.values import Document
 from plaudit.page.sources import LedgerSource
 from plaudit.page.svg import UnsafePicture, clean_svg
+from plaudit.plugins.registry import find_drawing
 from plaudit.reward.reward import Reward
-from plaudit.systems.registry import find_drawing
 
 MOST_FRAMES = 2000
 """Steps of an episode that are drawn."""

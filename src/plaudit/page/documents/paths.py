@@ -1,14 +1,13 @@
 """Which lines of a term's source a step took: a term is a chain of cases, and each step returns from one of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.language import nodes as n
 from plaudit.language.writing.render import list_cases, render_functions
 from plaudit.reward.reward import Reward
 from plaudit.targets.numpy import NumpyReward
@@ -66,19 +65,7 @@ class RewardPaths:
     @cached_property
     def _compiled(self) -> NumpyReward:
         """A reward whose terms are the conditions, which makes no difference between rows that count and others."""
-        program, count = self._program, len(self._program.nodes)
-        numbers = {f"c{at}": count + place for place, at in enumerate(self._conditions)}
-        outputs = {f"{name}.{part}": at for name, at in numbers.items() for part in ("value", "score", "clamped")}
-        opened = replace(
-            program,
-            terms=tuple(numbers),
-            nodes=(*program.nodes, *(n.Number(at) for at in self._conditions)),
-            outputs={"total": count, **outputs},
-            value_guards=(),
-            ranges=(),
-            adjustments=(),
-            states={},
-        )
+        opened = self._program.with_terms({f"c{at}": at for at in self._conditions})
         return NumpyReward(opened.bind(), guard=False)
 
     def find_cases(self, columns: Mapping[str, NDArray[Any]], count: int) -> dict[str, NDArray[np.intp]]:

@@ -35,7 +35,7 @@ def build_definition(reward_id: str, reward: Reward) -> Document:
     formulas = _split_formulas(reward)
     curves = Curves(reward, paths)
     module, missing = _compile_module(reward)
-    docs = {each.name: each.doc for each in reward.functions}
+    docs = {each.name: each.doc for each in reward._functions}
     return {
         "id": reward_id,
         "name": reward.name,

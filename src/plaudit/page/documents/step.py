@@ -29,7 +29,7 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     is_scored = bool(part.is_scored[row])
     paths = source.rewards.find_paths(part.layout)
     cases = paths.find_cases(part.layout.split_columns(part.inputs[[row]]), 1) if is_scored else {}
-    docs = {each.name: each.doc for each in reward.functions}
+    docs = {each.name: each.doc for each in reward._functions}
     adjustments = reward.program.adjustments
     rows = [_describe_term(each, docs) for each in signal.terms] if is_scored else []
     nearest = _find_nearest(reward, signal) if is_scored else {}

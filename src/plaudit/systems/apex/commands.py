@@ -9,10 +9,10 @@ from typing import Any
 import click
 from rich.table import Table
 
+from plaudit.plugins.options import COUNT, SEED, describe_kept, explain_interrupt, output_option, refuse_empty
 from plaudit.systems.apex import DecisionRow, reward
 from plaudit.systems.apex.coding import AGENTS, TASKS, TESTS, CodingRun, Episode, Step, run_episodes
 from plaudit.systems.apex.switching.engine import REFUSALS
-from plaudit.systems.commands import COUNT, SEED, describe_kept, explain_interrupt, output_option, refuse_empty
 from plaudit.terminal import Screen, build_table, format_count, show_status
 
 _TIMES = ("ms", "tick_ms")

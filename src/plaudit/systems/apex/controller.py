@@ -172,7 +172,7 @@ class Controller:
         new topology. Where a log fails, the episode can be ended again.
         """
         self._check_open(idle=True)
-        signal = self.reward.reward.final(success=all_tests_pass(self._state) if success is None else success)
+        signal = self.reward.reward.score_terminal(success=all_tests_pass(self._state) if success is None else success)
         reached = self.step if self._pending else self.step + 1
         first = self._pending and self._terminal_credit
         if self._pending and not first:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from plaudit import Field, Reward, Signal, term
 from plaudit.errors import DefinitionError, InputError, OutOfRange
 from plaudit.language.field import LARGEST_INTEGER
+from plaudit.plugins.registry import validate_label
 from plaudit.systems.apex.phases import (
     ALIASES,
     NONE,
@@ -19,10 +20,9 @@ from plaudit.systems.apex.phases import (
     read_phase,
     read_role,
 )
-from plaudit.systems.registry import validate_label
 
 
-class State(Protocol):
+class RunState(Protocol):
     """What the reward reads of the runtime, before and after a step."""
 
     phase: str
@@ -34,19 +34,19 @@ class State(Protocol):
 
 
 @term(weight=0.3, kind="shaping")
-def phase_advance(prev: State, curr: State) -> bool:
+def phase_advance(prev: RunState, curr: RunState) -> bool:
     """Reach a later phase; a jump over several counts once."""
     return is_advance(prev.phase, curr.phase)
 
 
 @term(weight=0.3, kind="shaping", name="phase_advance")
-def role_advance(prev: State, curr: State) -> bool:
+def role_advance(prev: RunState, curr: RunState) -> bool:
     """Hand the lead on to the next role."""
     return is_handover(prev.role, curr.role)
 
 
 @term(weight=0.3, kind="shaping", name="phase_advance")
-def phase_or_role_advance(prev: State, curr: State) -> bool:
+def phase_or_role_advance(prev: RunState, curr: RunState) -> bool:
     """Reach a later phase or, where a phase is unknown, hand the lead on to the next role."""
     if prev.phase == NONE or curr.phase == NONE:
         return is_handover(prev.role, curr.role)
@@ -54,25 +54,25 @@ def phase_or_role_advance(prev: State, curr: State) -> bool:
 
 
 @term(weight=0.3, kind="shaping", name="phase_advance")
-def new_furthest(prev: State, curr: State) -> bool:
+def new_furthest(prev: RunState, curr: RunState) -> bool:
     """Come further than ever before in the episode; a jump over several phases counts once."""
     return curr.furthest > prev.furthest
 
 
 @term(weight=0.7, kind="goal")
-def test_improvement(prev: State, curr: State) -> float:
+def test_improvement(prev: RunState, curr: RunState) -> float:
     """Pass more of the tests; losing some costs as much as gaining them earns."""
     return curr.test_pass_rate - prev.test_pass_rate
 
 
 @term(weight=-1e-4, kind="penalty")
-def token_cost(prev: State, curr: State) -> float:
+def token_cost(prev: RunState, curr: RunState) -> float:
     """Spend tokens: 10,000 of them weigh as much as the terminal bonus."""
     return curr.tokens_used - prev.tokens_used
 
 
 @term(weight=-0.05, kind="penalty")
-def switch_cost(curr: State) -> bool:
+def switch_cost(curr: RunState) -> bool:
     """Commit a switch of topology; one that is refused or aborted is free."""
     return curr.switch_committed
 
@@ -198,7 +198,7 @@ class RewardAccumulator:
 
     def final_bonus(self, success: bool) -> float:
         """Return 1.0 when the episode ended in `success`, else 0.0."""
-        return self.reward.final(success=success).total
+        return self.reward.score_terminal(success=success).total
 
     def signal(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> Signal:
         """Return what the step from `prev` to `curr` earned, term by term."""

@@ -9,8 +9,9 @@ import click
 from rich.table import Table
 
 from plaudit.atomic import AtomicFile
+from plaudit.file_lock import lock_folder
 from plaudit.learn.saving import save
-from plaudit.systems.commands import SEED, describe_kept, explain_interrupt, output_option, refuse_empty
+from plaudit.plugins.options import SEED, describe_kept, explain_interrupt, output_option, refuse_empty
 from plaudit.systems.deepthinker import RewardStore, reward
 from plaudit.systems.deepthinker.advisor import TIERS
 from plaudit.systems.deepthinker.loop import Loop
@@ -18,7 +19,6 @@ from plaudit.systems.deepthinker.simulated import Report, build_report, simulate
 from plaudit.systems.deepthinker.simulated.report import FRESH
 from plaudit.systems.deepthinker.simulated.run import ROUTER
 from plaudit.systems.deepthinker.simulated.world import PHASES
-from plaudit.systems.folder_lock import lock_folder
 from plaudit.terminal import Screen, build_table, format_count, show_progress
 
 ROUTER_FILE = "router.json"

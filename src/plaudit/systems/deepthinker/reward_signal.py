@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 from plaudit import Field, Reward, Signal, term
 from plaudit.errors import OutOfRange, WrongType, shorten
 from plaudit.learn.validate import parse_number
+from plaudit.plugins.registry import validate_label
 from plaudit.reward.signal import Frame
 from plaudit.systems.deepthinker.config import RewardConfig, match_keys
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
-from plaudit.systems.registry import validate_label
 
 Settings = TypeVar("Settings", RewardWeights, RewardConfig)
 

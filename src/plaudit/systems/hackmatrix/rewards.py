@@ -4,8 +4,8 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from plaudit import Field, Reward, term
+from plaudit.plugins.registry import validate_label
 from plaudit.systems.hackmatrix.rules import ACTION_PROGRAM_START, ACTION_SIPHON, ACTIONS, MAX_HP, PROGRAM_RESET, STAGES
-from plaudit.systems.registry import validate_label
 
 __all__ = [
     "ACTION_PROGRAM_START",

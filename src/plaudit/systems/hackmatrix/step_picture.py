@@ -1,6 +1,6 @@
 """A recorded step as SVG for the page: the board before the action, as the player saw it, and the action.
 
-The board stands in the context of a record as `describe_board` writes it (`playing/render.py`). A record without one is
+The board stands in the context of a record as `describe_board` writes it (`playing/board.py`). A record without one is
 not drawn: what the reward reads does not say where anything was.
 """
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from plaudit.systems.hackmatrix.rules import ACTION_NAMES, DIRECTIONS, ENEMIES, SIZE
+from plaudit.systems.hackmatrix.playing.board import ENEMY_SIGNS, PLAYER, SIPHONED_BLOCK, Board, Signs, parse_board
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES, DIRECTIONS, SIZE
 
 if TYPE_CHECKING:
     from plaudit import Record, Reward
@@ -17,41 +18,23 @@ if TYPE_CHECKING:
 CELL = 52
 SIDE = CELL * SIZE
 HEIGHT = SIDE + 46
-_NAMES = {name[0].upper(): name for name in ENEMIES}
-_ENEMY = re.compile(rf"([{''.join(_NAMES)}])(\d+)([zxs]*)(\+?)")
 _COLORS = {"c": "var(--warn)", "e": "var(--accent)", "EXIT": "var(--good)", "(S)": "var(--good)"}
-
-Cells = dict[tuple[int, int], list[str]]
-"""The things in each cell, by row and column; row 0 is the lowest."""
 
 
 def draw_step(record: "Record", reward: "Reward") -> str | None:
     """Return the board of a step as SVG; None for a record without a board."""
     context = record.context if isinstance(record.context, dict) else {}
-    cells = parse_board(context.get("board"))
-    if cells is None:
+    board = parse_board(context.get("board"))
+    if board is None:
         return None
     inputs = record.signal.inputs
     action = _find_action(inputs)
-    parts = [f"<title>{escape(_describe(cells, action))}</title>"]
-    for (row, col), things in cells.items():
-        parts += [f'<g transform="translate({col * CELL} {(SIZE - 1 - row) * CELL})">', *_draw_cell(things), "</g>"]
-    parts += [*_draw_move(cells, action), *_draw_captions(inputs, action)]
+    parts = [f"<title>{escape(_describe(board, action))}</title>"]
+    for (row, col), cell in board.items():
+        parts += [f'<g transform="translate({col * CELL} {(SIZE - 1 - row) * CELL})">', *_draw_cell(cell), "</g>"]
+    parts += [*_draw_move(board, action), *_draw_captions(inputs, action)]
     text = 'font-size="13" fill="var(--ink)" text-anchor="middle"'
     return f'<svg viewBox="-1 -1 {SIDE + 2} {HEIGHT + 2}" {text}>{"".join(parts)}</svg>'
-
-
-def parse_board(text: Any) -> Cells | None:
-    """Return what is in each cell of a board that was written in one line; None where it was not.
-
-    >>> parse_board("/".join(["@ V2,2c . . . EXIT"] * 6))[5, 1]
-    ['V2', '2c']
-    """
-    rows = [row.split(" ") for row in text.split("/")] if isinstance(text, str) else []
-    if [len(row) for row in rows] != [SIZE] * SIZE:
-        return None
-    found = {(SIZE - 1 - down, col): cell for down, row in enumerate(rows) for col, cell in enumerate(row)}
-    return {place: [] if cell == "." else cell.split(",") for place, cell in found.items()}
 
 
 def _find_action(inputs: Mapping[str, Any]) -> str:
@@ -59,12 +42,12 @@ def _find_action(inputs: Mapping[str, Any]) -> str:
     return ACTION_NAMES[action] if 0 <= action < len(ACTION_NAMES) else ""
 
 
-def _describe(cells: Cells, action: str) -> str:
+def _describe(board: Board, action: str) -> str:
     """Return the board in words: where the player, the exit and the enemies are."""
     said = [f"The board before {action}" if action else "The board before the action"]
-    for (row, col), things in cells.items():
-        names = ["the player" * ("@" in things), "the exit" * ("EXIT" in things)]
-        names += [_NAMES[enemy[1]] for enemy in map(_ENEMY.fullmatch, things) if enemy]
+    for (row, col), cell in board.items():
+        names = ["the player" * (PLAYER in cell.beings), "the exit" * ("EXIT" in cell.things)]
+        names += [ENEMY_SIGNS.get(each[0], "") for each in cell.beings]
         said += [f"{name} at row {row}, column {col}" for name in filter(None, names)]
     return "; ".join(said) + "."
 
@@ -72,19 +55,17 @@ def _describe(cells: Cells, action: str) -> str:
 # -- in shapes --------------------------------------------------------------------------------------------------------
 
 
-def _draw_cell(things: list[str]) -> Iterator[str]:
-    block = things[0] if things and things[0] in ("#", ":") else ""
-    fill = {"": "var(--surface)", "#": "var(--line)", ":": "var(--sunken)"}[block]
+def _draw_cell(cell: Signs) -> Iterator[str]:
+    fill = {"": "var(--surface)", "#": "var(--line)", ":": "var(--sunken)"}[cell.block]
     yield f'<rect width="{CELL}" height="{CELL}" fill="{fill}" stroke="var(--line)"/>'
-    if block:
-        dash = "3 3" if block == ":" else "none"
+    if cell.block:
+        dash = "3 3" if cell.block == SIPHONED_BLOCK else "none"
         edge = f'fill="none" stroke="var(--quiet)" stroke-dasharray="{dash}"'
         yield f'<rect x="4" y="4" width="{CELL - 8}" height="{CELL - 8}" rx="5" {edge}/>'
-    things = things[1:] if block else things
-    beings = [each for each in things if _is_being(each)]
+    beings = cell.beings
     for at, each in enumerate(beings):
         yield from _draw_being(each, CELL / 2 + (at - (len(beings) - 1) / 2) * 24)
-    others = [each for each in things if not _is_being(each)]
+    others = [*filter(None, [cell.spawn]), *cell.things]
     one_line = bool(beings) or len(others) < 2
     lines = [" ".join(others)] if one_line else [others[0], " ".join(others[1:])]
     heights = (CELL - 8,) if beings else (CELL // 2 + 4,) if one_line else (23, 39)
@@ -94,14 +75,10 @@ def _draw_cell(things: list[str]) -> Iterator[str]:
         yield f'<text x="{CELL / 2:g}" y="{y}" font-size="{size}" fill="{color}">{escape(line)}</text>'
 
 
-def _is_being(thing: str) -> bool:
-    return thing == "@" or thing.startswith("*") or _ENEMY.fullmatch(thing) is not None
-
-
 def _draw_being(thing: str, x: float) -> Iterator[str]:
     """Draw the player as a disc, an enemy as a square with its hit points, a transmission as a ring with its turns."""
     y = 22
-    if thing == "@":
+    if thing == PLAYER:
         yield f'<circle cx="{x:g}" cy="{y}" r="11" fill="var(--accent)"/>'
         yield f'<circle cx="{x:g}" cy="{y}" r="4" fill="var(--surface)"/>'
     elif thing.startswith("*"):
@@ -115,9 +92,9 @@ def _draw_being(thing: str, x: float) -> Iterator[str]:
         yield f'<text x="{x:g}" y="{y + 4}" {text}>{escape(thing[:2])}</text>'
 
 
-def _draw_move(cells: Cells, action: str) -> Iterator[str]:
+def _draw_move(board: Board, action: str) -> Iterator[str]:
     """Draw an arrow from the player in the direction it goes."""
-    places = [place for place, things in cells.items() if "@" in things]
+    places = [place for place, cell in board.items() if PLAYER in cell.beings]
     if action not in ACTION_NAMES[: len(DIRECTIONS)] or len(places) != 1:
         return
     (row, col), (up, right) = places[0], DIRECTIONS[ACTION_NAMES.index(action)]

@@ -147,7 +147,7 @@ class _Compiled(NamedTuple):
 def _compile(constants: tuple[float, ...]) -> _Compiled:
     """Return the reward with these constants, then its compiled form and that of each term alone."""
     adjusted = reward.with_params(dict(zip(KNOBS, constants, strict=True)))
-    parts = [adjusted, *(adjusted.only(term.name) for term in adjusted.terms)]
+    parts = [adjusted, *(adjusted.select_terms(term.name) for term in adjusted.terms)]
     return _Compiled(adjusted, *(part.compile("python") for part in parts))
 
 

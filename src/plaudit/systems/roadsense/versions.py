@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from plaudit import Fact, Field, Reward, Term
-from plaudit.systems.registry import validate_label
+from plaudit.plugins.registry import validate_label
 from plaudit.systems.roadsense import terms
 from plaudit.systems.roadsense.fields import (
     ACTION,

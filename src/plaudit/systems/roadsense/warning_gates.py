@@ -61,7 +61,7 @@ def build_gate_reader(reward: Reward) -> GateReader:
 
 def _build_term(reward: Reward, name: str) -> Callable[[Measurement], float]:
     """Return the function from a measured step to what one term of a reward pays."""
-    score = build_scorer(reward.only(name))
+    score = build_scorer(reward.select_terms(name))
     return lambda step: score(step)[1][name]
 
 

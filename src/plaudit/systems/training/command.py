@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 import click
 
 from plaudit.errors import DefinitionError
+from plaudit.file_lock import lock_folder
+from plaudit.plugins.arguments import find_reward, open_ledger_to_write
+from plaudit.plugins.options import TrainingJob
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward, open_ledger_to_write
-from plaudit.systems.commands import TrainingJob
-from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.training.checkpoint import CheckpointInfo
 from plaudit.systems.training.run import CHECKPOINT, RunResult, Stop, catch_signals
 from plaudit.systems.training.settings import Settings, SettingsT
-from plaudit.terminal import INTERRUPTED, TERMINATED, Bars, Screen, build_table, show_status
+from plaudit.terminal import Bars, ExitCode, Screen, build_table, show_status
 
 Report = dict[str, Any]
 FormatUpdate = Callable[[Mapping[str, Any]], str]
@@ -115,7 +115,7 @@ class Game:
         reward = f" --reward {job.reward}" if job.reward and job.reward not in self.versions else ""
         click.echo(f"Stopped after {run.update:,} of {run.config.updates:,} updates. Go on with:", err=True)
         click.echo(f"  plaudit train {self.name} --output {out} --resume{reward}", err=True)
-        raise click.exceptions.Exit(TERMINATED if stop.signal == signal.SIGTERM else INTERRUPTED)
+        raise click.exceptions.Exit(ExitCode.TERMINATED if stop.signal == signal.SIGTERM else ExitCode.INTERRUPTED)
 
 
 def print_terms(screen: Screen, evaluations: Mapping[str, Any], *, digits: int) -> None:

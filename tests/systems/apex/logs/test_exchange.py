@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import errors
-from plaudit.ledger.jsonl import JsonLines, read_lines
+from plaudit.ledger.jsonl import append_line, read_lines
 from plaudit.ledger.ledger import Ledger
 from plaudit.systems import apex, deepthinker
+from plaudit.systems.apex.logs import artifacts
 from plaudit.systems.apex.logs.exchange import locate_rows
 from support.examples import examples
 
@@ -89,7 +90,9 @@ def test_what_we_logged_is_the_formula_to_the_bit(ledger, tmp_path):
 
 def test_a_reward_is_recorded_with_the_decision_that_earned_it(ledger, tmp_path):
     apex.import_artifacts(ledger, put(tmp_path / "in"), run="r")
-    for record in ledger.history(run="r"):
+    records = list(ledger.history(run="r"))
+    assert len(records) == len(REWARDS)
+    for record in records:
         if record.step == 26:  # the end: no decision was taken in the last state, so the one before is credited again
             assert record.context["decision"]["step"] == 24
             assert record.context["again"] is True
@@ -253,7 +256,7 @@ def test_steps_recorded_as_they_happen_are_exported_as_the_log_they_would_have_l
     accumulator = apex.RewardAccumulator()
     for step, (before, after) in enumerate(pairwise(STATES), start=2):
         ledger.record(accumulator.signal(before, after), run="r", step=step, phase=after["phase"])
-    ledger.record(apex.reward.final(success=True), run="r", step=26)
+    ledger.record(apex.reward.score_terminal(success=True), run="r", step=26)
     assert export_rows(ledger, tmp_path / "out") == encode_rows(REWARDS)
 
 
@@ -324,8 +327,7 @@ def test_any_log_comes_back_as_it_was(empty_ledger, tmp_path_factory, rewards, t
 def test_hostile_names_and_texts_are_only_texts(ledger, tmp_path):
     hostile = "r'; DROP TABLE blocks;-- \" % _ \\"
     rewards = [REWARDS[0] | {"note": hostile + "\0" + "x" * 10_000_000}]
-    with JsonLines(tmp_path / "rewards.jsonl") as lines:
-        lines.extend(rewards)
+    append_line(tmp_path / "rewards.jsonl", *rewards)
     apex.import_artifacts(ledger, tmp_path, run=hostile)
     apex.export_artifacts(ledger, tmp_path / "out", run=hostile)
     assert [row.to_dict(extras=True) for row in apex.read_rewards(tmp_path / "out")] == rewards
@@ -367,16 +369,16 @@ def test_an_episode_without_a_reward_takes_none_from_another(ledger, tmp_path):
 @pytest.mark.parametrize("lines", range(6))
 def test_a_run_that_was_killed_between_two_lines_and_went_on_is_imported(ledger, tmp_path, monkeypatch, lines):
     rows = [[each[0] for each in episode(number, 1)] for number in (1, 2)]
-    append, written = JsonLines.append, []
+    written = []
 
-    def die(log, row):
+    def die(path, row, **options):
         if len(written) == lines:
             raise SystemExit
         written.append(row)
-        append(log, row)
+        return append_line(path, row, **options)
 
     with monkeypatch.context() as patched, apex.Artifacts(tmp_path) as log, pytest.raises(SystemExit):
-        patched.setattr(JsonLines, "append", die)
+        patched.setattr(artifacts, "append_line", die)
         append_all(log, *rows[0])
         raise SystemExit
     with apex.Artifacts(tmp_path) as log:

@@ -32,7 +32,7 @@ def rows(folder, name):
 
 def run_logged(tmp_path, ledger=None, *, states=STATES, seed=5, **options):
     """Run an episode with every log there is, and return the folder of its logs."""
-    with apex.Artifacts(tmp_path, fsync="never") as artifacts:
+    with apex.Artifacts(tmp_path, fsync=False) as artifacts:
         controller = Runtime(dwell=1, cooldown=1).controller(
             learner=EXPLORER, seed=seed, artifacts=artifacts, ledger=ledger, run="r", **options
         )
@@ -127,6 +127,7 @@ def test_what_is_recorded_is_what_the_logs_would_be_imported_as(tmp_path, ledger
         apex.import_artifacts(other, folder, run="r")
         ours, theirs = list(ledger.history(run="r")), list(other.history(run="r"))
         about = ("key", "run", "episode", "step", "decision_class", "context")
+        assert ours
         for mine, its in zip(ours, theirs, strict=True):
             assert [getattr(mine, name) for name in about] == [getattr(its, name) for name in about]
             assert mine.signal.total == pytest.approx(its.signal.total, abs=1e-12)

@@ -11,7 +11,8 @@ import pytest
 from plaudit.errors import ShapeMismatch
 from plaudit.systems.hackmatrix.features import GRID_FEATURES
 from plaudit.systems.hackmatrix.observation import observe
-from plaudit.systems.hackmatrix.playing import render
+from plaudit.systems.hackmatrix.plain.convert import to_plain
+from plaudit.systems.hackmatrix.playing import board, render
 from plaudit.systems.hackmatrix.rules import ENEMIES, PROGRAMS
 from plaudit.systems.hackmatrix.state import (
     Enemies,
@@ -97,10 +98,16 @@ def cell(picture, row, col):
 
 
 def test_a_board_in_one_line_says_what_the_player_sees():
-    assert render.describe_board(make_board().snapshot()) == (
+    assert board.describe_board(make_board().snapshot()) == (
         ". 3c C2 *4 . EXIT/. . . . #,? ./D2xs+ . . :,PUSH . ./"
         ". . #,+5*,5pt x :,G1,9pt ./. . @ . #,+4*,ANTI-V V2z/*1 . . . . 2e,(S)"
     )
+
+
+def test_a_board_in_one_line_is_read_as_what_is_drawn(states):
+    for at in range(SOME):
+        state = entry(states, at)
+        assert board.parse_board(board.describe_board(state)) == board.find_signs(to_plain(state))
 
 
 def test_a_board_is_drawn_with_row_5_on_top_and_what_the_player_has_beside_it():

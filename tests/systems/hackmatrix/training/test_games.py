@@ -9,6 +9,7 @@ from plaudit import Ledger
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.features import GRID_FEATURES, PLAYER_FEATURES
 from plaudit.systems.hackmatrix.observation import observe
+from plaudit.systems.hackmatrix.playing.board import parse_board
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES, DIRECTIONS, PROGRAMS, SIZE
 from plaudit.systems.hackmatrix.state import (
     Enemies,
@@ -21,7 +22,6 @@ from plaudit.systems.hackmatrix.state import (
     data_block,
     program_block,
 )
-from plaudit.systems.hackmatrix.step_picture import parse_board
 from plaudit.systems.hackmatrix.training.games import (
     BASELINES,
     center_on_player,
@@ -74,7 +74,7 @@ def test_recorded_episodes_are_explained_and_rescored_by_the_ledger(evaluated, t
 def shown_where_the_player_goes(records):
     """Assert that the boards of an episode are drawn, and that the player goes where the actions say."""
     boards = [parse_board(record.context["board"]) for record in records]
-    places = [next(place for place, things in board.items() if "@" in things) for board in boards]
+    places = [next(place for place, cell in board.items() if "@" in cell.beings) for board in boards]
     assert hackmatrix.draw_step(records[0], hackmatrix.reward).count("<rect") >= SIZE * SIZE
     assert len(set(places)) > 3
     for record, (before, after) in zip(records, pairwise(places), strict=False):

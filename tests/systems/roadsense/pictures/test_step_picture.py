@@ -6,8 +6,8 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.page.svg import clean_svg
+from plaudit.plugins.registry import find_drawing
 from plaudit.systems import roadsense
-from plaudit.systems.registry import find_drawing
 from plaudit.systems.roadsense.experiment.storage import drive_reward
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.errors import FileError, OutOfRange
+from plaudit.file_lock import lock_folder
 from plaudit.systems.apex.budget import BUDGET, Denial, TokenBudget
 from plaudit.systems.apex.coding.agents import AGENTS, Agents, Conversation, SentMessage
 from plaudit.systems.apex.coding.project import TASKS, TESTS, Project
@@ -23,7 +24,6 @@ from plaudit.systems.apex.phases import PhaseCounts, count_phases
 from plaudit.systems.apex.pytest_probe import PytestProbe
 from plaudit.systems.apex.pytest_results import PytestRun
 from plaudit.systems.apex.switching import Coordinator, Router, SwitchEngine
-from plaudit.systems.folder_lock import lock_folder
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger

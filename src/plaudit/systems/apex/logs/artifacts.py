@@ -6,6 +6,7 @@ a line names the log and the line there that it belongs to, repeats the `step` o
 
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 from plaudit.atomic import AtomicFile
 from plaudit.errors import FileError, InputError, LedgerBusy, LedgerError
 from plaudit.file_lock import try_lock
-from plaudit.ledger.jsonl.encoding import encode
-from plaudit.ledger.jsonl.files import Fsync, JsonLines
-from plaudit.ledger.jsonl.reading import read_lines
+from plaudit.ledger.jsonl import append_line, encode, mend_lines, read_lines
 from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow, Row
 from plaudit.systems.apex.reward import RewardAccumulator
 
@@ -33,9 +32,9 @@ class Artifacts:
     """The logs of a run, to be written as it goes: `rewards.jsonl`, two of the controller, and `extras.jsonl`.
 
     They lie in the folder `artifacts` of the run's directory unless another `folder` is named. Each row is one line, in
-    the file as soon as the call returns and on the disk when `fsync` says so: "always" by default, "never", or every so
-    many seconds. What a row says beyond its schema goes to `extras.jsonl`. Tasks and threads may share one; a second
-    one that writes to the same folder at the same time is refused.
+    the file and, unless `fsync=False`, on the disk when the call returns. What a row says beyond its schema goes to
+    `extras.jsonl`. Tasks and threads may share one; a second one that writes to the same folder at the same time is
+    refused.
 
     >>> import tempfile
     >>> with Artifacts(tempfile.mkdtemp()) as log:
@@ -49,13 +48,13 @@ class Artifacts:
         run: str | os.PathLike[str] = ".",
         *,
         folder: str | os.PathLike[str] = "artifacts",
-        fsync: Fsync = "always",
+        fsync: bool = True,
     ) -> None:
         """Make the folder where it is not there; a log begins with its first row."""
         self._lock = -1
         self.folder = create_folder(Path(run, folder))
         self.fsync = fsync
-        self._logs: dict[str, JsonLines] = {}
+        self._dropped: defaultdict[str, bytes] = defaultdict(bytes)
         self._lines: dict[str, int] = {}
         self._mutex = threading.Lock()
         self._closed = False
@@ -75,20 +74,23 @@ class Artifacts:
     @property
     def dropped(self) -> dict[str, bytes]:
         """What had to be cut from the end of a log that an earlier run tore, by file."""
-        return {name: log.dropped for name, log in self._logs.items() if log.dropped}
+        return {name: torn for name, torn in self._dropped.items() if torn}
 
     def _append(self, name: str, kind: type[AnyRow], row: AnyRow | Mapping[str, Any]) -> None:
         parsed = row if isinstance(row, kind) else kind.from_dict(row)  # type: ignore[arg-type]
         with self._mutex:
-            log = self._open(name)
+            self._open(name)
             extras = build_extras(name, self._lines[name] + 1, parsed)
             if extras is not None:  # first: where a crash comes between the two, no row lacks the episode that it is of
-                self._open(EXTRAS).append(extras)
-            log.append(parsed.to_dict())
+                self._write(EXTRAS, extras)
+            self._write(name, parsed.to_dict())
             self._lines[name] += 1
 
-    def _open(self, name: str) -> JsonLines:
-        """Return a log to append to; the first one that is opened keeps other writers out of the folder."""
+    def _write(self, name: str, row: Mapping[str, Any]) -> None:
+        self._dropped[name] += append_line(self.folder / name, row, fsync=self.fsync)
+
+    def _open(self, name: str) -> None:
+        """Get a log ready to append to; the first one keeps other writers out of the folder."""
         if self._closed:
             raise LedgerError(f"{self.folder} is closed; open Artifacts again to write.")
         if self._lock < 0 and os.name == "posix":  # elsewhere a folder cannot be opened
@@ -99,10 +101,9 @@ class Artifacts:
             if not alone:
                 self._unlock()
                 raise LedgerBusy(f"another Artifacts is writing to {self.folder}. Share one, or name another folder.")
-        if name not in self._logs:
-            self._logs[name] = JsonLines(self.folder / name, fsync=self.fsync)
+        if name not in self._lines:
+            self._dropped[name] += mend_lines(self.folder / name)
             self._lines[name] = _count_lines(self.folder / name)
-        return self._logs[name]
 
     def _unlock(self) -> None:
         lock, self._lock = self._lock, -1
@@ -112,11 +113,7 @@ class Artifacts:
     def close(self) -> None:
         """Close the logs."""
         self._closed = True
-        try:
-            while self._logs:
-                self._logs.popitem()[1].close()
-        finally:
-            self._unlock()
+        self._unlock()
 
     def __enter__(self) -> Self:
         return self
@@ -230,7 +227,7 @@ def build_reward_rows(
             raise
         yield RewardRow.from_signal(step, signal).to_dict()
         last = state
-    end = accumulator.reward.final(success=all_tests_pass(last) if success is None else success)
+    end = accumulator.reward.score_terminal(success=all_tests_pass(last) if success is None else success)
     yield RewardRow.from_signal(step + 1, end).to_dict()
 
 

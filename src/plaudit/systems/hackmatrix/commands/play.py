@@ -8,13 +8,13 @@ from typing import Protocol
 import click
 
 from plaudit.errors import DefinitionError
-from plaudit.systems.commands import SEED
+from plaudit.plugins.options import SEED
+from plaudit.plugins.registry import load
 from plaudit.systems.hackmatrix.commands.display import Lines, Pictures, parse_moves
 from plaudit.systems.hackmatrix.plain.legality import explain_refusal
 from plaudit.systems.hackmatrix.playing.game import Game, Move
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES
-from plaudit.systems.registry import load
-from plaudit.terminal import INTERRUPTED, Screen
+from plaudit.terminal import ExitCode, Screen
 
 LEAVE = ("q", "quit", "exit")
 EXPLAIN = ("?", "h", "help")
@@ -74,7 +74,7 @@ def play_game(game: Game, display: Display, given: Sequence[int] | None) -> None
     except KeyboardInterrupt:
         click.echo(err=True)  # the summary comes after the terminal's ^C
         display.end(game, made, unplayed=0)
-        raise click.exceptions.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
     display.end(game, made, unplayed=0 if given is None else len(given) - len(made))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from plaudit.systems.commands import COUNT, TrainingJob, evaluation_options, run_options
+from plaudit.plugins.options import COUNT, TrainingJob, evaluation_options, run_options
 
 _EXAMPLE = "Example: plaudit train hackmatrix --envs 256 --steps 5_000_000 --reward potential --output runs/first"
 
@@ -36,8 +36,7 @@ def train(job: TrainingJob) -> None:
 
     Whatever reward was trained on, the policy is evaluated by the standard one, so that runs compare.
 
-    The exit code is 0 if the run is complete, 130 if it was stopped, 1 if it could not be done, 2 if it was
-    asked for wrongly.
+    The exit code is 0 if the run is complete, 2 if it could not be done, 130 if it was stopped.
     """
     from plaudit.systems.hackmatrix.commands.training_run import run_training
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from plaudit.errors import UnknownField
+from plaudit.plugins.arguments import open_ledger_to_write
+from plaudit.plugins.options import TrainingJob, explain_missing
 from plaudit.reward.reward import Reward
 from plaudit.systems import hackmatrix
-from plaudit.systems.arguments import open_ledger_to_write
-from plaudit.systems.commands import TrainingJob, explain_missing
 from plaudit.systems.training.command import Game, Report, Watch, print_terms
 from plaudit.terminal import Screen, build_table
 

@@ -1,28 +1,27 @@
 """A game as text: the board with row 5 on top, and beside it what the player has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from plaudit.systems.hackmatrix.plain.cells import PLACES, Place
 from plaudit.systems.hackmatrix.plain.convert import to_plain
-from plaudit.systems.hackmatrix.plain.observation import is_visible
-from plaudit.systems.hackmatrix.plain.state import Block, Cell, State
+from plaudit.systems.hackmatrix.plain.state import State
+from plaudit.systems.hackmatrix.playing import board
 from plaudit.systems.hackmatrix.rules import MAX_HP, PROGRAM_CREDITS, PROGRAM_ENERGY, PROGRAMS, SIZE, STAGES
 
 if TYPE_CHECKING:
-    from plaudit.systems.hackmatrix.state import EnvState, Snapshot
+    from plaudit.systems.hackmatrix.state import EnvState
 
 WIDTH = 7
 """Columns of a cell; it is two lines high: who is there, and what is there."""
 PANEL = 26
 """Columns beside the board, so that a picture has 80."""
 
-BLOCK, SIPHONED_BLOCK = "▒", "░"
-CENTER = "×"
+BLOCK, SIPHONED_BLOCK, CENTER = "▒", "░", "×"
+_DRAWN = {board.BLOCK: BLOCK, board.SIPHONED_BLOCK: SIPHONED_BLOCK, board.CENTER: CENTER, "": " "}
 
 LEGEND = f"""\
 @ you   V virus  D daemon  G glitch  C cryptog, with hit points; z stunned,
@@ -71,10 +70,10 @@ def to_text(
 def to_rich(state: "State | EnvState", *, reveal: bool = False, legend: bool = False, ascii: bool = False) -> Text:
     """Return a picture of one game for a Rich console."""
     game = to_plain(state)
-    board, beside = list(_draw_board(game, reveal)), list(_draw_panel(game))
+    drawn, beside = list(_draw_board(game, reveal)), list(_draw_panel(game))
     lines = []
-    for at in range(max(len(board), len(beside))):
-        line = board[at] if at < len(board) else Text(" " * len(board[0]))
+    for at in range(max(len(drawn), len(beside))):
+        line = drawn[at] if at < len(drawn) else Text(" " * len(drawn[0]))
         if at < len(beside):
             line = Text.assemble(line, "  ", beside[at])
         line.rstrip()
@@ -97,43 +96,12 @@ def to_ascii(drawn: str) -> str:
 # -- the board --------------------------------------------------------------------------------------------------------
 
 
-class _Occupant(NamedTuple):
-    """The first enemy or transmission of a cell as it is drawn, and whether it is seen."""
-
-    token: str
-    seen: bool
-
-
-class _Cell(NamedTuple):
-    """A cell as it is drawn: the sign of its block, a space where there is none; who is there, and what is there."""
-
-    fill: str
-    who: list[str]
-    what: list[str]
-
-
-def describe_board(state: "State | EnvState | Snapshot") -> str:
-    """Return the board in one line, for the context of a record: what the player sees, in the signs of a picture.
-
-    Rows stand from top to bottom with `/` between, cells with spaces between, and the things in a cell with commas; `.`
-    is an empty cell, `#` a block and `:` a siphoned one. A snapshot of a state will do.
-    """
-    cells = _find_cells(to_plain(state), reveal=False)
-    return "/".join(" ".join(_describe_cell(cells[row, col]) for col in range(SIZE)) for row in reversed(range(SIZE)))
-
-
-def _describe_cell(cell: _Cell) -> str:
-    things = (cell.fill.strip(), *cell.who, *cell.what)
-    return to_ascii(",".join(filter(None, things))) or "."
-
-
 def _draw_board(state: State, reveal: bool) -> Iterator[Text]:
-    drawn = _find_cells(state, reveal)
+    signs = board.find_signs(state, reveal=reveal)
     yield Text("    " + " ".join(f"{col:^{WIDTH}}" for col in range(SIZE)).rstrip(), style="dim").append("   ")
     yield _draw_rule("┌┬┐")
     for row in reversed(range(SIZE)):
-        row_cells = [drawn[row, col] for col in range(SIZE)]
-        cells = [(_centre(cell.who, cell.fill), _centre(cell.what, cell.fill)) for cell in row_cells]
+        cells = [_draw_cell(signs[row, col]) for col in range(SIZE)]
         for label, line in zip((f"{row} ", "  "), zip(*cells, strict=True), strict=True):
             made = Text.assemble((f" {label}│", "dim"))
             for part in line:
@@ -142,55 +110,17 @@ def _draw_board(state: State, reveal: bool) -> Iterator[Text]:
         yield _draw_rule("├┼┤" if row else "└┴┘")
 
 
-def _find_cells(state: State, reveal: bool) -> dict[Place, _Cell]:
-    """Return every cell of the board by row and column."""
-    enemies, transmissions = _find_enemies(state, reveal), _find_transmissions(state, reveal)
-    found = {}
-    for place in PLACES:
-        who = ["@"] if state.player.place == place else []
-        who += [each.token for each in (enemies.get(place), transmissions.get(place)) if each is not None and each.seen]
-        found[place] = _find_cell(state.cells[place], who, is_exit=place == state.exit, reveal=reveal)
-    return found
-
-
 def _draw_rule(ends: str) -> Text:
     return Text(f"   {ends[0]}{ends[1].join(['─' * WIDTH] * SIZE)}{ends[2]}", style="dim")
 
 
-def _find_cell(cell: Cell, who: list[str], *, is_exit: bool, reveal: bool) -> _Cell:
-    block = cell.block
-    if block is None:
-        return _Cell(" ", who, list(_list_ground(cell, is_exit)))
-    known = reveal or cell.siphoned or not block.question
-    if not who and block.spawn and known:
-        who = [f"+{block.spawn}*"]
-    fill = SIPHONED_BLOCK if cell.siphoned else BLOCK
-    resources = list(_list_resources(cell)) if cell.siphoned else []
-    return _Cell(fill, who, [_describe_content(block, cell.siphoned) if known else "?", *resources])
+def _draw_cell(cell: board.Signs) -> tuple[Text, Text]:
+    fill = _DRAWN[cell.block]
+    who = cell.beings or tuple(filter(None, [cell.spawn]))
+    return _centre(who, fill), _centre([_DRAWN.get(sign, sign) for sign in cell.things], fill)
 
 
-def _describe_content(block: Block, siphoned: bool) -> str:
-    mark = "?" if block.question and not siphoned else ""
-    return f"{block.points}pt{mark}" if block.program is None else f"{block.program}{mark}"
-
-
-def _list_ground(cell: Cell, is_exit: bool) -> Iterator[str]:
-    yield from _list_resources(cell)
-    if cell.data_siphon:
-        yield "(S)"
-    if is_exit:
-        yield "EXIT"
-    if cell.siphon_center:
-        yield CENTER
-
-
-def _list_resources(cell: Cell) -> Iterator[str]:
-    for amount, sign in ((cell.credits, "c"), (cell.energy, "e")):
-        if amount:
-            yield f"{amount}{sign}"
-
-
-def _centre(tokens: list[str], fill: str) -> Text:
+def _centre(tokens: Sequence[str], fill: str) -> Text:
     """Return a line of a cell; what does not fit is cut off."""
     gap = " " if len(" ".join(tokens)) <= WIDTH else ""
     line = gap.join(tokens)[:WIDTH]
@@ -210,29 +140,6 @@ def _find_style(token: str) -> str:
     if token.rstrip("?") in PROGRAMS:
         return "default bold"
     return STYLES.get(token[0], "default bold")
-
-
-def _find_enemies(state: State, reveal: bool) -> dict[Place, _Occupant]:
-    """Return the first enemy of each cell; others behind it make a mark."""
-    found: dict[Place, _Occupant] = {}
-    for enemy in state.enemies:
-        if enemy.hp <= 0:
-            continue
-        seen = reveal or is_visible(state, enemy)
-        if first := found.get(enemy.place):
-            if seen:
-                found[enemy.place] = first._replace(token=f"{first.token.rstrip('+')}+")
-            continue
-        marks = "z" * enemy.stunned + "x" * bool(enemy.disabled) + "s" * enemy.from_siphon
-        found[enemy.place] = _Occupant(f"{enemy.type[0].upper()}{enemy.hp}{marks}", seen)
-    return found
-
-
-def _find_transmissions(state: State, reveal: bool) -> dict[Place, _Occupant]:
-    found: dict[Place, _Occupant] = {}
-    for each in state.transmissions:
-        found.setdefault(each.place, _Occupant(f"*{each.turns}{each.type[0].upper() * reveal}", True))
-    return found
 
 
 # -- beside it --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from plaudit import __version__
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
-from plaudit.systems.hackmatrix.playing.render import describe_board
+from plaudit.systems.hackmatrix.playing.board import describe_board
 from plaudit.systems.hackmatrix.rewards import reward as standard
 from plaudit.systems.hackmatrix.training.evaluation import NETWORK, Evaluation, Inputs, build_evaluator, pay_with_all
 from plaudit.systems.hackmatrix.training.games import BASELINES

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from plaudit.systems.commands import COUNT, output_option, refuse_empty
+from plaudit.plugins.options import COUNT, output_option, refuse_empty
 
 OUTPUT = "runs/experiment-roadsense"
 
@@ -74,8 +74,7 @@ def experiment(
     Every step is recorded in a ledger with all that was measured. What is there already is scored again and not driven
     again: a second run takes seconds, and one that was stopped goes on.
 
-    The exit code is 0 if the experiment is complete, 130 if it was stopped, 1 if it could not be done, 2 if it was
-    asked for wrongly.
+    The exit code is 0 if the experiment is complete, 2 if it could not be done, 130 if it was stopped.
     """
     from plaudit.systems.roadsense.commands.experiment_run import ExperimentJob, run_experiment_job
 

@@ -11,9 +11,9 @@ import click
 from rich.table import Table
 
 from plaudit.atomic import AtomicFile
-from plaudit.systems.arguments import find_reward, open_ledger_to_write
-from plaudit.systems.commands import explain_interrupt
-from plaudit.systems.folder_lock import lock_folder
+from plaudit.file_lock import lock_folder
+from plaudit.plugins.arguments import find_reward, open_ledger_to_write
+from plaudit.plugins.options import explain_interrupt
 from plaudit.systems.roadsense.experiment import Experiment, StudyResult
 from plaudit.systems.roadsense.experiment.picture import save_picture, validate_picture_path
 from plaudit.systems.roadsense.experiment.results import (

@@ -2,7 +2,7 @@
 
 import click
 
-from plaudit.systems.commands import COUNT, TrainingJob, evaluation_options, run_options
+from plaudit.plugins.options import COUNT, TrainingJob, evaluation_options, run_options
 
 _EXAMPLE = "Example: plaudit train roadsense --reward R8 --steps 300_000 --seed 0 --output runs/r8-0"
 
@@ -43,8 +43,7 @@ def train(job: TrainingJob) -> None:
     The report is on convoys of one to five peers and every rank of the car that brakes: collisions, reactions,
     distances, and what each term gave.
 
-    The exit code is 0 if the run is complete, 130 if it was stopped, 1 if it could not be done, 2 if it was
-    asked for wrongly.
+    The exit code is 0 if the run is complete, 2 if it could not be done, 130 if it was stopped.
     """
     from plaudit.systems.roadsense.commands.training_run import run_training
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from plaudit.errors import DefinitionError, FileError
-from plaudit.systems.commands import explain_missing
+from plaudit.plugins.options import explain_missing
 from plaudit.systems.roadsense.action_applicator import Actions
 from plaudit.systems.roadsense.policies import Policy
 from plaudit.systems.training.run import POLICY

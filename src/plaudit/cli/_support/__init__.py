@@ -1,0 +1,1 @@
+"""What several commands need: exit codes, groups, options, findings, outcomes."""

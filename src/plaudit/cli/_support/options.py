@@ -1,0 +1,201 @@
+"""Options that several commands have: values for knobs, seconds, moments, and which records are meant."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.errors import DefinitionError, InputError, NotInLedger
+from plaudit.plugins.options import Command, add_options
+from plaudit.reward.row_files import FORMATS
+
+if TYPE_CHECKING:
+    from plaudit.ledger.history import History
+    from plaudit.ledger.ledger import Ledger
+    from plaudit.reward.reward import Reward
+
+KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
+LONGEST_TIMEOUT = 3600.0
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+# -- knobs ------------------------------------------------------------------------------------------------------------
+
+
+def tuning_options(text: str = KNOBS) -> Callable[[Command], Command]:
+    """Return what adds `--set` and `--params`, which `tune` takes as `settings` and `params`."""
+    return lambda command: add_options(
+        command,
+        click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help=text),
+        click.option("--params", metavar="FILE", help="Such values in a TOML file; --set goes over it."),
+    )
+
+
+def tune(reward: "Reward", params: str | None, settings: Sequence[str]) -> "Reward":
+    """Return `reward` with the values of a TOML file, then with those of `settings`."""
+    if params is not None:
+        reward = reward.with_file(params)
+    return reward.with_params(dict(map(parse_setting, settings)))
+
+
+def parse_setting(setting: str) -> tuple[str, float | bool | list[Any]]:
+    """Return the name and the value of `--set`.
+
+    >>> parse_setting("comfort.weight=2"), parse_setting("strict = true"), parse_setting("pose.default=[0.5, 2]")
+    (('comfort.weight', 2.0), ('strict', True), ('pose.default', [0.5, 2]))
+    """
+    name, equals, value = (part.strip() for part in setting.partition("="))
+    if not equals or not name:
+        raise DefinitionError(f"--set {setting}: write the name of a knob and its value, as in comfort.weight=2.")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, json.loads(value) if value.startswith("[") else float(value)
+    except (ValueError, RecursionError):
+        raise DefinitionError(
+            f"--set {setting}: {value!r} is neither a number nor true or false, nor a list of them."
+        ) from None
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def format_option(text: str) -> Callable[[Command], Command]:
+    """Return what adds `--format`, for files whose ending does not say what they hold."""
+    return click.option("--format", "chosen", type=click.Choice(FORMATS), help=text)
+
+
+# -- time -------------------------------------------------------------------------------------------------------------
+
+
+def seconds_option(name: str, default: float, text: str) -> Callable[[Command], Command]:
+    """Return what adds an option for a time, of at most an hour."""
+    return click.option(
+        name,
+        metavar="SECONDS",
+        type=float,
+        default=default,
+        show_default=True,
+        callback=_check_timeout,
+        help=text,
+    )
+
+
+def _check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) -> float:
+    """Refuse a time that is not above 0, or longer than an hour."""
+    if not 0 < seconds <= LONGEST_TIMEOUT:
+        raise click.BadParameter(f"{seconds:g} is not in the range 0 < SECONDS <= {LONGEST_TIMEOUT:g}.")
+    return seconds
+
+
+def convert_moment(ctx: click.Context, option: click.Parameter, given: str | None) -> datetime | None:
+    """Return the moment that an option's text means."""
+    if given is None:
+        return None
+    try:
+        return parse_moment(given, datetime.now(UTC))
+    except (ValueError, OverflowError, OSError):
+        raise click.BadParameter(
+            f"{given!r} is no moment. Write 2026-11-01, 2026-11-01T12:00 (local time), 2026-11-01T12:00Z, or how long "
+            "ago: 90s, 30m, 12h, 7d, 2w."
+        ) from None
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """Return the moment that `text` means, a date or how long ago; without a zone it is local time.
+
+    >>> noon = datetime(2026, 11, 8, 12, tzinfo=UTC)
+    >>> parse_moment("7d", noon).isoformat(), parse_moment("2026-11-01T12:00Z", noon).isoformat()
+    ('2026-11-01T12:00:00+00:00', '2026-11-01T12:00:00+00:00')
+    """
+    if ago := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.ASCII):
+        return now - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
+    return datetime.fromisoformat(text.strip()).astimezone(UTC)
+
+
+# -- records ---------------------------------------------------------------------------------------------------------
+
+_QUERY: dict[str, dict[str, Any]] = {
+    "reward": {"metavar": "NAME", "help": "Of this reward, such as roadsense."},
+    "version": {"metavar": "LABEL", "help": "Of this version of a reward."},
+    "run": {"metavar": "TEXT", "help": "Of this run (or mission)."},
+    "episode": {"metavar": "TEXT", "help": "Of this episode."},
+    "step": {"metavar": "NUMBER", "type": int, "help": "Of this step."},
+    "phase": {"metavar": "TEXT", "help": "Of this phase."},
+    "decision_class": {"metavar": "TEXT", "help": "Of this class of decision."},
+    "actor": {"metavar": "TEXT", "help": "Of this actor."},
+    "key": {"metavar": "TEXT", "help": "The one with this key."},
+    "since": {
+        "metavar": "WHEN",
+        "callback": convert_moment,
+        "help": "At or after: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h.",
+    },
+    "until": {"metavar": "WHEN", "callback": convert_moment, "help": "Before such a moment."},
+    "after": {"metavar": "NUMBER", "type": int, "help": "With higher numbers than this record's."},
+    "job": {"metavar": "NUMBER", "type": int, "help": "Of this re-scoring; without it, only what was recorded."},
+}
+
+
+def query_options(command: Command) -> Command:
+    """Add every option that says which records are meant."""
+    return query_options_without()(command)
+
+
+def query_options_without(*names: str) -> Callable[[Command], Command]:
+    """Return what adds the options that say which records are meant, but for some."""
+    return _add_query_options([name for name in _QUERY if name not in names], lambda text: text)
+
+
+def ledger_options(*names: str) -> Callable[[Command], Command]:
+    """Return what adds options that say which records of a ledger are meant, to a command that can do without one."""
+    return _add_query_options(names, lambda text: f"Of a ledger: records {text[0].lower()}{text[1:]}")
+
+
+def _add_query_options(names: Sequence[str], describe: Callable[[str], str]) -> Callable[[Command], Command]:
+    options = [
+        click.option(f"--{name.replace('_', '-')}", **{**_QUERY[name], "help": describe(_QUERY[name]["help"])})
+        for name in names
+    ]
+    return lambda command: add_options(command, *options)
+
+
+def explain_nothing(history: "History", *, more: str = "") -> NotInLedger:
+    """Return the error for options that choose no record, with what may have been meant by them."""
+    near = history.suggest()
+    hint = "" if near is None else f" Did you mean --{near[0].replace('_', '-')} {shlex.quote(near[1])}?"
+    return NotInLedger(f"No record was found.{hint}{more}")
+
+
+def check_any_record(ledger: "Ledger", query: dict[str, Any]) -> None:
+    """Raise where options were given that choose no record of a ledger."""
+    if query and next(iter(history := ledger.history(**query)), None) is None:
+        raise explain_nothing(history)
+
+
+def parse_query(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as `Ledger.history` takes them; what no record can have is wrong usage."""
+    from plaudit.ledger.query import Query
+
+    given = drop_unset(options)
+    try:
+        Query.parse(given)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+    return given
+
+
+def parse_ledger_query(options: dict[str, Any], ledger: str | None) -> dict[str, Any]:
+    """Return the options of `ledger_options` that were given; wrong usage where they are, and no ledger is."""
+    query = parse_query(options)
+    if query and ledger is None:
+        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
+    return query
+
+
+def drop_unset(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,200 @@
+"""Reading loops inside expressions: comprehensions and generators over vectors, and what they run over."""
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+
+from plaudit.language import nodes as n
+from plaudit.language.reading.conditions import read_test
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, find_open, is_open
+from plaudit.language.shapes import MOST_ENTRIES
+
+MOST_TURNS = 20_000
+"""How many turns all loops and comprehensions of a term may have together."""
+
+
+Element = Callable[[], tuple[int | bool, Value]]
+"""Reads one element of a generator: where it counts, and what it is."""
+
+
+@reads(ast.ListComp)
+def read_elements(context: Context, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    """Return every element of a comprehension, as a list."""
+    elements, unknown = list_elements(context, node)
+    read = [element() for element in elements]
+    found = [value for counts, value in read if counts is True]
+    if unknown is None and any(not isinstance(counts, bool) for counts, _ in read):
+        advice = "Keep every element: [x if condition else 0 for x in v]; sum, any and all take a filter."
+        raise context.error(node, "a filter by data leaves a list whose length is not known.", advice)
+    return Vector(tuple(found)) if unknown is None else unknown
+
+
+def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref | None]:
+    """Return the readers of each element of a vector or generator, and an unknown where there may be others."""
+    if not isinstance(node, ast.GeneratorExp | ast.ListComp):
+        value = context.read(node)
+        unknown = find_open(value) if is_open(value) else None
+        return [partial(_give, (True, item)) for item in list_items(context, value, node)], unknown
+    for loop in node.generators:
+        if loop.is_async:
+            raise context.error(node, "an asynchronous loop cannot be read.")
+    turns = list(islice(_list_turns(context, node.generators, context.names, True), MOST_ENTRIES + 1))
+    if len(turns) > MOST_ENTRIES:
+        raise context.error(node, f"more than {MOST_ENTRIES:,} turns of a loop.", "Compute it before scoring.")
+    count_turns(context, len(turns), node)
+    unknown = next((unknown for _, _, unknown in turns if unknown is not None), None)
+    tests = node.generators[-1].ifs
+    elements = [partial(_read_element, context, node.elt, tests, inner, counts) for inner, counts, _ in turns]
+    if isinstance(node, ast.ListComp):  # all of a list is computed, whoever asks
+        return [partial(_give, element()) for element in elements], unknown
+    return list(elements), unknown
+
+
+def count_turns(context: Context, turns: int, node: ast.AST) -> None:
+    """Refuse more turns than all loops and comprehensions of a term may have together."""
+    context.counts["turns"] += turns
+    if context.counts["turns"] > MOST_TURNS:
+        what = f"the loops of a term have at most {MOST_TURNS:,} turns in all, and here are more."
+        raise context.error(node, what, "Compute part of it before scoring and pass it in as a field.")
+
+
+def _list_turns(
+    context: Context, loops: list[ast.comprehension], names: dict[str, Value], counts: int | bool
+) -> Iterator[tuple[dict[str, Value], int | bool, Ref | None]]:
+    """Yield the names of each turn of nested loops, where it counts, and an unknown where there may be others.
+
+    Filters of the innermost loop are left to the element.
+    """
+    loop, *rest = loops
+    with context.using(names):
+        iterable = read_iterable(context, loop.iter)
+    unknown = find_open(iterable) if is_open(iterable) else None
+    for value in list_items(context, iterable, loop.iter):
+        with context.using(dict(names)) as inner:
+            context.bind(loop.target, value)
+            here = _read_filters(context, loop.ifs, counts) if rest else counts
+        if not rest:
+            yield inner, counts, unknown
+        elif here is not False:
+            for below, flag, other in _list_turns(context, rest, inner, here):
+                yield below, flag, unknown or other
+
+
+def _read_filters(context: Context, tests: list[ast.expr], counts: int | bool) -> int | bool:
+    """Return where an element passes the filters, given where it counts anyway."""
+    if not tests:
+        return counts
+    parts: list[Callable[[], int | bool]] = [partial(read_test, context, test) for test in tests]
+    found = chain(context, True, [lambda: counts, *parts])
+    return read_truth(context, found, tests[0])
+
+
+def _read_element(
+    context: Context, node: ast.expr, tests: list[ast.expr], names: dict[str, Value], counts: int | bool
+) -> tuple[int | bool, Value]:
+    with context.using(names):
+        counts = _read_filters(context, tests, counts)
+        if isinstance(counts, bool):
+            return counts, context.read(node) if counts else Constant(0)
+        with context.under(counts):
+            return counts, context.read(node)
+
+
+def read_iterable(context: Context, node: ast.expr) -> Value:
+    """Return what a loop runs over; a generator counts as the list of its elements."""
+    return read_elements(context, node) if isinstance(node, ast.GeneratorExp) else context.read(node)
+
+
+def list_rows(context: Context, node: ast.expr) -> list[Value]:
+    """Return what the target of a loop stands for in each turn; a `Vector` where it stands for several."""
+    return list_items(context, read_iterable(context, node), node)
+
+
+def read_builtin_loop(context: Context, called: object, node: ast.Call) -> Value:
+    """Return what `zip`, `enumerate`, `reversed`, `range`, `list` or `tuple` runs over, as a list."""
+    allowed = {zip: ("strict",), enumerate: ("start",)}.get(called, ())  # type: ignore[call-overload]
+    if any(keyword.arg not in allowed for keyword in node.keywords):
+        raise context.error(node, f"`{ast.unparse(node.func)}` takes plain arguments only.")
+    values = [
+        value
+        for argument in node.args
+        for value in (
+            list_rows(context, argument.value)
+            if isinstance(argument, ast.Starred)
+            else [read_iterable(context, argument)]
+        )
+    ]
+    values += [context.read(k.value) for k in node.keywords if k.arg == "start"]
+    most = {zip: MOST_ENTRIES, range: 3, enumerate: 2}.get(called, 1)  # type: ignore[call-overload]
+    if not 1 <= len(values) <= most:
+        raise context.error(node, f"`{ast.unparse(node.func)}` does not take {len(values)} arguments here.")
+    if any(map(is_open, values)) or (called is range and find_open(*values)):
+        return find_open(*(value for value in values if is_open(value))) or values[0]
+    return Vector(tuple(BUILTIN_LOOPS[called](context, values, node)))
+
+
+def _pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
+    rows = [list_items(context, value, node) for value in values]
+    lengths = list(dict.fromkeys(len(row) for row in rows))
+    if len(lengths) > 1:
+        what = f"the vectors differ in length: {' and '.join(map(str, lengths))}."
+        raise context.error(node, what, "Give `zip` vectors of one length: v[:3].")
+    yield from (Vector(row) for row in zip(*rows, strict=True))
+
+
+def _count_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
+    first, *start = values
+    (begin,) = list_integers(context, start or [Constant(0)], node)
+    for at, item in enumerate(list_items(context, first, node), begin):
+        yield Vector((Constant(at), item))
+
+
+def list_range(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
+    """Yield the numbers of a range."""
+    integers = list_integers(context, values, node)
+    if not 1 <= len(integers) <= 3 or integers[2:] == [0]:
+        what = "a range has one to three integers, and a step that is not 0."
+        raise context.error(node, what, "Write range(n), range(first, n), or a step of 1 or more, or below 0.")
+    numbers = range(*integers)[: MOST_ENTRIES + 1]
+    if len(numbers) > MOST_ENTRIES:
+        raise context.error(node, f"a range of more than {MOST_ENTRIES:,}.", "Compute it before scoring.")
+    yield from map(Constant, numbers)
+
+
+def combine_elements(
+    context: Context, called: object, elements: list[Element], node: ast.AST
+) -> list[Callable[[], int | bool]]:
+    """Return the readers of the conditions that `any` or `all` joins; what a filter drops does not count."""
+    return [partial(_read_counted, context, called is all, element, node) for element in elements]
+
+
+def _read_counted(context: Context, conjunction: bool, element: Element, node: ast.AST) -> int | bool:
+    """Return an element of `any` or `all` as a flag that is neutral where a filter drops it."""
+    counts, value = element()
+    if counts is False:
+        return conjunction
+    truth = read_truth(context, value, node)
+    if counts is True or truth is conjunction:
+        return truth
+    add = context.add
+    if isinstance(truth, bool):
+        return add(n.Not(counts)) if conjunction else counts
+    return add(n.Or(add(n.Not(counts)), truth)) if conjunction else add(n.And(counts, truth))
+
+
+BUILTIN_LOOPS: dict[object, Callable[[Context, list[Value], ast.Call], Iterator[Value] | list[Value]]] = {
+    zip: _pair_items,
+    enumerate: _count_items,
+    range: list_range,
+    reversed: lambda context, values, node: list_items(context, values[0], node)[::-1],
+    list: lambda context, values, node: list_items(context, values[0], node),
+    tuple: lambda context, values, node: list_items(context, values[0], node),
+}
+"""What gives something to loop over."""
+
+
+def _give(element: tuple[int | bool, Value]) -> tuple[int | bool, Value]:
+    return element

@@ -1,0 +1,269 @@
+"""What a function is read with: the values of its names, the nodes made so far, the guards, the path that leads here.
+
+An expression, or a target of an assignment, is read by the function that is registered for its type in `ast`:
+`@reads(ast.Subscript)`, `@binds(ast.Tuple)`. One that reads others within it asks `context.read` and `context.bind`.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeVar
+
+from plaudit.errors import ReadError
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.kinds import NUMBER
+from plaudit.language.parameters import Parameter
+from plaudit.language.program import Builder, Guard
+from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
+from plaudit.language.reading.source import Source, SourceLine, list_assigned
+from plaudit.language.reading.values import Ref, Value
+
+MOST_NODES = 200_000
+
+EXPRESSIONS: dict[type[ast.expr], Callable[["Context", Any], Value]] = {}
+"""What reads each kind of expression."""
+TARGETS: dict[type[ast.expr], Callable[["Context", Any, Value], None]] = {}
+"""What gives each kind of target its value: of an assignment, or of a loop."""
+
+SPELLINGS: dict[str, "Spelling"] = {}
+"""What functions and methods of NumPy, JAX and PyTorch mean, by name: no library is imported here."""
+
+X = "x|a|input|arr|object|data|tensors|arrays"
+X_Y = f"{X} y|other|x2|b|exponent"
+ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
+
+Registered = TypeVar("Registered", bound=Callable[..., Any])
+
+
+def reads(*kinds: type[ast.expr]) -> Callable[[Registered], Registered]:
+    """Register the function that reads expressions of these kinds."""
+    return register(EXPRESSIONS, kinds)
+
+
+def binds(*kinds: type[ast.expr]) -> Callable[[Registered], Registered]:
+    """Register the function that gives targets of these kinds their value."""
+    return register(TARGETS, kinds)
+
+
+def register(table: dict[Any, Any], kinds: tuple[type[ast.AST], ...]) -> Callable[[Registered], Registered]:
+    """Return a decorator that puts a function into a table."""
+
+    def add(function: Registered) -> Registered:
+        table.update(dict.fromkeys(kinds, function))
+        return function
+
+    return add
+
+
+class Spelling(NamedTuple):
+    """How a function of an array library is called, and what it means."""
+
+    signature: str
+    """Its parameters: `x low?|min eps?=1e-8` has one that is needed, one that may be left out and has two names, and
+    one with a default."""
+    function: Callable[..., Value]
+
+
+def spells(names: str, signature: str = X, **fixed: object) -> Callable[[Registered], Registered]:
+    """Register a function that takes the context and the call as what functions or methods of these names mean.
+
+    Where PyTorch, the math module, or a method means something else: `torch.`, `math.` or `.` and its name.
+    """
+
+    def add(function: Registered) -> Registered:
+        SPELLINGS.update(dict.fromkeys(names.split(), Spelling(signature, partial(function, **fixed))))
+        return function
+
+    return add
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in the source that only some rows reach, and the flag that says which."""
+
+    reached: int
+    file: str
+    line: int
+    column: int
+    text: str
+    """The statement or expression there."""
+    test: int | None = None
+    """Where the place is an `if`: its own condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A state after the step: what its update computes, and the inputs that this is computed from."""
+
+    value: Value
+    inputs: Mapping[str, Field]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a term or fact may read: the reward's fields and parameters, or nothing yet when a term is first defined."""
+
+    fields: Mapping[str, Field] | None = None
+    transition: frozenset[str] = frozenset()
+    """Fields read as `prev.x` or `curr.x` by some term; read plainly, such a field is its value after the step."""
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    """The values of parameters by dotted name; that of a shared one by its plain name."""
+    states: Mapping[str, Computed | None] = field(default_factory=dict)
+    """The states that the reward carries, as they are after the step; None where that must not be read: in updates."""
+
+
+class Returned(NamedTuple):
+    """What is taken of the values that a term or fact returns."""
+
+    part: int | str | None = None
+    """A position in a tuple, or a key of a dict."""
+    batched: bool = False
+    """Whether it returns a value for each row of a batch."""
+    flag: str = ""
+    """What a function is that returns a bool: a "fact", a "goal"."""
+
+
+class Context:
+    """One function being read: its own names and path, and what it shares with the functions that call it.
+
+    Args:
+        builder: Where nodes are added.
+        scope: What may be read.
+        term: The name of the term, or of what `what` says it is.
+        source: The function.
+        batch: With how many rows at once it is called: each field then has one more axis, the first.
+    """
+
+    def __init__(
+        self, builder: Builder, scope: Scope, term: str, source: Source, *, what: str = "term", batch: int = 0
+    ) -> None:
+        self.builder, self.scope, self.term, self.what, self.batch = builder, scope, term, what, batch
+        self.inputs: dict[str, Field] = {}
+        self.reads: dict[str, None] = {}  # an ordered set
+        self.known: dict[str, Value] = {}  # what each input was read as
+        self.entries: dict[int, Ref] = {}  # of vectors, by their identity: what the caller owns
+        self.params: dict[str, None] = {}
+        self.parts: set[str] = set()  # what parameters and parts of records may be called, while no field is declared
+        self.claimed: dict[str, tuple[str, ...]] = {}  # which parameter or part each field is
+        self.guards: list[Guard] = []
+        self.marks: list[Mark] = []
+        self.labels: dict[int, str] = {}  # what locals are called, by the node that got the name first
+        self.calls: list[object] = []  # of helpers, that this one stands in
+        self.counts: Counter[str] = Counter()  # of turns of loops, and of calls of helpers
+        self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
+        self.path: int | None = None
+        self.returned: Returned | None = None  # what is taken of it; a helper returns what it likes
+        self.enter_function(source, {})
+
+    def enter_function(self, source: Source, names: dict[str, Value]) -> None:
+        """Begin to read a function with what it is passed."""
+        self.source = source
+        self.locals = list_assigned(source.tree)
+        self.given = tuple(names.values())  # never changed in place
+        self.begin_statement(names)
+
+    def open_helper(self, source: Source, names: dict[str, Value]) -> "Context":
+        """Return the context of a helper that is called here."""
+        inner = copy(self)
+        inner.returned = None
+        inner.enter_function(source, names)
+        return inner
+
+    def begin_statement(self, names: dict[str, Value]) -> None:
+        """Read what follows as one statement: functions that are defined inside see its names."""
+        self.names = self.statement_names = names
+        self.statement_path = self.path
+
+    def read(self, node: ast.expr) -> Value:
+        """Return what an expression stands for."""
+        reader = EXPRESSIONS.get(type(node))
+        if reader is None:
+            raise self.error(node, *explain_unsupported(node))
+        return reader(self, node)
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Give a target its value."""
+        if type(target) not in TARGETS:
+            raise self.error(target, *explain_unsupported_target(target))
+        TARGETS[type(target)](self, target, value)
+
+    def assign(self, name: str, value: Value) -> None:
+        """Give a local name a value."""
+        self.names[name] = value
+        self.label(value, name)
+
+    def label(self, value: Value, name: str) -> None:
+        """Remember what the author called a value."""
+        if isinstance(value, Ref):
+            self.labels.setdefault(value.at, name)
+
+    @contextmanager
+    def using(self, names: dict[str, Value]) -> Iterator[dict[str, Value]]:
+        """Read what follows with other names."""
+        outer, self.names = self.names, names
+        try:
+            yield names
+        finally:
+            self.names = outer
+
+    @contextmanager
+    def under(self, flag: int) -> Iterator[None]:
+        """Read what follows as happening only where `flag` is true."""
+        outer = self.path
+        self.path = flag if outer is None else self.add(n.And(outer, flag))
+        try:
+            yield
+        finally:
+            self.path = outer
+
+    def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
+        """Return the error that points at `node`."""
+        return self.source.error(node, what, advice)
+
+    def add(self, node: n.Node) -> int:
+        """Return the position of `node`."""
+        if len(self.builder.nodes) > MOST_NODES:
+            raise ReadError(
+                f"{self.what} {self.term!r} grows beyond {MOST_NODES:,} operations; compute part of it before scoring."
+            )
+        return self.builder.add(node)
+
+    def add_partial(self, node: n.Node, at: ast.AST, *, why: str = "") -> Ref:
+        """Return a partial operation, with the guard that it is inside its domain where it is reached."""
+        position = self.add(node)
+        self.require(self.add(n.Defined(position)), why or node.partial, at)
+        return Ref(position, NUMBER)
+
+    def require(self, flag: int, why: str, node: ast.AST) -> None:
+        """Add the guard that `flag` is true where this point is reached."""
+        if self.path is not None:
+            flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
+        place = self.called_from or self.source.locate(node)
+        self.guards.append(Guard(flag, self.term, why, _format_line(place), place))
+
+    def mark(self, node: ast.AST, *, test: int | None = None) -> None:
+        """Remember that this place is reached only on the path that leads here."""
+        if (self.path is None and test is None) or self.source.library:
+            return
+        reached = self.builder.const(True) if self.path is None else self.path
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        self.marks.append(Mark(reached, self.source.file, line, column, _format_first_line(node), test))
+
+
+def _format_first_line(node: ast.AST) -> str:
+    """Return the first line of a statement or expression, without writing out what is inside it."""
+    if isinstance(node, ast.If):
+        node = ast.If(node.test, [ast.Pass()], [])
+    elif isinstance(node, ast.For):
+        node = ast.For(node.target, node.iter, [ast.Pass()], [], lineno=node.lineno)
+    return ast.unparse(node).partition("\n")[0]
+
+
+@lru_cache(maxsize=256)
+def _format_line(place: SourceLine) -> str:
+    return str(place)  # an operation on an array has as many guards there as entries

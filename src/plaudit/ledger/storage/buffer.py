@@ -1,0 +1,579 @@
+"""The write buffer: what is recorded bit by bit, gathered for a moment and written together by a thread.
+
+It means the same for records, which get a receipt each, and for the steps of running environments, which get none:
+
+- `flush` returns when everything that was taken before is durable.
+- A write that fails is raised by the next call, and what it held is kept and written with the next write.
+- Callers wait where the buffer is full, because the disk is slower than they are.
+- Ctrl-C never interrupts a write, because it strikes in the main thread, and other threads write.
+- `kill -9` takes what waits with it. A forked process begins with nothing: its parent writes what waits.
+"""
+
+import math
+import struct
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.errors import CommitUnknown, KeyConflict, LedgerError, PlauditError, VersionConflict
+from plaudit.ledger.context import Scope, to_microseconds, validate_scope
+from plaudit.ledger.storage.codec import FLOAT, Block, PackedRecord, RecordLayout, Rows
+from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.episode_parts import ENDS, MASKED, encode_outcomes
+from plaudit.ledger.storage.recompute import get_recomputer
+from plaudit.ledger.storage.store import Store
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+from plaudit.targets.dtypes import Dtypes
+
+Integers: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+MOST_WAITING = 65_536
+"""How many steps of one stream may wait, and how many records a write that fails may keep."""
+
+_EARLY, _LATE = 0.5, 0.75
+"""When, as a part of the time that a step may wait, the thread begins to write, and when a step waits for it."""
+
+_LOOK = 0.25
+"""How often, in seconds, the thread looks whether a stream is half full."""
+
+
+class Receipt:
+    """What became of a record: buffered, until it is durable or has failed."""
+
+    __slots__ = ("_error", "_number", "_record", "_settled")
+    count = 1
+
+    def __init__(self, record: PackedRecord, settled: threading.Condition) -> None:
+        self._settled = settled
+        self._record: PackedRecord | None = record
+        self._number: int | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def state(self) -> str:
+        """`buffered`, `durable` or `failed`."""
+        return "durable" if self.durable else "failed" if self._record is None else "buffered"
+
+    @property
+    def durable(self) -> bool:
+        """Whether the record will survive a loss of power."""
+        return self._number is not None
+
+    @property
+    def id(self) -> int | None:
+        """The record's number; None until it is durable."""
+        return self._number
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until the record is durable and return its number; raise what went wrong if it could not be written.
+
+        A record that is still `buffered` after an error is written with the next ones: do not record it again.
+        """
+        if self._number is None and self._error is None:
+            with self._settled:
+                if not self._settled.wait_for(lambda: self.durable or self._error is not None, timeout):
+                    raise TimeoutError(f"the record is not durable after {timeout:g} s; it is still buffered.")
+        if self._number is None:
+            assert self._error is not None
+            raise self._error
+        return self._number
+
+    def _settle(self, number: int) -> None:
+        self._number, self._record = number, None
+
+    def _refuse(self, error: BaseException, *, for_good: bool) -> None:
+        self._error = error
+        if for_good:
+            self._record = None
+
+    def __repr__(self) -> str:
+        return f"Receipt({self.state}{'' if self.id is None else f', id={self.id}'})"
+
+
+class WriteBuffer:
+    """Holds records and steps until a thread writes them, which is at work as long as some come.
+
+    Leaving its `with` block writes what is left; so does closing the ledger, and so does the end of the program. A key
+    or a label that is taken fails its own record alone.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        pack: Callable[..., PackedRecord],
+        write: Callable[[Sequence[PackedRecord]], list[int]],
+        write_blocks: Callable[[Sequence[Block]], object],
+        *,
+        max_records: int = MOST_WAITING,
+        max_delay: float = threading.TIMEOUT_MAX,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """Begin with nothing; `open_store` raises where the ledger is closed, and both writers write all or nothing."""
+        try:
+            wrong = max_records < 1 or not max_delay >= 0
+        except TypeError:
+            wrong = True
+        if wrong:
+            raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
+        open_store().backend.check_writable()
+        self.now: Callable[[], int] = time.time_ns if clock is None else lambda: 1000 * to_microseconds(clock())
+        """The ledger's clock, in nanoseconds."""
+        self._open_store, self._pack, self._write_records, self._write_blocks = open_store, pack, write, write_blocks
+        self._max_records, self._delay, self._deadline = max_records, max_delay, math.inf
+        self._receipts: deque[Receipt] = deque()
+        self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
+        self._kept: list[Block | Receipt] = []
+        self._closed = False
+        self.begin_process()
+        BUFFERS.add(self)
+
+    def begin_process(self) -> None:
+        """Begin with nothing and without a thread: in a process that was forked, the parent writes what waits."""
+        self.process = object()
+        """What tells the process from the one that it was forked from."""
+        self._settled = threading.Condition()
+        """Notified when receipts have changed."""
+        self._attend_always()
+        self._failure: BaseException | None = None
+        self._lost = 0
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._writing = threading.Lock()
+        self._wake = threading.Event()
+        self._safe_until = time.monotonic()
+        """The moment before which everything is durable."""
+        self._drop_waiting("it was recorded in the process that this one was forked from, which writes it.")
+        self._kept = []
+
+    # -- what is recorded -------------------------------------------------------------------------------------------
+
+    def record(
+        self,
+        signal: Signal,
+        *,
+        key: str | None = None,
+        run: str | None = None,
+        episode: str | int | None = None,
+        step: int | None = None,
+        phase: str | None = None,
+        decision_class: str | None = None,
+        actor: str | None = None,
+        context: Any = None,
+        at: datetime | None = None,
+    ) -> Receipt:
+        """Buffer a record, as `Ledger.record` takes it, and return its receipt at once."""
+        scope = run, phase, decision_class, actor
+        receipt = Receipt(self._pack(signal, key, scope, episode, step, context, at), self._settled)
+        waiting = self._receipts
+        if self._closed or self._failure is not None or len(waiting) >= 2 * self._max_records:
+            self.attend(full=True)
+        with self._starting:
+            if self._closed:
+                raise self._build_closed()
+            waiting.append(receipt)
+        if time.time_ns() >= self.attend_at:
+            self._start_thread()
+        if len(waiting) >= self._max_records:
+            self._wake.set()
+        return receipt
+
+    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> "StepStream":
+        """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored.
+
+        Add a step to what waits there, then `attend` if the moment `attend_at` has come.
+        """
+        scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
+        kind = self._open_store().specs.get_layout(reward), scope, envs
+        with self._starting:
+            if kind not in self._streams:
+                stream = StepStream(*kind, most=MOST_WAITING)
+                self._streams = {**self._streams, kind: stream}  # a new one: threads may be reading the old
+            return self._streams[kind]
+
+    def flush_within(self, seconds: float) -> None:
+        """Let no step wait longer than this; where several ask, the shortest time holds."""
+        self._delay = min(self._delay, _EARLY * seconds)
+        self._deadline = min(self._deadline, _LATE * seconds)
+        self._attend_always()
+        self._wake.set()
+
+    def attend(self, *, full: bool = False) -> None:
+        """See that a thread is at work, raise what went wrong, and wait where it is too slow or the buffer is full.
+
+        Raises:
+            LedgerError: The buffer is closed.
+        """
+        if self._closed:
+            with self._writing:
+                self._drop_waiting("its ledger was closed.")
+            raise self._build_closed()
+        self._start_thread()
+        self._raise_failure()
+        if full or time.monotonic() >= self._safe_until + self._deadline:
+            self.flush()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Write what waits, for no longer than `timeout` seconds, and raise what went wrong since the last time."""
+        self._write_aside(timeout)
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Write what waits for the last time; closing twice is no error."""
+        with self._starting:
+            if self._closed:
+                return
+            self._closed = True  # before the last write: what misses it is told
+            self._attend_always()
+        self._wake.set()
+        self._write_aside(None)
+        if (thread := self._thread) is not None and thread is not threading.current_thread():
+            thread.join(_LOOK)
+        self._give_up(self._kept)
+        self._raise_failure()
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def _attend_always(self) -> None:
+        self.attend_at: float = 0
+        """The next moment, in nanoseconds, at which whoever adds something has to `attend`: 0 is the very next one.
+
+        By the system's clock: where a ledger has another one, or this one is set, a step attends at another moment.
+        """
+
+    def _start_thread(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._wake.clear()
+                self._safe_until = time.monotonic()
+                thread = threading.Thread(target=self._write_regularly, name="plaudit-writer", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # there are too many threads, or Python is ending
+                    self._write()
+                    return
+                self._thread = thread
+            if not (self._closed or self._writing.locked()):
+                left = self._safe_until + self._deadline - time.monotonic()
+                self.attend_at = time.time_ns() + 1e9 * left
+
+    def _write_regularly(self) -> None:
+        """Write what came, until nothing does: a buffer that nothing uses keeps no ledger open."""
+        while True:
+            self._wait_until_due()
+            if self._has_waiting():
+                self._write()
+                continue
+            with self._starting:
+                self._attend_always()  # before looking again: whoever comes now starts another thread
+                if not self._has_waiting():
+                    self._thread = None
+                    return
+
+    def _wait_until_due(self) -> None:
+        """Wait until it is time to write, or the buffer is half full, or it is woken."""
+        due = time.monotonic() + self._delay
+        while not self._closed and (left := due - time.monotonic()) > 0 and not self._wake.wait(min(left, _LOOK)):
+            if any(len(stream.waiting) >= stream.most // 2 for stream in self._streams.values()):
+                break
+        self._wake.clear()
+
+    def _write_aside(self, timeout: float | None) -> None:
+        """Write in a thread of its own, which Ctrl-C does not interrupt."""
+        thread = threading.Thread(target=self._write, name="plaudit-flush", daemon=False)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._write()
+        else:
+            thread.join(timeout)
+
+    def _write(self) -> None:
+        with self._writing:
+            self._attend_always()  # as long as this takes, every step looks how many wait, and for how long
+            begun = time.monotonic()
+            try:
+                self._kept.extend(self._take_waiting())
+                self._commit(self._kept)
+                self._kept, self._safe_until = [], begun
+            except (CommitUnknown, KeyboardInterrupt) as error:  # to write it again might write it twice
+                self._refuse(self._kept, error, for_good=True)
+                self._kept, self._safe_until = [], begun
+                self._fail(error)
+            except BaseException as error:
+                self._kept = [item for item in self._kept if isinstance(item, Block) or item.state == "buffered"]
+                self._refuse(self._kept, error, for_good=False)
+                self._fail(error)
+                if _count(self._kept) > MOST_WAITING:  # whoever goes on in spite of errors does not fill the memory
+                    self._give_up(self._kept)
+            with self._settled:
+                self._settled.notify_all()
+
+    def _take_waiting(self) -> Iterator["Block | Receipt"]:
+        yield from _drain(self._receipts)
+        for stream in self._streams.values():
+            taken = _drain(stream.waiting)
+            if not taken:
+                continue
+            encoded = 0
+            try:
+                for block in stream.encode(taken):
+                    encoded += block.count
+                    yield block
+            except Exception as error:  # one reward that cannot be scored does not keep the others from being written
+                self._lost += stream.count(taken) - encoded
+                self._fail(error)
+
+    def _commit(self, items: Sequence["Block | Receipt"]) -> None:
+        """Write records and blocks; what is settled already, should this be interrupted, is not written again."""
+        receipts = [item for item in items if isinstance(item, Receipt)]
+        blocks = [item for item in items if isinstance(item, Block)]
+        try:
+            records = [receipt._record for receipt in receipts if receipt._record is not None]
+            for receipt, number in zip(receipts, self._write_records(records) if records else [], strict=True):
+                receipt._settle(number)
+        except (KeyConflict, VersionConflict):  # one of them is at fault: the others are written
+            for receipt in receipts:
+                self._commit_alone(receipt)
+        if blocks:
+            self._write_blocks(blocks)
+
+    def _commit_alone(self, receipt: Receipt) -> None:
+        assert receipt._record is not None
+        try:
+            receipt._settle(self._write_records([receipt._record])[0])
+        except (KeyConflict, VersionConflict) as error:
+            receipt._refuse(error, for_good=True)
+            self._fail(error)
+
+    def _has_waiting(self) -> bool:
+        return bool(self._receipts) or any(stream.waiting for stream in self._streams.values())
+
+    def _drop_waiting(self, why: str) -> None:
+        self._refuse([*self._kept, *_drain(self._receipts)], LedgerError(why), for_good=True)
+        for stream in self._streams.values():
+            stream.drop()
+
+    # -- what went wrong --------------------------------------------------------------------------------------------
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._attend_always()
+
+    def _refuse(self, items: Sequence["Block | Receipt"], error: BaseException, *, for_good: bool) -> None:
+        for item in items:
+            if isinstance(item, Receipt):
+                item._refuse(error, for_good=for_good)
+
+    def _give_up(self, items: Sequence["Block | Receipt"]) -> None:
+        if items:
+            self._lost += _count(items)
+            self._refuse(items, self._failure or LedgerError("it was not recorded."), for_good=True)
+            self._kept = []
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        lost, self._lost = self._lost, 0
+        if failure is None:
+            return
+        if not isinstance(failure, Exception):
+            raise failure
+        counts = {"Records waiting to be recorded": _count(self._kept), "Records not recorded": lost}
+        told = " ".join([str(failure), *(f"{what}: {count:,}." for what, count in counts.items() if count)])
+        raise (type(failure) if isinstance(failure, PlauditError) else LedgerError)(told) from failure
+
+    def _build_closed(self) -> LedgerError:
+        return LedgerError(f"{self._open_store().backend.name}: this writer is closed; nothing more is recorded by it.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+BUFFERS: weakref.WeakSet[WriteBuffer] = weakref.WeakSet()
+"""Every buffer of this process."""
+
+
+def _count(items: Sequence[Block | Receipt]) -> int:
+    return sum(item.count for item in items)
+
+
+def _drain(waiting: deque[Any]) -> list[Any]:
+    """Return what waits, which then waits no longer; others may add to it meanwhile."""
+    return [waiting.popleft() for _ in range(len(waiting))]
+
+
+# -- steps of environments ---------------------------------------------------------------------------------------------
+
+
+class Steps(NamedTuple):
+    """Steps in order, a column for each thing that is known of them."""
+
+    times: Any
+    """In nanoseconds; one for all where many environments took a step at once."""
+    episodes: Integers
+    steps: Integers
+    originals: Sequence[Any] | NDArray[Any]
+    """What the environment itself paid."""
+    terminated: Flags
+    truncated: Flags
+    inputs: Rows
+
+
+class StepStream:
+    """Steps of one reward, run and actor that wait to be written, in order.
+
+    While the environment runs, a step is one object in `waiting`; all else is done later, for thousands of them at
+    once. A step of one environment is bytes, which `pack` makes: neither the collector of garbage nor the core that
+    writes them has to look at every number. A step of many environments is `Steps`. A tuple of dtypes says what the
+    inputs of the steps after it came in, where that is narrower than float64.
+    """
+
+    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, *, most: int) -> None:
+        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone.
+
+        `most` steps may wait.
+        """
+        self._dtypes: Dtypes = ()
+        """Those of the first step that waits."""
+        self._last_dtypes: Dtypes = ()
+        self._layout, self._scope, self._many = layout, scope, envs is not None
+        self.most = max(1, most // (envs or 1))
+        """How many entries may wait."""
+        self._recomputer = get_recomputer(layout)
+        self.waiting: deque[Any] = deque()
+        self.about: dict[tuple[int, int], Mapping[str, Any]] = {}
+        """What the contexts of some steps say besides, by episode and step: of those that could not be scored, why."""
+        self.pack: Callable[..., bytes] = struct.Struct(f"<qqqd3?{layout.width}d").pack
+        """Takes time, episode, step, original reward, whether that is no number, terminated, truncated, inputs."""
+        self._packed = np.dtype(
+            [
+                *((name, "<i8") for name in ("time", "episode", "step")),
+                ("original", "<f8"),
+                *((name, "?") for name in ("unpaid", *ENDS)),
+                ("inputs", FLOAT, (layout.width,)),
+            ]
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a step has to wait until others are written."""
+        return len(self.waiting) >= self.most
+
+    def change_dtypes(self, dtypes: Dtypes) -> None:
+        """Say in which dtypes the inputs of further steps come."""
+        if dtypes != self._last_dtypes:
+            self._last_dtypes = dtypes
+            self.waiting.append(dtypes)
+
+    def drop(self) -> None:
+        """Forget what waits."""
+        self.waiting.clear()
+        self._last_dtypes = self._dtypes
+
+    def count(self, taken: list[Any]) -> int:
+        """Return how many steps were taken."""
+        steps = [entry for entry in taken if type(entry) is not tuple]
+        return sum(len(entry.steps) for entry in steps) if self._many else len(steps)
+
+    def encode(self, taken: list[Any]) -> Iterator[Block]:
+        """Yield steps as blocks; those whose inputs came in the same dtypes are scored at once."""
+        dtypes = self._dtypes
+        self._dtypes = next((entry for entry in reversed(taken) if type(entry) is tuple), dtypes)
+        for is_dtypes, entries in groupby(taken, lambda entry: type(entry) is tuple):
+            if is_dtypes:
+                *_, dtypes = entries
+            else:
+                yield from self._encode_alike(list(entries), dtypes)
+
+    def _encode_alike(self, taken: list[Any], dtypes: Dtypes) -> Iterator[Block]:
+        steps = _join_steps(taken) if self._many else self._unpack(taken)
+        unknown = np.isnan(steps.inputs)
+        if unknown.any():  # of all NaN that there are, one: bytes are compared
+            steps = steps._replace(inputs=np.where(unknown, np.nan, steps.inputs))
+        inputs = steps.inputs
+        outputs = self._recomputer.run_numpy(inputs)
+        about = self._take_about(steps)
+        masked = np.isnan(outputs[:, 0])
+        masked[[at for at, said in about.items() if MASKED in said]] = False
+        if masked.any():  # it was paid, so that it must have a score: this raises why it has none
+            self._layout.scored.compile("numpy")(self._layout.split_columns(inputs[masked]))
+        target = Computation("numpy", inputs=dtypes).format(self._layout.scored.program)
+        most = self._layout.most_records
+        for start in range(0, len(outputs), most):
+            end = start + most
+            part = Steps._make(column[start:end] for column in steps)
+            said = {at - start: each for at, each in about.items() if start <= at < end}
+            yield self._build_block(target, part, outputs[start:end], said)
+
+    def _unpack(self, taken: list[bytes]) -> Steps:
+        table = np.frombuffer(b"".join(taken), self._packed)
+        originals: Any = table["original"]
+        if table["unpaid"].any():
+            originals = [None if missing else paid for paid, missing in zip(originals, table["unpaid"], strict=True)]
+        columns = {"times": table["time"], "episodes": table["episode"], "steps": table["step"]}
+        ends = {end: table[end] for end in ENDS}
+        return Steps(**columns, originals=originals, **ends, inputs=np.ascontiguousarray(table["inputs"]))
+
+    def _build_block(self, target: str, part: Steps, outputs: Rows, about: Mapping[int, Mapping[str, Any]]) -> Block:
+        times = part.times // 1000
+        earliest, latest = int(times.min()), int(times.max())
+        return Block(
+            self._layout,
+            target,
+            self._scope,
+            len(outputs),
+            earliest,
+            latest,
+            part.inputs.astype(FLOAT, copy=False).tobytes(),
+            outputs.astype(FLOAT, copy=False).tobytes(),
+            times=str((times - earliest).tolist()) if latest > earliest else None,
+            episodes=_encode_episodes(part.episodes),
+            steps=_encode_steps(part.steps),
+            contexts=encode_outcomes(part.originals, part.terminated, part.truncated, about),
+            moments=times.astype("<i8", copy=False).tobytes(),
+        )
+
+    def _take_about(self, part: Steps) -> dict[int, Mapping[str, Any]]:
+        """Return what the contexts of some of these steps say besides, by position."""
+        if not self.about:
+            return {}
+        names = zip(part.episodes.tolist(), part.steps.tolist(), strict=True)
+        found = ((at, self.about.pop(name, None)) for at, name in enumerate(names))
+        return {at: said for at, said in found if said is not None}
+
+
+def _join_steps(taken: Sequence[Steps]) -> Steps:
+    """Return steps of many environments at once as steps."""
+    counts = [len(each.steps) for each in taken]
+    times = np.repeat(np.array([each.times for each in taken], np.int64), counts)
+    return Steps._make([times, *(np.concatenate([each[at] for each in taken]) for at in range(1, len(Steps._fields)))])
+
+
+def _encode_steps(steps: Integers) -> str:
+    """Return a column of integers as JSON; one entry where all are the same."""
+    return str((steps[:1] if (steps == steps[0]).all() else steps).tolist())
+
+
+def _encode_episodes(episodes: Integers) -> str:
+    """Return a column of episodes, which are strings in a ledger, as JSON; one entry where all are the same."""
+    starts = np.flatnonzero(np.diff(episodes, prepend=episodes[0] - 1))
+    if len(starts) == 1:
+        return f'["{episodes[0]}"]'
+    lengths = np.diff(starts, append=len(episodes)).tolist()
+    runs = (f'"{name}", ' * length for name, length in zip(episodes[starts].tolist(), lengths, strict=True))
+    return f"[{''.join(runs)[:-2]}]"

@@ -1,1 +1,0 @@
-"""The revisions, oldest first; one that was released never changes."""

@@ -1,0 +1,263 @@
+"""What an argument of a command names: a reward, a Python module, a ledger; an error says what was looked for."""
+
+import contextlib
+import importlib
+import importlib.util
+import linecache
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import plaudit
+from plaudit.errors import (
+    DefinitionError,
+    FileError,
+    LedgerError,
+    PlauditError,
+    SpecError,
+    did_you_mean,
+    explain_unreadable,
+)
+from plaudit.language.codec import MOST_CHARACTERS
+from plaudit.plugins.registry import find_system, list_systems, load
+from plaudit.reward.reward import Reward
+
+if TYPE_CHECKING:
+    from plaudit.ledger.ledger import Ledger
+
+_NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+
+
+def find_reward(text: str) -> Reward:
+    """Return the reward that `text` names; an error says what was looked for, and where.
+
+    >>> find_reward("roadsense@R8").version
+    'R8'
+    """
+    found = find_reward_or_function(text)
+    if not isinstance(found, Reward):
+        module = text.rpartition(":")[0]
+        raise DefinitionError(
+            f"{text} is a {type(found).__name__}, not a Reward.{_list_rewards(module, load_module(module))}"
+        )
+    return found
+
+
+def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
+    """Return the reward or the plain function that `text` names."""
+    name, at, version = text.partition("@")
+    if is_system(name):
+        if at and not version:
+            raise DefinitionError(f"{text!r} names no version after the '@'; `plaudit list` shows them.")
+        return load(name, version or None)
+    place, colon, attribute = text.rpartition(":")
+    if colon and re.fullmatch(_NAME, attribute):
+        return _load_attribute(place, attribute)
+    if place.endswith(".py"):
+        raise DefinitionError(f"{attribute!r} cannot be a name in {place}; write {place}:NAME.")
+    if text.endswith(".py"):
+        return _find_only_reward(text)
+    if _is_path(text):
+        return _read_spec(Path(text))
+    known = [entry.name for entry in list_systems() if not entry.problem]
+    raise DefinitionError(
+        f"there is no reward {text!r}.{did_you_mean(name, known)}\n"
+        f"Those with a name: {', '.join(known)}. Your own: file.py:name, package.module:name, or a JSON file."
+    )
+
+
+def is_system(name: str) -> bool:
+    """Return whether a system is registered under this name.
+
+    >>> is_system("roadsense"), is_system("rewards.json")
+    (True, False)
+    """
+    return re.fullmatch(r"[A-Za-z_][\w-]*", name) is not None and find_system(name) is not None
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith((".json", ".py")) or "/" in text or "\\" in text or Path(text).is_file()
+
+
+# -- a specification ------------------------------------------------------------------------------------------------
+
+
+def _read_spec(path: Path) -> Reward:
+    raw = _read_bytes(path, limit=4 * MOST_CHARACTERS)
+    try:
+        return Reward.from_json(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise SpecError(f"{path} is not a reward: it is not UTF-8 text.") from None
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from None
+
+
+def _read_bytes(path: Path, *, limit: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(limit)
+    except OSError as error:
+        raise explain_unreadable(path, error) from None
+
+
+# -- a name in a Python file or module --------------------------------------------------------------------------------
+
+
+def load_module(place: str) -> ModuleType:
+    """Return a Python file, run as if it were imported, or a module by its name."""
+    return _run_file(Path(place)) if _is_path(place) else _import_module(place)
+
+
+def _load_attribute(place: str, name: str) -> Reward | Callable[..., Any]:
+    module = load_module(place)
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise DefinitionError(
+                f"{place} has no {name!r}.{did_you_mean(part, dir(found))}{_list_rewards(place, module)}"
+            )
+        found = getattr(found, part)
+    if not isinstance(found, Reward) and not callable(found):
+        kind = type(found).__name__
+        raise DefinitionError(f"{place}:{name} is a {kind}, not a Reward.{_list_rewards(place, module)}")
+    return found
+
+
+def find_beside(text: str, name: str) -> Any:
+    """Return what is called `name` in the file or module that `text` names a reward of; None if nothing is."""
+    place, _, attribute = text.rpartition(":")
+    place = place if place and re.fullmatch(_NAME, attribute) else text
+    if is_system(place.partition("@")[0]) or not (place.endswith(".py") or re.fullmatch(_NAME, place)):
+        return None
+    loaded = sys.modules.get(_name_module(Path(place)))  # it was run when its reward was found
+    return getattr(loaded if place.endswith(".py") and loaded else load_module(place), name, None)
+
+
+def _find_only_reward(place: str) -> Reward:
+    """Return the reward of a Python file that has one; where there are several, say how each is named."""
+    module = load_module(place)
+    rewards = {id(value): value for value in vars(module).values() if isinstance(value, Reward)}
+    if len(rewards) != 1:
+        what = "has several rewards; say which is meant" if rewards else "names no reward"
+        raise DefinitionError(f"{place} {what}.{_list_rewards(place, module)}")
+    return next(iter(rewards.values()))
+
+
+def _list_rewards(place: str, module: ModuleType) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, Reward)]
+    if not names:
+        return f"\nThere is no Reward at the top level of {place}."
+    return f"\nIts rewards: {', '.join(f'{place}:{name}' for name in sorted(names))}"
+
+
+def _run_file(path: Path) -> ModuleType:
+    """Run a Python file as if it were imported; modules beside it can be imported by it."""
+    _read_bytes(path, limit=1)
+    spec = importlib.util.spec_from_file_location(_name_module(path), path)
+    if spec is None or spec.loader is None:
+        raise FileError(f"{path} is not a Python file; rewards are read from .py and .json files.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickles look there
+    with _import_from(path.resolve().parent), _explain_failure(str(path), [str(path), str(path.resolve())]):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _name_module(path: Path) -> str:
+    return f"plaudit_file_{path.stem}"
+
+
+def _import_module(name: str) -> ModuleType:
+    if not re.fullmatch(_NAME, name):
+        raise DefinitionError(f"{name!r} is neither a file nor the name of a module.")
+    with _import_from(Path.cwd()), _explain_failure(name):
+        return importlib.import_module(name)
+
+
+@contextlib.contextmanager
+def _import_from(folder: Path) -> Iterator[None]:
+    """Let imports find what is in `folder`, as they would in a script there."""
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(str(folder))
+
+
+@contextlib.contextmanager
+def _explain_failure(what: str, files: Sequence[str] = ()) -> Iterator[None]:
+    """Say in one error what the user's code raised and where; what it prints goes to stderr."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except PlauditError as error:
+        where = "" if ", line " in str(error) else _locate(error, files)  # most of ours say it themselves
+        raise DefinitionError(f"{what} cannot be loaded. {type(error).__name__}: {error}{where}") from None
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and not files and f"{what}.".startswith(f"{error.name}."):
+            raise DefinitionError(f"there is no module {what!r}, here or where Python imports from.") from None
+        lines = traceback.format_exception_only(error)
+        last = lines[-1] if isinstance(error, SyntaxError) else lines[0]
+        raised = last.strip().split("\n")[0]
+        raise DefinitionError(f"{what} cannot be loaded: it raised {raised}{_locate(error, files)}") from None
+
+
+def _locate(error: BaseException, files: Sequence[str]) -> str:
+    """Return the line of the user's own code that failed: the innermost in `files`, or outside every library."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return _format_line(error.filename, error.lineno or 1)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own_code(frame.filename, files)]
+    return _format_line(frames[-1].filename, frames[-1].lineno or 1) if frames else ""
+
+
+def _is_own_code(filename: str, files: Sequence[str]) -> bool:
+    if files:
+        return filename in files
+    libraries = (sys.base_prefix, str(Path(plaudit.__file__).parent), "<")
+    return "site-packages" not in filename and not filename.startswith(libraries)
+
+
+def _format_line(filename: str, number: int) -> str:
+    text = linecache.getline(filename, number).strip()
+    return f"\n  {filename}, line {number}:  {text}".rstrip()
+
+
+# -- a ledger, a file -------------------------------------------------------------------------------------------------
+
+
+def open_ledger(where: str) -> "Ledger":
+    """Open a ledger to read it; nothing is made or changed."""
+    from plaudit.ledger.ledger import Ledger
+
+    check_exists(where)
+    return Ledger(where, read_only=True)
+
+
+def open_ledger_to_write(where: str, *, new: bool = False) -> "Ledger":
+    """Open a ledger to write to it; one that is not there is made if it may be `new`."""
+    from plaudit.ledger.ledger import Ledger
+
+    check_exists(where, new=new)
+    return Ledger(where)
+
+
+def is_file_name(where: str) -> bool:
+    """Return whether an argument names a file, and not a server."""
+    return "://" not in where
+
+
+def check_exists(where: str, *, new: bool = False) -> None:
+    """Raise where an argument names a file that is not there, unless it may be `new`."""
+    path = Path(where)
+    if not is_file_name(where) or path.exists():
+        return
+    if re.match(r"postgres\w*:", where):  # a slip in an address: the message must not hold its password
+        raise LedgerError("the address of a server is written postgresql://user@host/database.")
+    if not new:
+        raise explain_unreadable(path, FileNotFoundError())
