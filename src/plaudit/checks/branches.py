@@ -351,6 +351,13 @@ def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
     """Return a term, gate or condition with its places marked; None where it was loaded and has no source."""
     if term.source is None:
         return None
+    known: dict[str, MarkedTerm] = vars(reward).setdefault("_marked", {})  # a reward does not change: read it once
+    if term.name not in known:
+        known[term.name] = _read_marks(reward, term)
+    return known[term.name]
+
+
+def _read_marks(reward: Reward, term: Function) -> MarkedTerm:
     builder = Builder()
     reading = reward._read_function(builder, term)
     owners = (term, *reward.states.values())
