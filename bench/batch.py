@@ -14,12 +14,7 @@ from plaudit.systems import roadsense
 
 
 def main(count: int) -> None:
-    rng = np.random.default_rng(0)
-    columns = {
-        "distance": rng.uniform(0, 60, count),
-        "deceleration": rng.uniform(-6, 6, count),
-        "action": rng.integers(0, 4, count).astype(np.float64),
-    }
+    columns = peers.draw_roadsense(count)
     compiled = {guard: roadsense.reward.compile("numpy", guard=guard) for guard in (False, True)}
     by_hand = peers.roadsense_columns(**columns)
     scores = compiled[True](columns)

@@ -6,12 +6,11 @@ that is recorded: with episodes, against without.
 """
 
 import tempfile
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from timing import compare, size, table
+from timing import compare, measure, size, table
 
 from plaudit import Ledger
 from plaudit.systems import roadsense
@@ -44,9 +43,7 @@ def record(ledger: Ledger, steps: int, envs: int) -> None:
 
 
 def list_episodes(ledger: Ledger, parquet: Path, what: str) -> None:
-    start = time.perf_counter()
-    episodes = ledger.episodes(run="r")
-    first = time.perf_counter() - start
+    episodes, first = measure(lambda: ledger.episodes(run="r"))
     best = compare({"kept": lambda: ledger.episodes(run="r")}, calls=1, rounds=5).best["kept"]
     count = sum(each.length for each in episodes)
     rows: list[tuple[str, ...]] = [("what", "s", "against the ledger"), ("ledger.episodes", f"{best:.3f}", "1x")]

@@ -174,13 +174,7 @@ def measure_pendulum(seen: Any, action: Any, after: Any) -> dict[str, Any]:
 
 RUNS: dict[str, tuple[Reward, Callable[[int, int], Iterator[Episode]]]] = {
     "FrozenLake": (
-        Reward(
-            "lake",
-            version="1",
-            terms=[arrival, place, choice],
-            fields=fields(16, 4, "arrived"),
-            goal=has_arrived,
-        ),
+        Reward("lake", version="1", terms=[arrival, place, choice], fields=fields(16, 4, "arrived"), goal=has_arrived),
         lambda seed, many: learn_table(
             "FrozenLake", seed, 60 * many, lambda s, t, paid, end: {"arrived": paid > 0}, is_slippery=False
         ),
@@ -188,11 +182,7 @@ RUNS: dict[str, tuple[Reward, Callable[[int, int], Iterator[Episode]]]] = {
     "CliffWalking": (
         Reward("cliff", version="1", terms=[price, fall, place, choice], fields=fields(48, 4, "fallen")),
         lambda seed, many: learn_table(
-            "CliffWalking",
-            seed,
-            15 * many,
-            lambda s, t, paid, end: {"fallen": paid < -1},
-            max_episode_steps=200,
+            "CliffWalking", seed, 15 * many, lambda s, t, paid, end: {"fallen": paid < -1}, max_episode_steps=200
         ),
     ),
     "Taxi": (
@@ -204,19 +194,11 @@ RUNS: dict[str, tuple[Reward, Callable[[int, int], Iterator[Episode]]]] = {
             goal=has_delivered,
         ),
         lambda seed, many: learn_table(
-            "Taxi",
-            seed,
-            50 * many,
-            lambda s, t, paid, end: {"delivered": paid > 0, "refused": paid < -1},
+            "Taxi", seed, 50 * many, lambda s, t, paid, end: {"delivered": paid > 0, "refused": paid < -1}
         ),
     ),
     "CartPole-v1": (
-        Reward(
-            "pole",
-            version="1",
-            terms=[alive, centred],
-            fields=[Field("position", low=-5, high=5, role="state")],
-        ),
+        Reward("pole", version="1", terms=[alive, centred], fields=[Field("position", low=-5, high=5, role="state")]),
         lambda seed, many: search_policies(
             "CartPole-v1",
             seed,

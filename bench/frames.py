@@ -17,12 +17,7 @@ def main(count: int) -> None:
     except ImportError:
         print("frames: 0 rows, as Polars is not installed")
         return
-    rng = np.random.default_rng(0)
-    columns = {
-        "distance": rng.uniform(0, 60, count),
-        "deceleration": rng.uniform(-6, 6, count),
-        "action": rng.integers(0, 4, count).astype(np.float64),
-    }
+    columns = peers.draw_roadsense(count)
     frame = pl.DataFrame(columns)
     compiled = {on_bad: roadsense.reward.compile("polars", on_bad=on_bad) for on_bad in ("mask", "raise")}
     arrays = roadsense.reward.compile("numpy")

@@ -40,10 +40,7 @@ def size_of(tree) -> int:
 def report(name: str, reward, columns, rows: int) -> None:
     for guard in GUARDS:
         compiled = reward.compile("jax", guard=guard)
-        contents = {
-            "total and values": lambda inputs, run=compiled: run(inputs)[:2],
-            "and scores, ok": compiled,
-        }
+        contents = {"total and values": lambda inputs, run=compiled: run(inputs)[:2], "and scores, ok": compiled}
         for content, work in contents.items():
             score = jax.jit(work)
             moved = size_of(columns) + size_of(score(columns))

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import numpy as np
+from peers import draw_roadsense
 from timing import compare, size, table
 
 from plaudit.systems import roadsense
@@ -41,12 +41,7 @@ def main(count: int) -> None:
     if shutil.which("node") is None:
         print("javascript: 0 rows, as there is no Node.js here")
         return
-    rng = np.random.default_rng(0)
-    columns = {
-        "distance": rng.uniform(0, 60, count),
-        "deceleration": rng.uniform(-6, 6, count),
-        "action": rng.integers(0, 4, count).astype(np.float64),
-    }
+    columns = draw_roadsense(count)
     compiled = roadsense.reward.compile("numpy")
     kept = compiled(columns)
     knobs = {"safety.weight": 2.0}

@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from timing import QUICK, compare, size, table
+from peers import draw_roadsense
+from timing import QUICK, compare, measure, size, table
 
 from plaudit import Ledger, Reward, Signal
 from plaudit.systems import roadsense
@@ -102,40 +103,43 @@ def seed_row(step: int, decision_class: str, one: Signal) -> dict[str, object]:
 # -- rates -------------------------------------------------------------------------------------------------------------
 
 
+def rate(what: str, records: int, work: Callable[[], object]) -> tuple[str, ...]:
+    return what, f"{records:,}", f"{records / measure(work)[1]:,.0f}"
+
+
+def verify(ledger: Ledger, records: int) -> None:
+    result = ledger.verify()
+    assert result.ok
+    assert result.records == records
+
+
 def rates(folder: Path, records: int) -> None:
     print("Rates")
     rows: list[tuple[str, ...]] = [("what", "records", "records/s")]
     few = min(records, 100_000)
     ledger = Ledger(folder / "group.db")
     one = signal()
-    start = time.perf_counter()
-    with ledger.writer() as writer:
-        for step in range(few):
-            receipt = writer.record(one, run="m1", step=step, decision_class="brake")
-    assert receipt.durable
-    rows.append(("group commit", f"{few:,}", f"{few / (time.perf_counter() - start):,.0f}"))
-    start = time.perf_counter()
-    assert ledger.verify().ok
-    rows.append(("verify what was group-committed", f"{few:,}", f"{few / (time.perf_counter() - start):,.0f}"))
+
+    def commit_in_groups() -> None:
+        with ledger.writer() as writer:
+            for step in range(few):
+                receipt = writer.record(one, run="m1", step=step, decision_class="brake")
+        assert receipt.durable
+
+    rows.append(rate("group commit", few, commit_in_groups))
+    rows.append(rate("verify what was group-committed", few, lambda: verify(ledger, few)))
     ledger.close()
     ledger = Ledger(folder / "bulk.db")
-    rng = np.random.default_rng(0)
-    columns = {
-        "distance": rng.uniform(0, 60, records),
-        "deceleration": rng.uniform(-6, 6, records),
-        "action": rng.integers(0, 4, records).astype(np.float64),
-    }
-    start = time.perf_counter()
-    for at in range(0, records, 65_536):
-        part = {name: column[at : at + 65_536] for name, column in columns.items()}
-        steps = np.arange(at, min(at + 65_536, records))
-        ledger.record_batch(roadsense.reward, part, run="m1", step=steps, decision_class="brake")
-    rows.append(("bulk, 65,536 rows a call", f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
-    start = time.perf_counter()
-    result = ledger.verify()
-    assert result.ok
-    assert result.records == records
-    rows.append(("verify what came in bulk", f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
+    columns = draw_roadsense(records)
+
+    def write_in_bulk() -> None:
+        for at in range(0, records, 65_536):
+            part = {name: column[at : at + 65_536] for name, column in columns.items()}
+            steps = np.arange(at, min(at + 65_536, records))
+            ledger.record_batch(roadsense.reward, part, run="m1", step=steps, decision_class="brake")
+
+    rows.append(rate("bulk, 65,536 rows a call", records, write_in_bulk))
+    rows.append(rate("verify what came in bulk", records, lambda: verify(ledger, records)))
     ledger.close()
     table(rows)
     print()
@@ -153,9 +157,7 @@ def one_by_one(folder: Path, records: int) -> None:
     print("Verifying records that were written one by one, with keys")
     rows: list[tuple[str, ...]] = [("what", "records", "records/s")]
     for what in ("as they were written", "after compact"):
-        start = time.perf_counter()
-        assert ledger.verify().ok
-        rows.append((what, f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
+        rows.append(rate(what, records, lambda: verify(ledger, records)))
         ledger.compact()
     ledger.close()
     table(rows)
@@ -179,14 +181,8 @@ def one_class(folder: Path, records: int) -> None:
             rows = [json.loads(line) for line in store]
         return (row for row in rows if row["decision_class"] == "class-7")
 
-    start = time.perf_counter()
-    theirs = list(read_and_filter())
-    scan = time.perf_counter() - start
-    best = float("inf")
-    for _ in range(5):
-        start = time.perf_counter()
-        ours = list(ledger.history(decision_class="class-7"))
-        best = min(best, time.perf_counter() - start)
+    theirs, scan = measure(lambda: list(read_and_filter()))
+    ours, best = measure(lambda: list(ledger.history(decision_class="class-7")), rounds=5)
     assert [record.step for record in ours] == [row["step"] for row in theirs]
     print(f"One decision class: {len(ours):,} of {records:,} records")
     table(
@@ -196,9 +192,8 @@ def one_class(folder: Path, records: int) -> None:
             ("ledger.history", f"{best * 1e3:,.1f}", f"{scan / best:,.0f}x"),
         ]
     )
-    start = time.perf_counter()
-    assert ledger.verify().ok
-    print(f"verify, records of {CLASSES:,} scopes in turn: {records / (time.perf_counter() - start):,.0f} records/s")
+    *_, speed = rate("verify", records, lambda: verify(ledger, records))
+    print(f"verify, records of {CLASSES:,} scopes in turn: {speed} records/s")
     print()
     ask(ledger, folder / "classes.parquet", {"mean of one class of 1,000, in turn": {"decision_class": "class-7"}})
     ledger.close()
@@ -214,11 +209,7 @@ def questions(folder: Path, records: int) -> None:
     batch = min(65_536, records // 20)
     for start in range(0, records, batch):
         count = min(batch, records - start)
-        columns = {
-            "distance": rng.uniform(0, 60, count),
-            "deceleration": rng.uniform(-6, 6, count),
-            "action": rng.integers(0, 4, count).astype(np.float64),
-        }
+        columns = draw_roadsense(count, rng)
         numbers = np.arange(start, start + count)
         label = f"class-{start // batch % 10}"
         about = {"run": f"run-{start // batch // 10}", "episode": numbers // 200, "step": numbers % 200}

@@ -2,18 +2,15 @@
 
 `python bench/off_policy.py [decisions]`. The ledger is written to a temporary folder on the disk that holds this
 checkout. The peer fits the same cross-fitted regressions with boolean masks and computes the same four estimates and
-standard errors; with scikit-learn installed there is one with its Ridge as well.
+standard errors.
 """
 
-import json
-import sqlite3
 import tempfile
-import time
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from timing import compare, size, table
+from timing import compare, measure, size, table
 
 from plaudit import Ledger
 from plaudit.learn.off_policy import LoggedDecisions, evaluate, evaluate_decisions, from_function, read_decisions
@@ -47,7 +44,7 @@ def made(count: int) -> tuple[LoggedDecisions, np.ndarray]:
 # -- estimating -------------------------------------------------------------------------------------------------------
 
 
-def by_hand(log: LoggedDecisions, likely: np.ndarray, *, sklearn: bool = False) -> dict[str, tuple[float, float]]:
+def by_hand(log: LoggedDecisions, likely: np.ndarray) -> dict[str, tuple[float, float]]:
     """Return each estimate and its standard error, as one writes them down."""
     count = len(log)
     rows = np.column_stack([np.ones(count), (log.contexts - log.contexts.mean(axis=0)) / log.contexts.std(axis=0)])
@@ -57,13 +54,8 @@ def by_hand(log: LoggedDecisions, likely: np.ndarray, *, sklearn: bool = False) 
         for action in range(len(log.actions)):
             own = (folds != fold) & (log.chosen == action)
             asked = folds == fold
-            if sklearn:
-                from sklearn.linear_model import Ridge
-
-                answers[asked, action] = Ridge().fit(rows[own, 1:], log.rewards[own]).predict(rows[asked, 1:])
-            else:
-                left = rows[own].T @ rows[own] + np.eye(rows.shape[1])
-                answers[asked, action] = rows[asked] @ np.linalg.solve(left, rows[own].T @ log.rewards[own])
+            left = rows[own].T @ rows[own] + np.eye(rows.shape[1])
+            answers[asked, action] = rows[asked] @ np.linalg.solve(left, rows[own].T @ log.rewards[own])
     each = np.arange(count)
     weights = likely[each, log.chosen] / log.probabilities
     expected = (answers * likely).sum(axis=1)
@@ -92,8 +84,6 @@ def estimating(log: LoggedDecisions, likely: np.ndarray) -> None:
             log, policy, interval="anytime", reward_range=(float(log.rewards.min()), float(log.rewards.max()))
         ),
     }
-    if find_spec("sklearn"):
-        contenders["plain NumPy with scikit-learn's Ridge"] = lambda: by_hand(log, likely, sklearn=True)
     result = compare(contenders, calls=1, rounds=5)
     print(f"Evaluating {len(log):,} decisions, 4 actions, 8 features, 5 folds")
     rows: list[tuple[str, ...]] = [("what", "s", "against the first")]
@@ -145,26 +135,15 @@ def one_by_one(ledger: Ledger, limit: int) -> int:
     return len(columns)
 
 
-def timed(action: object) -> float:
-    best = float("inf")
-    for _ in range(3):
-        start = time.perf_counter()
-        action()
-        best = min(best, time.perf_counter() - start)
-    return best
+def timed(work: Callable[[], object]) -> float:
+    return measure(work, rounds=3)[1]
 
 
 def reading(path: Path, count: int) -> None:
     few = min(count, 50_000)
 
-    def parse() -> None:
-        with sqlite3.connect(path) as bare:
-            for (contexts,) in bare.execute("SELECT contexts FROM blocks"):
-                json.loads(contexts)
-
     with Ledger(path, read_only=True) as ledger:
         peer = timed(lambda: one_by_one(ledger, few)) / few
-        parsed = timed(parse) / count
         read = timed(lambda: read_decisions(ledger, decision_class="topology")) / count
         policy = from_function(lambda contexts: np.full((len(contexts), 4), 0.25), ACTIONS)
         whole = timed(lambda: evaluate(ledger, policy, decision_class="topology", reward=roadsense.reward)) / count
@@ -172,7 +151,6 @@ def reading(path: Path, count: int) -> None:
     rows: list[tuple[str, ...]] = [("what", "µs a decision", "against the first")]
     for name, each in (
         ("history, record by record", peer),
-        ("sqlite3 and json.loads alone", parsed),
         ("read_decisions", read),
         ("evaluate: read, score again, four estimates", whole),
     ):

@@ -4,18 +4,16 @@ Budgets: a flipped sign, `<` for `<=` and a missing zone refuted within 100 ms; 
 within 1 s.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from rewrites import rewritten, strict, without_a_zone
-from timing import QUICK, table
+from timing import measure, table
 
 from plaudit import Proof, Reward, prove
 from plaudit.systems import BUILT_IN, load
 
 REFUTE_SECONDS, PROVE_SECONDS = 0.1, 1.0
-ROUNDS = 1 if QUICK else 5
 
 
 def main() -> None:
@@ -43,12 +41,7 @@ def flipped(reward: Reward, term: str) -> Reward:
 
 def timed(left: Reward, right: Reward | Callable[..., Any]) -> tuple[Proof, float]:
     """Return a proof and the shortest time of a few."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        proof = prove(left, right)
-        best = min(best, time.perf_counter() - start)
-    return proof, best
+    return measure(lambda: prove(left, right), rounds=5)
 
 
 def row(name: str, what: str, proof: Proof, seconds: float, budget: float) -> tuple[str, ...]:

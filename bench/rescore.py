@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from timing import QUICK, size, table
+from peers import draw_roadsense
+from timing import QUICK, measure, size, table
 
 TOGETHER = 1 << 20
 WAYS = ("rescore_file", "pyarrow", "pyarrow, no dictionaries")
@@ -94,9 +95,7 @@ def compare_versions(rows: int, rounds: int, folder: str) -> None:
                     lambda: diff(old, new, ledger=ledger),
                 )
                 for name, way in zip(best, ways, strict=True):
-                    start = time.perf_counter()
-                    way()
-                    best[name] = min(best[name], time.perf_counter() - start)
+                    best[name] = min(best[name], measure(way)[1])
     pairs = [("rescore_file", "diff, file"), ("ledger.rescore", "diff, ledger")]
     shown = [("two versions", "rows/s", "against the re-scoring")]
     for one, other in pairs:
@@ -118,11 +117,7 @@ def pieces(rows: int, *, wide: bool) -> Iterator[pa.Table]:
     rng = np.random.default_rng(0)
     for start in range(0, rows, TOGETHER):
         size = min(TOGETHER, rows - start)
-        columns = {
-            "distance": rng.uniform(0, 60, size),
-            "deceleration": rng.uniform(-6, 6, size),
-            "action": rng.integers(0, 4, size).astype(np.float64),
-        }
+        columns = draw_roadsense(size, rng)
         if wide:
             step = np.arange(start, start + size)
             columns |= {"run": pa.array([f"night-{i}" for i in range(50)]).take(pa.array(step // 20_000 % 50))}

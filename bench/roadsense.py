@@ -1,8 +1,6 @@
 """The convoy environment against bare libsumo in the same simulation, stepped and read by turns; and its resets."""
 
-import time
-
-from timing import QUICK, Result, table
+from timing import QUICK, Result, measure, table
 
 from plaudit.systems.roadsense.env import RoadSenseEnv
 from plaudit.systems.roadsense.scenario import Scenario
@@ -40,17 +38,11 @@ def measured(env: RoadSenseEnv) -> tuple[Result, float]:
     best = {"bare": float("inf"), "env": float("inf")}
     resets = []
     for _ in range(ROUNDS):
-        resets.append(timed(lambda: env.reset(seed=1)))
+        resets.append(measure(lambda: env.reset(seed=1))[1])
         for _ in range(TURNS):
-            best["env"] = min(best["env"], timed(lambda: [env.step(action) for _ in range(STEPS)]) / STEPS)
-            best["bare"] = min(best["bare"], timed(bare) / STEPS)
+            best["env"] = min(best["env"], measure(lambda: [env.step(action) for _ in range(STEPS)])[1] / STEPS)
+            best["bare"] = min(best["bare"], measure(bare)[1] / STEPS)
     return Result(best), sorted(resets[1:])[len(resets) // 2]
-
-
-def timed(work) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def main() -> None:

@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 QUICK = "--quick" in sys.argv[1:]
+Found = TypeVar("Found")
 
 
 def size(full: int, quick: int) -> int:
@@ -46,6 +48,16 @@ def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: 
                 contender()
             best[name] = min(best[name], (time.perf_counter() - start) / calls)
     return Result(best)
+
+
+def measure(work: Callable[[], Found], *, rounds: int = 1) -> tuple[Found, float]:
+    """Return what `work` returned last, and the seconds of its fastest call."""
+    best = float("inf")
+    for _ in range(1 if QUICK else rounds):
+        start = time.perf_counter()
+        found = work()
+        best = min(best, time.perf_counter() - start)
+    return found, best
 
 
 def table(rows: list[tuple[str, ...]]) -> None:

@@ -8,12 +8,11 @@ operations that PyTorch runs, one by one, for a step.
 import math
 import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from timing import QUICK, compare, size, table
+from timing import QUICK, compare, measure, size, table
 
 from plaudit import Field, Reward, Term, term
 
@@ -225,9 +224,9 @@ def main(rows: int) -> None:
     reward, columns = build_reward(), draw_columns(rows)
     print(f"{len(TERMS)} terms of {rows:,} environments, {len(reward.program.nodes)} operations written out\n")
     found: list[tuple[str, ...]] = [("a step of all", "ours", "by hand", "ours / by hand")]
-    for measure in (measure_numpy, measure_jax, measure_torch, measure_numba):
+    for run in (measure_numpy, measure_jax, measure_torch, measure_numba):
         try:
-            found += measure(reward, columns)
+            found += run(reward, columns)
         except ImportError as error:
             print(f"left out: {error}")
     found += measure_python(reward, columns)
@@ -317,10 +316,8 @@ def measure_torch(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ..
         calls = []
         for call in (lambda s: compiled(s).total, lambda s: by_hand(torch, s, constants)[0]):
             torch.compiler.reset()
-            began = time.perf_counter()
             calls.append(torch.compile(call))
-            wait(calls[-1](given))
-            times.append(time.perf_counter() - began)
+            times.append(measure(lambda: wait(calls[-1](given)))[1])
         rows.append(
             ("torch.compile, first call", f"{times[0]:.1f} s", f"{times[1]:.1f} s", f"{times[0] / times[1]:.2f}")
         )
@@ -337,9 +334,8 @@ def measure_numba(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ..
         os.environ["PLAUDIT_CACHE_DIR"] = folder
         for name in ("numba, first call", "numba, first call, cached"):
             compiled = reward.compile("numba", guard=False)
-            began = time.perf_counter()
-            compiled(columns)
-            rows.append((name, f"{time.perf_counter() - began:.2f} s", "", ""))
+            _, seconds = measure(lambda run=compiled: run(columns))
+            rows.append((name, f"{seconds:.2f} s", "", ""))
     result = compare({"ours": lambda: compiled(columns)}, calls=3, rounds=30)
     return [*rows, ("numba", f"{result.best['ours'] * 1e6:,.0f} µs", "", "")]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from support.command_line import objects, plaudit, process, write
+from support.command_line import objects, plaudit, process, terminal, write
 from support.hasty_compiler import compile_hastily
 from support.interrupted import heed_ctrl_c
 from support.local_spark import spark
@@ -28,6 +28,7 @@ __all__ = [
     "postgres_url",
     "process",
     "spark",
+    "terminal",
     "write",
 ]
 

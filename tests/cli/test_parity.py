@@ -17,7 +17,6 @@ from plaudit.checks.parity import Command, Function, Recorded
 from plaudit.cli.parity import find_program
 from plaudit.terminal import ExitCode
 from support.command_line import built_in
-from support.forking import PythonProcess
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX processes")
 
@@ -305,23 +304,9 @@ def test_a_stopped_command_leaves_no_program_behind(process, parking, tmp_path, 
         pytest.fail("the program is still there")
 
 
-@posix
-def test_a_terminal_shows_progress(parking, tmp_path):
-    import pty
-
-    master, slave = pty.openpty()
-    command = [sys.executable, "-m", "plaudit", "parity", "parking.py:reward", "--json"]
-    command += ["--against", parking("other.py", RIGHT), "--examples", "50"]
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    running = PythonProcess(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
-    os.close(slave)
-    told = b""
-    with suppress(OSError):  # how Linux says that the other end is closed
-        while piece := os.read(master, 65_536):
-            told += piece
-    os.close(master)
-    printed = running.stdout.read()
-    running.stdout.close()
-    assert running.wait() == 0
+def test_a_terminal_shows_progress(parking, terminal):
+    against = parking("other.py", RIGHT)
+    code, printed, drawn = terminal("parity", "parking.py:reward", "--json", "--against", against, "--examples", "50")
+    assert code == 0
     assert json.loads(printed)["ok"] is True
-    assert b"50/50" in told
+    assert b"50/50" in drawn

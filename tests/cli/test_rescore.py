@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 import time
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from support.command_line import built_in
-from support.forking import PythonProcess
 
 pa = pytest.importorskip("pyarrow", reason="needs plaudit[data]")
 import pyarrow.parquet as pq  # noqa: E402
@@ -219,32 +217,13 @@ def test_a_command_that_is_stopped_leaves_nothing(process, tmp_path, many_rows, 
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
 
-@posix
-def test_a_terminal_sees_a_bar(tmp_path):
-    import pty
-    import subprocess
-
+def test_a_terminal_sees_a_bar(tmp_path, terminal):
     many = pa.concat_tables([pa.table(ROWS)] * 100_000).combine_chunks()
     pq.write_table(many, tmp_path / "rows.parquet")
-    master, slave = pty.openpty()
-    command = [sys.executable, "-m", "plaudit", "rescore", "roadsense", "rows.parquet"]
-    running = PythonProcess(
-        command, cwd=tmp_path, stderr=slave, stdout=subprocess.PIPE, env=os.environ | {"TERM": "xterm"}
-    )
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            part = os.read(master, 4_096)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    running.communicate()
-    assert running.returncode == 0
-    assert b"rows.parquet" in shown
-    assert b"400000" in shown
+    code, _, drawn = terminal("rescore", "roadsense", "rows.parquet")
+    assert code == 0
+    assert b"rows.parquet" in drawn
+    assert b"400000" in drawn
 
 
 @pytest.mark.parametrize("engine", ["ray", "spark"])

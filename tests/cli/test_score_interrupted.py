@@ -10,8 +10,6 @@ from contextlib import suppress
 
 import pytest
 
-from support.forking import PythonProcess
-
 ROW = b'{"distance": 30.0, "deceleration": 1.0, "action": 0}\n'
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
@@ -131,28 +129,14 @@ def test_memory_does_not_grow_with_the_file(tmp_path, little_memory, suffix, row
     assert most_memory(tmp_path, suffix, rows, 30_000_000) < 1.25 * little_memory
 
 
-@posix
-def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process):
-    import pty
-
+def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process, terminal):
     (tmp_path / "rows.jsonl").write_bytes(ROW * 20_000 + b"{}\n")
-    master, slave = pty.openpty()
-    command = [sys.executable, "-m", "plaudit", "score", "roadsense", "rows.jsonl", "-o", "s.jsonl", "--json"]
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    running = PythonProcess(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
-    os.close(slave)
-    told = b""
-    with suppress(OSError):  # how Linux says that the other end is closed
-        while piece := os.read(master, 65_536):
-            told += piece
-    os.close(master)
-    printed = running.stdout.read()
-    running.stdout.close()
-    assert running.wait() == 3
+    code, printed, drawn = terminal("score", "roadsense", "rows.jsonl", "-o", "s.jsonl", "--json")
+    assert code == 3
     assert json.loads(printed)["scored"] == 20_000
-    assert b"rows.jsonl" in told
-    assert b"\x1b[" in told
-    assert b"line 20001: reward 'roadsense' needs 'distance'" in told
+    assert b"rows.jsonl" in drawn
+    assert b"\x1b[" in drawn
+    assert b"line 20001: reward 'roadsense' needs 'distance'" in drawn
 
     piped = process("score", "roadsense", "rows.jsonl", "-o", "s.jsonl")
     _, told = piped.communicate()

@@ -70,13 +70,6 @@ def test_every_file_is_part_of_the_document():
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_no_script_reads_text_as_code_or_as_markup(name):
     text = (STATIC / name).read_text()
-    for forbidden in (
-        "innerHTML",
-        "outerHTML",
-        "insertAdjacentHTML",
-        "document.write",
-        "eval(",
-        "new Function",
-    ):
+    for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
         assert forbidden not in text
     assert "</" not in text, "it stands inside an element of HTML"

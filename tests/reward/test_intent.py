@@ -4,7 +4,7 @@ import pytest
 
 from plaudit import DefinitionError, Field, Reward, fact, prefer, term
 from plaudit.errors import DuplicateName, SpecError, UnknownField, UnusedField
-from plaudit.reward.fingerprints import compute_domain_fingerprint
+from plaudit.reward.spec_writer import compute_domain_fingerprint
 
 
 @term

@@ -158,33 +158,51 @@ def test_a_reward_has_terms_and_they_are_terms():
         made(fields=["x"])
 
 
-def test_two_of_one_name_are_refused():
-    with pytest.raises(DuplicateName, match="two terms called 'near'"):
-        made(terms=[near, near])
-    with pytest.raises(DuplicateName, match="declares the field 'x' twice"):
-        made(fields=[*FIELDS, Field("x")])
+MISTAKES = {
+    "two terms of one name": (DuplicateName, "two terms called 'near'", {"terms": [near, near]}),
+    "two fields of one name": (DuplicateName, "declares the field 'x' twice", {"fields": [*FIELDS, Field("x")]}),
+    "an unused field": (UnusedField, "no term reads the declared field 'extra'", {"fields": [*FIELDS, Field("extra")]}),
+    "an undeclared field": (
+        UnknownField,
+        "reads 'force', which the reward does not declare",
+        {"fields": [FIELDS[0], FIELDS[2]]},
+    ),
+    "terminal": (
+        DefinitionError,
+        "'terminal' needs no declaration",
+        {"fields": [*FIELDS, Field("terminal", flag=True)]},
+    ),
+    "a shared knob left out": (UnknownParameter, "a term needs 'far'", {"shared": {}}),
+    "a shared knob of another name": (
+        UnknownParameter,
+        "no term has a keyword-only parameter 'fra'.*Did you mean 'far'",
+        {"shared": {"far": 1.0, "fra": 2.0}},
+    ),
+    "clamps out of order": (DefinitionError, "low=2.0 is above high=1.0", {"low": 2, "high": 1}),
+    "an action that is no field": (
+        UnknownField,
+        "action='forc' is not a declared field. Did you mean 'force'",
+        {"action": "forc"},
+    ),
+    "an old name": (TypeError, "as shared=, not as params=", {"params": {"far": 1.0}}),
+    "an unknown keyword": (
+        TypeError,
+        r"unexpected keyword argument 'field'\. Did you mean 'fields'\?",
+        {"field": FIELDS},
+    ),
+}
+
+
+@pytest.mark.parametrize(("error", "match", "options"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_the_definition_is_named(error, match, options):
+    with pytest.raises(error, match=match):
+        made(**options)
+
+
+def test_a_term_and_a_shared_parameter_of_one_name_are_refused():
     with pytest.raises(DuplicateName, match="'near' is both a term and a shared parameter"):
         space = load("def uses(x, *, near):\n    return x * near\n")
         Reward("r", version="1", terms=[near, term(space["uses"])], fields=[FIELDS[0]], shared={"near": 1.0})
-
-
-def test_an_unused_or_undeclared_field_is_refused():
-    with pytest.raises(UnusedField, match="no term reads the declared field 'extra'"):
-        made(fields=[*FIELDS, Field("extra")])
-    with pytest.raises(UnknownField, match="reads 'force', which the reward does not declare"):
-        made(fields=[FIELDS[0], FIELDS[2]])
-
-
-def test_terminal_is_declared_for_you():
-    with pytest.raises(DefinitionError, match="'terminal' needs no declaration"):
-        made(fields=[*FIELDS, Field("terminal", flag=True)])
-
-
-def test_a_shared_knob_is_given_by_the_reward_and_no_other():
-    with pytest.raises(UnknownParameter, match="a term needs 'far'"):
-        made(shared={})
-    with pytest.raises(UnknownParameter, match="no term has a keyword-only parameter 'fra'.*Did you mean 'far'"):
-        made(shared={"far": 1.0, "fra": 2.0})
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "4", None, 10**400, 2**53 + 1])
@@ -198,15 +216,8 @@ def test_every_number_of_a_reward_is_finite_and_held_by_a_float(value):
             made(high=value)
 
 
-def test_clamps_of_the_total_are_in_order():
-    with pytest.raises(DefinitionError, match=r"low=2.0 is above high=1.0"):
-        made(low=2, high=1)
-
-
 def test_the_action_is_a_declared_field():
     assert made(action="force").action == "force"
-    with pytest.raises(UnknownField, match="action='forc' is not a declared field. Did you mean 'force'"):
-        made(action="forc")
 
 
 def test_one_shared_knob_serves_every_term_that_names_it():
@@ -234,9 +245,6 @@ def test_some_of_the_terms_are_a_reward_of_their_own():
     assert alone.fingerprint != REWARD.fingerprint
     with pytest.raises(UnknownParameter, match="has no term 'nera'. Did you mean 'near'"):
         REWARD.select_terms("nera")
-
-
-def test_a_reward_of_no_terms_is_none():
     with pytest.raises(DefinitionError, match="has no terms"):
         REWARD.select_terms()
 
@@ -288,13 +296,3 @@ def test_it_renders_as_python_and_as_a_formula():
     for name in ("near", "effort", "unweighted", "won"):
         assert name in text
         assert name in REWARD.formula() or name.replace("_", r"\_") in REWARD.formula()
-
-
-def test_shared_parameters_under_their_old_name_are_refused_with_the_new_one():
-    with pytest.raises(TypeError, match=r"as shared=, not as params="):
-        Reward("r", version="1", terms=[near], fields=FIELDS[:1], params={"far": 1.0})
-
-
-def test_an_unknown_keyword_is_refused_with_the_near_one():
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'field'\. Did you mean 'fields'\?"):
-        Reward("r", version="1", terms=[near], field=FIELDS[:1], fields=FIELDS[:1])

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -63,6 +64,32 @@ def process(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
     yield start
     kill_running(started)
+
+
+@pytest.fixture
+def terminal(tmp_path) -> Callable[..., tuple[int, bytes, bytes]]:
+    """Run a command whose stderr is a terminal; return its exit code, what it printed and what was drawn."""
+    pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
+
+    def run(*arguments: object) -> tuple[int, bytes, bytes]:
+        master, slave = pty.openpty()
+        running = PythonProcess(
+            [sys.executable, "-m", "plaudit", *map(str, arguments)],
+            cwd=tmp_path,
+            env=os.environ | {"TERM": "xterm", "COLUMNS": "80"},
+            stdout=subprocess.PIPE,
+            stderr=slave,
+        )
+        os.close(slave)
+        drawn = b""
+        with suppress(OSError):  # how Linux says that the other end is closed
+            while piece := os.read(master, 65_536):
+                drawn += piece
+        os.close(master)
+        printed, _ = running.communicate()
+        return running.returncode, printed, drawn
+
+    return run
 
 
 @pytest.fixture

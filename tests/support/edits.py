@@ -13,7 +13,11 @@ from plaudit.ledger.storage.schema import metadata
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
 
+<<<<<<< HEAD
 TABLES = metadata.sorted_tables
+=======
+TABLES = [*metadata.sorted_tables, Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True))]
+>>>>>>> refs/heads/tests
 OTHER = REWARD.with_params(comfort={"harsh": 5.0}).with_version("2")
 NEXT = REWARD.with_params(comfort={"harsh": 6.0}).with_version("3")
 
@@ -135,11 +139,7 @@ _VALUES: dict[str, tuple[str, ...]] = {
     "bytes": ("substr({c}, 2)", "substr({c}, 9)", "{longer}", "{empty}", "{zeros}"),
 }
 _BYTES = {
-    "sqlite": {
-        "longer": "CAST({c} || zeroblob(8) AS BLOB)",
-        "empty": "x''",
-        "zeros": "zeroblob(length({c}))",
-    },
+    "sqlite": {"longer": "CAST({c} || zeroblob(8) AS BLOB)", "empty": "x''", "zeros": "zeroblob(length({c}))"},
     "postgresql": {
         "longer": "{c} || decode(repeat('00', 8), 'hex')",
         "empty": "decode('', 'hex')",

@@ -16,6 +16,7 @@ from plaudit.checks.solver.z3 import is_available
 from plaudit.systems import BUILT_IN, load, system
 from plaudit.systems.roadsense import preferences
 from support.asking import really, told
+from support.proofs import assert_real
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
 
@@ -247,20 +248,6 @@ def test_facts_narrow_what_can_happen():
 # -- proofs
 
 
-def assert_real(proof, left, right):
-    """Assert that each difference is what the two really make of its inputs."""
-    assert proof.verdict == "different"
-    for each in proof.differences:
-        for side, reward in ((each.left, left), (each.right, right)):
-            inputs = {name: value for name, value in each.inputs.items() if name in reward.inputs}
-            if len(inputs) < len(reward.inputs):
-                continue  # a term of its own needs fewer
-            scores = reward.compile("python")(inputs)
-            value = scores.total if each.term == "total" else scores.values[each.term]
-            assert side == pytest.approx(float(value))
-        assert each.left != each.right
-
-
 def test_a_restructured_reward_is_proved_equal_over_the_rationals():
     proof = prove(load("roadsense"), rewritten)
     assert proof.verdict == "equal"
@@ -280,17 +267,6 @@ def test_equality_is_never_told_without_its_rounding():
     text = str(prove(load("roadsense"), rewritten))
     assert "over the rationals" in text
     assert "In float64 they are at most" in text
-
-
-def test_weights_and_knobs_count():
-    assert prove(load("roadsense"), load("roadsense").with_params(comfort={"harsh_brake_threshold": 4.5})).equal
-    assert not prove(load("roadsense"), load("roadsense").with_params(comfort={"harsh_brake_threshold": 4.6})).equal
-
-
-def test_facts_can_make_two_rewards_equal():
-    gentle = load("roadsense").with_params(comfort={"penalty_harsh_brake": -50.0})
-    assert prove(load("roadsense"), gentle).verdict == "different"
-    assert prove(load("roadsense"), gentle, facts=True).verdict == "equal"
 
 
 def test_a_strict_comparison_is_refuted_at_the_very_edge():

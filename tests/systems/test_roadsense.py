@@ -228,14 +228,7 @@ def test_braking_at_exactly_half_a_metre_changed_sides(label, at_half):
 
 @pytest.mark.parametrize(
     ("label", "distance", "value"),
-    [
-        ("R3", 10, 0.0),
-        ("R3", 10.1, 2.0),
-        ("R9", 15, 0.0),
-        ("R9", 15.1, 2.0),
-        ("R12a", 15, 0.0),
-        ("R12a", 15.1, 2.0),
-    ],
+    [("R3", 10, 0.0), ("R3", 10.1, 2.0), ("R9", 15, 0.0), ("R9", 15.1, 2.0), ("R12a", 15, 0.0), ("R12a", 15.1, 2.0)],
 )
 def test_braking_is_early_only_while_there_is_room(label, distance, value):
     signal = version(label).score(**State(distance, 1.0, braking=1.0).inputs(label))
@@ -269,8 +262,7 @@ def test_from_r2_a_warning_is_missed_only_while_the_gap_closes(closing, value):
 
 
 @pytest.mark.parametrize(
-    ("distance", "share"),
-    [(0, 0.1), (6.5, 0.1), (8, 0.2), (12.5, 0.5), (20, 1.0), (30, 1.0), (math.inf, 1.0)],
+    ("distance", "share"), [(0, 0.1), (6.5, 0.1), (8, 0.2), (12.5, 0.5), (20, 1.0), (30, 1.0), (math.inf, 1.0)]
 )
 def test_from_r7_braking_costs_less_the_closer_the_car_ahead_is(distance, share):
     signal = version("R7").score(**State(distance, 3.0).inputs("R7"))

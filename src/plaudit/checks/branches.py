@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from plaudit.checks.solver.ranges import decode_value
-from plaudit.checks.trace import Values
+from plaudit.checks.trace import Trace, Values
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
+from plaudit.language.kinds import FLAG, infer_kinds
 from plaudit.language.parameters import expand_parameters, find_schedules
 from plaudit.language.program import PYTHON_OPERATIONS, Builder, Program, find_reachable
 from plaudit.language.reading.context import Mark
@@ -28,7 +29,6 @@ MOST_OPERANDS = 64
 """Of a longer chain of `and` and `or`, or of a larger table, only so many parts are looked at one by one."""
 LONGEST = 60
 """Characters of an expression that are shown of a branch."""
-
 
 Value = float | bool | str
 Place = int | float
@@ -80,7 +80,8 @@ class Branches:
     def __init__(self, program: Program) -> None:
         """Find the branches of every term, and of the clamp of the total."""
         self.program = program
-        self.flags = [_is_flag(program, at) for at in range(len(program.nodes))]
+        self.trace = Trace(program)
+        self.flags = [kind == FLAG for kind in infer_kinds(program.nodes, program.inputs, program.params)]
         self.sides = {at: sides for at, node in enumerate(program.nodes) if (sides := _find_sides(node)) is not None}
         """What each choice weighs: a number, and the ends below and above which it goes another way."""
         self._operands: dict[int, Sequence[tuple[int, tuple[Requirement, ...]]]] = {}
@@ -234,7 +235,6 @@ class Branches:
         return Condition(text, self._decode(arg, values), True)
 
     def _name(self, decision: Decision, at: int) -> str:
-        """Return what is clamped as people call it."""
         if isinstance(self.program.nodes[decision.node], n.Abs):
             return self.render(at)
         if decision.root == "total":
@@ -278,21 +278,6 @@ class Walk:
     order: tuple[int, ...]
     parts: dict[int, tuple[Decision, ...]]
     """The decisions that are taken at each node."""
-
-
-def _is_flag(program: Program, at: int) -> bool:
-    """Return whether a node is true or false."""
-    match program.nodes[at]:
-        case n.Const(value):
-            return isinstance(value, bool)
-        case n.Input(name):
-            return program.inputs[name].kind == "flag"
-        case n.Item(table):
-            return isinstance(table[0], bool)
-        case n.Select(_, then):
-            return _is_flag(program, then)
-        case node:
-            return node.flag
 
 
 def _find_sides(node: n.Node) -> tuple[int, Place, Place] | None:
@@ -367,7 +352,9 @@ def _read_marks(reward: Reward, term: Function) -> MarkedTerm:
     for name, schedule in find_schedules(numbers).items():
         low, high = schedule.span
         switches[name] = Field("schedule", low=low, high=high)
-    nodes = _open_switches(builder.nodes, set(switches))
+    nodes = [
+        n.Input(node.name) if isinstance(node, n.Param) and node.name in switches else node for node in builder.nodes
+    ]
     outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}
     outputs |= {f"test {at}": mark.test for at, mark in enumerate(reading.marks) if mark.test is not None}
     inputs = {**reading.inputs, **switches}
@@ -376,11 +363,6 @@ def _read_marks(reward: Reward, term: Function) -> MarkedTerm:
         reward.name, (), tuple(nodes), inputs, params, outputs, frozenset(), value_guards=reading.guards, ranges=()
     )
     return MarkedTerm(program.bind(), reading.marks)
-
-
-def _open_switches(nodes: Sequence[n.Node], switches: set[str]) -> list[n.Node]:
-    """Return nodes in which some parameters are inputs."""
-    return [n.Input(node.name) if isinstance(node, n.Param) and node.name in switches else node for node in nodes]
 
 
 def list_places(lines: Sequence[SourceLine], most: int) -> Iterator[tuple[SourceLine, str]]:

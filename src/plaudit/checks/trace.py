@@ -134,7 +134,6 @@ def _encode_argument(field: Field, value: Value) -> Value:
 
 
 def _is_exact(node: n.Node, values: Values, at: int) -> bool:
-    """Return whether an operation on exact operands gave an exact result."""
     if node.inexact:
         return False
     numbers = [float(values[operand]) for operand in n.operands(node)]

@@ -31,8 +31,6 @@ CHECKED = 100
 """Transitions that are scored in Python, too, to compare."""
 GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
 """The rules that the tour asks: those whose findings are warnings."""
-BRAKE = (0.0, 0.5, 2.0, 4.5)
-"""How hard each action of the convoy brakes, in m/s²: what its reward declares as a fact."""
 EPISODES = 40
 """Of the made-up run that the report shows."""
 SEED = 2024
@@ -216,11 +214,14 @@ def record_runs(ledger: "Ledger") -> None:
     found = system("roadsense")
     for step, row in enumerate(found.episode(), start=1):
         ledger.record(found.reward.score(**row), run="tour", episode=1, step=step)
-    columns, context = _make_up_run(np.random.default_rng(SEED), EPISODES)
+    brakes = sorted({(row["action"], row["deceleration"]) for row in found.episode()})  # as its fact declares
+    columns, context = _make_up_run(np.random.default_rng(SEED), [braking for _, braking in brakes], EPISODES)
     ledger.record_batch(found.reward, columns, run="made-up driver", **context)
 
 
-def _make_up_run(generator: np.random.Generator, episodes: int, steps: int = 50) -> tuple[Any, Any]:
+def _make_up_run(
+    generator: np.random.Generator, brakes: Sequence[float], episodes: int, steps: int = 50
+) -> tuple[Any, Any]:
     """Return the steps of a driver who keeps a steadier distance and brakes less often from episode to episode."""
     nervous = np.linspace(1.0, 0.1, episodes)[:, None]
     distance = generator.normal(0, 6, (episodes, steps)) * nervous
@@ -231,7 +232,7 @@ def _make_up_run(generator: np.random.Generator, episodes: int, steps: int = 50)
     free = np.select([chance < 0.3 * nervous, chance < 0.5 * nervous], [3, 1], 0)
     close = np.where(chance < 0.2 * nervous, 0, 2)  # the warning is missed at times
     action = np.where(distance < 15, close, free)
-    columns = {"distance": distance.clip(0.5, 90), "deceleration": np.array(BRAKE)[action], "action": action}
+    columns = {"distance": distance.clip(0.5, 90), "deceleration": np.array(brakes)[action], "action": action}
     context = {"episode": np.repeat(np.arange(episodes), steps), "step": np.tile(np.arange(steps), episodes)}
     return {name: column.ravel() for name, column in columns.items()}, context
 

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from plaudit.cli._support.options import seconds_option, tune, tuning_options
 from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
 from plaudit.plugins.arguments import find_reward, load_module
 from plaudit.reward.reward import Reward
-from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, format_value
+from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, format_value, show_progress
 
 MOST_BRANCHES = 10
 """So many branches that no row reached are listed."""
@@ -99,9 +99,11 @@ def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options:
     against = find_program(text, shell=shell)
     total = None if isinstance(against, Recorded) else examples
     # What a function prints must not end up in our own output.
-    with _show_tested(text, total) as progress, contextlib.redirect_stdout(sys.stderr):
+    with show_progress(text[:40]) as bar, contextlib.redirect_stdout(sys.stderr):
+        if bar is not None:
+            options["progress"] = lambda tested: bar(tested, total)
         try:
-            return find_mismatch(reward, against, examples=examples, progress=progress, **options)
+            return find_mismatch(reward, against, examples=examples, **options)
         except FileError as error:
             if isinstance(against, Command) and re.fullmatch(rf"{_NAME}:{_NAME}", text):
                 error.add_note(
@@ -155,16 +157,6 @@ def _load_function(place: str, name: str) -> Callable[..., Any]:
     if not callable(found):
         raise DefinitionError(f"{place}:{name} is no function; its type is {type(found).__name__}.")
     return found
-
-
-@contextlib.contextmanager
-def _show_tested(text: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield how to move the progress bar, which only a terminal has."""
-    if not sys.stderr.isatty():
-        yield lambda tested: None
-        return
-    with Screen(stderr=True).show_bars() as bars:
-        yield lambda tested: bars.update(text[:40], tested, total)
 
 
 def print_report(report: ParityReport, screen: Screen) -> None:

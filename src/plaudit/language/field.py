@@ -85,7 +85,6 @@ class Field:
     doc: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a declaration that contradicts itself."""
         if self.values is not None:
             values = self.values.tolist() if hasattr(self.values, "tolist") else self.values
             if not isinstance(values, list | tuple | range):

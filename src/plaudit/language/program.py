@@ -156,7 +156,6 @@ class Program:
         return isinstance(factor, n.Const) and factor.value == 1
 
     def _replace_nodes(self, nodes: tuple[n.Node, ...], moved: Mapping[int, int]) -> "Program":
-        """Return this Program with other nodes, and outputs and guards where they have moved to."""
         return replace(
             self,
             nodes=nodes,
@@ -289,7 +288,6 @@ class Builder:
     """A growing list of nodes in which equal nodes are one."""
 
     def __init__(self, nodes: Iterable[n.Node] = ()) -> None:
-        """Begin with `nodes`, which must already be distinct."""
         self.nodes = list(nodes)
         self._at = {_identify(node): at for at, node in enumerate(self.nodes)}
 

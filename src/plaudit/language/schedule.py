@@ -86,7 +86,6 @@ class Ramp(Schedule):
     SHAPES: ClassVar[tuple[str, ...]] = ("linear", "cosine", "exponential")
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot work."""
         _validate_counter(self.kind, self.counter)
         for part in self.numbers:
             object.__setattr__(self, part, validate_number(f"{self.kind}: {part}", getattr(self, part)))
@@ -138,7 +137,6 @@ class Ramp(Schedule):
         return {self.shape: ends, "over": self.over, "begin": self.begin, "counter": self.counter}
 
     def __repr__(self) -> str:
-        """Return the schedule as it is written in Python."""
         start, end, over, begin = (_format(value) for value in (self.start, self.end, self.over, self.begin))
         later = f", begin={begin}" if self.begin else ""
         return f"{self.shape}({start}, {end}, over={over}{later}{_format_counter(self.counter)})"
@@ -152,7 +150,6 @@ class Piecewise(Schedule):
     at: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot work."""
         _validate_counter(self.kind, self.counter)
         for part in ("values", "at"):
             given = getattr(self, part)
@@ -196,7 +193,6 @@ class Piecewise(Schedule):
         return {"piecewise": list(self.values), "at": list(self.at), "counter": self.counter}
 
     def __repr__(self) -> str:
-        """Return the schedule as it is written in Python."""
         values, at = (", ".join(map(_format, part)) for part in (self.values, self.at))
         return f"piecewise([{values}], at=[{at}]{_format_counter(self.counter)})"
 

@@ -1,10 +1,8 @@
 """The context of a record: where in a run it belongs, and what of that a database can keep."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from plaudit.errors import InputError, WrongType, shorten
@@ -16,27 +14,6 @@ _LONGEST = 1 << 20
 """Characters of a string at most."""
 _TIMES = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
 """The moments that a datetime in UTC can be: the years 1 to 9999."""
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Context:
-    """Where in a run a record belongs; each part may be left out. Nothing changes one after it was made.
-
-    It is neither frozen nor of keywords alone: one is made for every record, and either would take twice as long.
-    """
-
-    key: str | None = None
-    """A name for the record: a key that is there already keeps its record."""
-    run: str | None = None
-    episode: str | int | None = None
-    step: int | None = None
-    phase: str | None = None
-    decision_class: str | None = None
-    actor: str | None = None
-    context: Any = None
-    """Anything else that JSON can hold."""
-    at: datetime | None = None
-    """When it happened; None for the moment of recording."""
 
 
 class Scope(NamedTuple):
@@ -129,15 +106,3 @@ def to_microseconds(moment: datetime) -> int:
 def to_datetime(at: int) -> datetime:
     """Return microseconds since 1970 as a moment in UTC."""
     return _EPOCH + timedelta(microseconds=at)
-
-
-CONTEXT_FIELDS = tuple(field.name for field in fields(Context))
-"""The parts of a context, in order."""
-
-VALIDATORS: dict[str, Callable[[Any], Any]] = {name: partial(validate_string, name) for name in CONTEXT_FIELDS} | {
-    "episode": validate_episode,
-    "step": partial(validate_integer, "step"),
-    "context": lambda value: None if value is None else encode_context(value),
-    "at": lambda value: None if value is None else to_microseconds(value),
-}
-"""By part of a context, the function from a value to what is stored of it; InputError if it cannot be."""

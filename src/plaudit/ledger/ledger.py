@@ -232,24 +232,16 @@ class Ledger:
         scope = entry.run, entry.phase, entry.decision_class, entry.actor
         return self._pack(entry.signal, entry.key, scope, entry.episode, entry.step, entry.context, entry.at)
 
-    def _pack(
-        self,
-        signal: Signal,
-        key: str | None,
-        scope: tuple[Any, Any, Any, Any],
-        episode: str | int | None,
-        step: int | None,
-        context: Any,
-        at: datetime | None,
-    ) -> PackedRecord:
-        """Return a record ready to be written; LedgerError where a signal read from data is not what its reward gives.
+    def _pack(self, signal: Signal, *about: Any) -> PackedRecord:
+        """Return a record ready to be written; `about` is what its layout's `pack` takes.
 
-        `scope` is run, phase, decision class and actor.
+        Raises:
+            LedgerError: The signal was read from data, and its numbers are not what its reward computes.
         """
         specs, now = self._store.specs, self._store.writer.now
-        known = specs.by_frame.get(signal._frame) if isinstance(signal, Signal) else None
+        known = specs.by_frame.get(signal._frame) if type(signal) is Signal else None
         layout = known or specs.find_layout(signal)
-        packed = layout.pack(signal, now, key, scope, episode, step, context, at)
+        packed = layout.pack(signal, now, *about)
         return packed if layout.is_own_frame(signal._frame) else check_recomputes(packed)
 
     def _write(self, records: Sequence[PackedRecord]) -> list[int]:

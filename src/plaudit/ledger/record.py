@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.backends.backend import report_damage
-from plaudit.ledger.context import Context, to_datetime
+from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.reward.signal import Signal
@@ -21,28 +21,21 @@ EXPORT_FORMAT = 1
 """The format of exported files."""
 
 
-@dataclass(slots=True, unsafe_hash=True, init=False)
-class Entry(Context):
-    """A signal to be recorded with others, and its context: what `Ledger.record` takes."""
+@dataclass(slots=True, unsafe_hash=True)
+class Entry:
+    """A signal to be recorded with others, and where in a run it belongs: what `Ledger.record` takes."""
 
-    signal: Signal = field(kw_only=True)
-
-    def __init__(
-        self,
-        signal: Signal,
-        *,
-        key: str | None = None,
-        run: str | None = None,
-        episode: str | int | None = None,
-        step: int | None = None,
-        phase: str | None = None,
-        decision_class: str | None = None,
-        actor: str | None = None,
-        context: Any = None,
-        at: datetime | None = None,
-    ) -> None:
-        Context.__init__(self, key, run, episode, step, phase, decision_class, actor, context, at)
-        self.signal = signal
+    signal: Signal
+    _: KW_ONLY
+    key: str | None = None
+    run: str | None = None
+    episode: str | int | None = None
+    step: int | None = None
+    phase: str | None = None
+    decision_class: str | None = None
+    actor: str | None = None
+    context: Any = None
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

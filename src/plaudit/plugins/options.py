@@ -142,7 +142,7 @@ def evaluation_options(*, episodes: int, each: str, baselines: str) -> Callable[
     def decorate(command: Command) -> Command:
         return add_options(
             command,
-            click.option("--seed", metavar="NUMBER", type=SEED, help="What all chance depends on."),
+            click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed."),
             click.option("--episodes", metavar="COUNT", type=COUNT, default=episodes, show_default=True, help=judged),
             click.option("--baselines", is_flag=True, help=f"Evaluate {baselines} too, to compare with."),
             click.option("--save-every", metavar="COUNT", type=COUNT, help="Updates between two checkpoints."),

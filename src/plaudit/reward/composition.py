@@ -46,7 +46,6 @@ class TotalFunction(ReadFunction):
     terminal: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse names that cannot work."""
         taken = (*RESERVED, *ROWS)
         if not NAME.fullmatch(self.name) or (self.condition and self.name in taken):
             raise DefinitionError(

@@ -33,7 +33,6 @@ class Fact(ReadFunction):
     """Keyword-only parameters: constants of the fact."""
 
     def __post_init__(self) -> None:
-        """Refuse a name that cannot work."""
         validate_name("fact", self.name)
 
     def __call__(self, *inputs: Any, **constants: Any) -> Any:

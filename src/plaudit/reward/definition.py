@@ -50,25 +50,20 @@ class FieldIndex(Mapping[str, Field]):
     """The fields of a reward by name, a state as the field that it is; another reward can be made with it."""
 
     def __init__(self, declared: Mapping[str, Field | State]) -> None:
-        """Index what a reward declares, by name."""
         self.declared: Mapping[str, Field | State] = MappingProxyType(dict(declared))
         """The same with the states themselves."""
         self._fields = {name: each.field if isinstance(each, State) else each for name, each in declared.items()}
 
     def __getitem__(self, name: str) -> Field:
-        """Return a field."""
         return self._fields[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
         return iter(self._fields)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._fields)
 
     def __repr__(self) -> str:
-        """Return the fields by name."""
         return repr(self._fields)
 
 
@@ -276,7 +271,6 @@ def _describe_unused(field: str, reward: Definition) -> str:
 
 
 def _mentions(term: Function, name: str) -> bool:
-    """Return whether the function of a term names one of its parameters in its body."""
     body = term.source.tree.body if term.source is not None else ()
     return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
 

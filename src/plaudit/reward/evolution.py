@@ -90,7 +90,6 @@ def _merge_fields(reward: Definition, given: Any) -> FieldIndex:
 
 
 def _find_state(reward: Definition, declared: Field | State) -> Field | State:
-    """Return the state that a field of `reward.fields` is, where it is one."""
     state = reward.states.get(declared.name)
     return state if state is not None and declared == state.field else declared
 

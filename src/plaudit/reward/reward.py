@@ -15,7 +15,7 @@ from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
-from plaudit.reward import variants
+from plaudit.reward import spec_writer, variants
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import Fact, add_fact_guards
 from plaudit.reward.definition import PARTS, Definition, FieldIndex, define, validate_definition, validate_title
@@ -24,7 +24,6 @@ from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
 from plaudit.reward.intent import Preference
 from plaudit.reward.lower import Function, find_gradients, find_transitions, read_term_into
-from plaudit.reward.overrides import load_overrides
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
@@ -143,23 +142,17 @@ class Reward(Definition):
     @cached_property
     def fingerprint(self) -> str:
         """The identity of the formula: any number changes it; comments, local names and ranges do not."""
-        from plaudit.reward.fingerprints import compute_fingerprint
-
-        return compute_fingerprint(self)
+        return spec_writer.compute_fingerprint(self)
 
     @cached_property
     def domain_fingerprint(self) -> str:
         """The identity of what is declared about steps: ranges, units, roles, facts, and what is wanted of them."""
-        from plaudit.reward.fingerprints import compute_domain_fingerprint
-
-        return compute_domain_fingerprint(self)
+        return spec_writer.compute_domain_fingerprint(self)
 
     @cached_property
     def _states_fingerprint(self) -> str:
         """The identity of what is carried and how; rewards that share it can use each other's recorded states."""
-        from plaudit.reward.fingerprints import compute_states_fingerprint
-
-        return compute_states_fingerprint(self)
+        return spec_writer.compute_states_fingerprint(self)
 
     def gradients(self) -> dict[str, bool]:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
@@ -188,7 +181,6 @@ class Reward(Definition):
         return read_term_into(builder, function, self.fields, transition, self.shared, carried.computed)
 
     def __repr__(self) -> str:
-        """Return name, version, terms and the start of the fingerprint."""
         names = ", ".join(term.name for term in self.terms)
         return f"Reward({self.name}@{self.version}: {names}; {self.fingerprint[:12]})"
 
@@ -197,25 +189,20 @@ class Reward(Definition):
         return build_reward_html(title, self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula())
 
     def __eq__(self, other: object) -> bool:
-        """Two rewards are equal when name, version, formula and domain are."""
         return isinstance(other, Reward) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        """Return a hash that agrees with equality."""
         return hash(self._identity)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a reward never changes."""
         raise AttributeError(
             f"a reward never changes; another one with another {name!r} is made by evolve, with_params or with_weights"
         )
 
     def __copy__(self) -> "Reward":
-        """Return itself: what never changes needs no copy."""
         return self
 
     def __deepcopy__(self, memo: object) -> "Reward":
-        """Return itself: what never changes needs no copy."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -262,7 +249,7 @@ class Reward(Definition):
             DefinitionError: It is not TOML, or a value cannot work.
             UnknownParameter: The reward has no such parameter.
         """
-        return self.with_params(load_overrides(path))
+        return self.with_params(variants.load_overrides(path))
 
     def with_version(self, version: str) -> "Reward":
         """Return this reward under another version label."""
@@ -613,9 +600,7 @@ class Reward(Definition):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reward as plain data: enough to rebuild and run it without its Python source."""
-        from plaudit.reward.spec_writer import to_dict
-
-        return to_dict(self)
+        return spec_writer.to_dict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Reward":
@@ -630,9 +615,7 @@ class Reward(Definition):
 
     def to_json(self) -> str:
         """Return the reward as canonical JSON."""
-        from plaudit.reward.spec_writer import to_json
-
-        return to_json(self)
+        return spec_writer.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "Reward":

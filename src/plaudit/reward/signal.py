@@ -66,7 +66,6 @@ class NarrowFrames(dict[Dtypes, Frame]):
     """What signals of one reward share whose inputs came in these dtypes; made when asked for."""
 
     def __init__(self, frame: Frame) -> None:
-        """Vary the frame of signals whose inputs are float64."""
         self._frame = frame
 
     def __missing__(self, dtypes: Dtypes) -> Frame:
@@ -199,15 +198,12 @@ class Signal:
             raise KeyError(f"reward {self.reward!r} has no term {name!r}.{near}") from None
 
     def __eq__(self, other: object) -> bool:
-        """Signals are equal when everything they carry is."""
         return isinstance(other, Signal) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        """Return a hash that agrees with equality."""
         return hash((self.fingerprint, self.total))
 
     def __repr__(self) -> str:
-        """Return the total and the terms that are not zero."""
         parts = ", ".join(f"{name}={value:g}" for name, value in self.values.items() if value)
         shown = f"Signal({self.reward}@{self.version}, total={self.total:zg}{', ' + parts if parts else ''})"
         return escape_controls(shown)

@@ -176,7 +176,6 @@ def _read_formula(
 
 
 def _refuse_unread_fields(reward: Reward) -> Reward:
-    """Return a reward if it has a use for each of its fields."""
     for name in reward._list_unused():
         raise SpecError(f"no term reads the field {name!r}")
     return reward
@@ -209,7 +208,6 @@ def _read_facts(
 
 
 def _read_position(position: object, found: tuple[str, ...], kind: str) -> int:
-    """Return the position of a node of `kind`."""
     if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position < len(found):
         raise SpecError(f"{position!r} is not the position of a node")
     if found[position] != kind:

@@ -66,7 +66,6 @@ class Term(ReadFunction):
     """What its positional parameters, and the parts of those that are records, may be called."""
 
     def __post_init__(self) -> None:
-        """Refuse names and numbers that cannot work."""
         validate_name("term", self.name)
         for knob in (*self.knobs, *self.shared):
             if not NAME.fullmatch(knob) or knob in PARAMETERS:

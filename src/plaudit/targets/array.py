@@ -263,7 +263,6 @@ def _name_inputs(program: Program, rolled: Rolled) -> tuple[Code, dict[Constants
 
 
 def _format_entries(column: str, entries: Sequence[int], size: int) -> str:
-    """Return the text of some entries of a column."""
     first, last, step = entries[0], entries[-1], entries[1] - entries[0]
     if list(entries) == list(range(size)):
         return column

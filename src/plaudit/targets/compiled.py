@@ -24,7 +24,6 @@ class Compiled:
     """A Program compiled for a target with some options; pickling it pickles these and compiles again."""
 
     def __init__(self, program: Program, *, guard: bool, on_bad: str, **options: Any) -> None:
-        """Keep the Program and the options."""
         self.program = program
         self.guard = guard
         self.on_bad = on_bad
@@ -52,7 +51,6 @@ class Compiled:
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the Program, not the generated code."""
         return rebuild, (type(self), self.program, dict(self._options))
 
 

@@ -16,7 +16,6 @@ class RowDiagnosis:
     """Says why a row of one Program cannot be scored; what it needs to find out is generated once."""
 
     def __init__(self, program: Program, *, ranges: bool = True) -> None:
-        """Explain rows of `program`, whose parameters are bound."""
         self.program = program
         self.guards = program.guards(ranges=ranges)
 

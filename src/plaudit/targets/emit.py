@@ -148,7 +148,6 @@ def _format_chain(program: Program, node: n.Node, code: Code) -> str:
 def _find_template(
     nodes: tuple[n.Node, ...], at: int, spelling: Spelling, defined: frozenset[int]
 ) -> tuple[n.Node, n.Node, str]:
-    """Return a node, the node whose operands its spelling reads, and the spelling."""
     node = nodes[at]
     if isinstance(node, n.Defined):
         source = nodes[node.arg]

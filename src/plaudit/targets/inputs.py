@@ -286,7 +286,6 @@ class DtypeMap(dict[Any, Rounded]):
     """Which numbers of a dtype count as a bound of `field`, and as which, by the dtype as its library has it."""
 
     def __init__(self, field: Field) -> None:
-        """Begin with no dtype."""
         self._field = field
 
     def __missing__(self, dtype: Any) -> Rounded:

@@ -294,7 +294,6 @@ class ReasonCounter:
     """Counts the reasons for which rows of one Program are bad; what it needs to find out is generated once."""
 
     def __init__(self, program: Program) -> None:
-        """Explain rows of `program`."""
         self.program = program
         bound = program.bind()
         self._guards = bound.guards()

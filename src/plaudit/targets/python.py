@@ -327,7 +327,6 @@ class VectorReader:
     """Reads the vectors of one column."""
 
     def __init__(self, slot: InputSlot) -> None:
-        """Read what `slot` is an entry of."""
         self._column, self._shape, self._numbers = slot.column, slot.field.shape, slot.field.kind == "number"
         self._rounded = DtypeMap(slot.field)
 

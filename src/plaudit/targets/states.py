@@ -143,7 +143,6 @@ def _convert(program: Program, what: str, value: Any, flag: bool, convert: Calla
 
 
 def _split_batch(program: Program, carried: Carried, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the batch that a state is of."""
     wanted = carried.field.shape
     batch = len(shape) - len(wanted)
     if batch < 0 or shape[batch:] != wanted:

@@ -27,7 +27,6 @@ class Fused:
     """A function that is compiled as a whole when it is first called, and again for other dtypes and devices."""
 
     def __init__(self, method: Callable[..., Any], options: Mapping[str, Any], reward: str) -> None:
-        """Compile `method` of a reward with some options of `torch.compile`."""
         self._function = _copy_method(method)
         self._options = options
         self._reward = reward
@@ -57,7 +56,6 @@ def _copy_method(method: Any) -> MethodType:
 
 
 def _is_about_compiler(error: BaseException | None) -> bool:
-    """Return whether an error, or one that it is from, says that there is no compiler."""
     seen = 0
     while error is not None and seen < 10:
         if type(error).__name__ in NO_COMPILER or any(name in str(error) for name in NO_COMPILER):

@@ -107,5 +107,4 @@ def list_numbers(result: Scores | Outcome, terms: Iterable[str]) -> dict[str, An
 
 
 def _spread(array: Any, size: int) -> Any:
-    """Return a number for each row, where it is one for all of them."""
     return np.broadcast_to(np.asarray(array, np.float64), size)

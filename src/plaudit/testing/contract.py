@@ -124,24 +124,16 @@ def check_target(
     )
 
 
+@dataclass(frozen=True)
 class _Checker:
     """One target with its options, asked law by law."""
 
-    def __init__(
-        self,
-        target: str,
-        run: Run,
-        options: Mapping[str, Any],
-        size: Size,
-        bits: Bits,
-        stored: Callable[[Row], Row],
-    ) -> None:
-        self.stored = stored
-        self.target = target
-        self.run = run
-        self.options = options
-        self.size = size
-        self.bits = bits
+    target: str
+    run: Run
+    options: Mapping[str, Any]
+    size: Size
+    bits: Bits
+    stored: Callable[[Row], Row]
 
     def check(self, law: str) -> LawResult:
         """Return how the target keeps a law."""
@@ -165,7 +157,6 @@ class _Checker:
         return trial.case.reward.compile(self.target, **{"on_bad": "mask", **self.options, **trial.options})
 
     def _try(self, law: str, trial: Trial, compiled: Any, tally: Tally) -> None:
-        """Compare what comes out of one trial; ContractBroken where it is something else."""
         rows = list(map(self.stored, trial.rows))
         batch = Batch(trial.case, rows, dtype=self.size.dtype, params=trial.params, wanted=trial.wanted)
         try:

@@ -155,7 +155,6 @@ class Oracle:
         return 0.0 if spec.terminal and not final else self._call(spec.name, known)
 
     def _call(self, called: str, known: Row) -> float:
-        """Return what the plain function of a term, a gate or a condition returns."""
         made = self.arguments[called]
         records = {end: SimpleNamespace(**self.at_rest) for end in ("prev", "curr")}
         for column, value in known.items():

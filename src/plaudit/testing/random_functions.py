@@ -1,6 +1,7 @@
 """Random functions in the language of terms, written as text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol, TypeVar
 
 from plaudit.language import nodes as n
@@ -18,33 +19,22 @@ class Choose(Protocol):
         """Return one of the options."""
 
 
+@dataclass
 class FunctionWriter:
     """Writes one function; every method returns text, and `moving` says whether the last one can vary by row."""
 
-    def __init__(
-        self,
-        choose: Choose,
-        numbers: Iterable[str],
-        flags: Iterable[str],
-        *,
-        moods: Mapping[str, Sequence[str]] | None = None,
-        vectors: Mapping[str, int] | None = None,
-        wholes: Iterable[str] = (),
-        helpers: Iterable[str] = (),
-        infinite: Iterable[str] = (),
-        fixed: Iterable[str] = (),
-    ) -> None:
-        self.choose = choose
-        self.numbers = list(numbers)
-        self.flags = list(flags)
-        self.moods = dict(moods or {})
-        self.vectors = dict(vectors or {})
-        self.wholes = list(wholes)
-        self.helpers = list(helpers)
-        self.infinite = set(infinite)
-        self.fixed = list(fixed)
-        self.fresh = 0
-        self.powers = False
+    choose: Choose
+    numbers: list[str]
+    flags: list[str]
+    _: KW_ONLY
+    moods: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    wholes: Sequence[str] = ()
+    helpers: Sequence[str] = ()
+    infinite: Collection[str] = ()
+    fixed: Sequence[str] = ()
+    fresh: int = 0
+    powers: bool = False
 
     def pick(self, *options: T) -> T:
         """Return one of the options."""

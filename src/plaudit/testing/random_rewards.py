@@ -66,7 +66,7 @@ def draw_case(choose: Choose, *, depth: int = 2) -> Case:
     helpers = [f"helper{i}" for i in range(choose(range(3)))]
     for i, name in enumerate(helpers):
         infinite = ("a", "b") if any(field.infinite for field in declared) else ()
-        writer = FunctionWriter(choose, ("a", "b"), (), helpers=helpers[:i], fixed=["scale"], infinite=infinite)
+        writer = FunctionWriter(choose, ["a", "b"], [], helpers=helpers[:i], fixed=["scale"], infinite=infinite)
         lines = writer.body(1)
         texts.append("\n".join([f"def {name}(a, b, *, scale=1.5):", *lines]))
         powers = powers or writer.powers
@@ -116,7 +116,6 @@ CONDITIONS = {
 
 
 def _draw_above(choose: Choose) -> tuple[dict[str, Any], list[str]]:
-    """Return what stands above the terms of a reward, and the text of its functions."""
     gate = choose((None, *GATES))
     names = choose(((), ("fell",), ("fell", "won"), ("won", "fell")))
     override = tuple((name, choose((-1.0, 0.0, 7.5))) for name in names)

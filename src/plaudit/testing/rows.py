@@ -49,7 +49,6 @@ def draw_rows(
 
 
 def _aims(program: Program) -> list[float]:
-    """Return the numbers that a reward may change at."""
     found = [value for node in program.nodes if isinstance(node, n.Const) and not isinstance(value := node.value, bool)]
     found += [value for value in program.params.values() if not isinstance(value, bool)]
     return sorted({float(value) for value in found if math.isfinite(value)} | {0.0, 1.0, -1.0, 0.5, 3.0})

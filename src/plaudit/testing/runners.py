@@ -55,7 +55,6 @@ def run_jax(compiled: Any, batch: Batch) -> Scores:
 
 
 def _widen(jax: Any) -> AbstractContextManager[Any]:
-    """Let JAX have float64 for a while."""
     made: AbstractContextManager[Any] = (
         jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
     )

@@ -75,7 +75,6 @@ def allowance(
 
 
 def _find_depth(program: Program) -> int:
-    """Return the length of the longest chain of operations."""
     depth: list[int] = []
     for node in program.nodes:
         depth.append(1 + max((depth[at] for at in n.operands(node)), default=0))
@@ -128,7 +127,6 @@ def _is_near_edge(node: n.Node, a: Array, b: Array, ea: Array, eb: Array, unit: 
 
 
 def _is_near_end(node: n.Node, x: Array, error: Array, largest_exponent: float) -> Any:
-    """Return whether the argument of a partial operation is near an end of its domain."""
     if isinstance(node, n.Exp | n.Expm1):
         return _is_near(x - largest_exponent, error) | (np.abs(x - largest_exponent) < 1e-3)
     if isinstance(node, n.Div | n.FloorDiv | n.Mod):

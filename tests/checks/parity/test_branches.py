@@ -152,11 +152,10 @@ def test_what_the_solver_answers_is_so(case):
     """A row that it finds takes the branch, and what it calls impossible no random row takes."""
     reward = case.reward
     branches = Branches(reward.program.bind())
-    trace = Trace(branches.program)
     model = RewardModel(reward)
     questions = BranchQuestions(branches, model, seconds=2.0)
     rows = [decode_row(each.row, reward.program.inputs) for each in samples(case, 0, 30) if each.scores is not None]
-    seen = set().union(*(branches.find_taken(trace.values(row)) for row in rows))
+    seen = set().union(*(branches.find_taken(branches.trace.values(row)) for row in rows))
     for branch in branches.all[:6]:
         match questions.find_row(branch):
             case Impossible():

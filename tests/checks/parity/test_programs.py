@@ -92,23 +92,19 @@ def is_gone(pid):
     return not is_alive(pid)
 
 
-def test_a_right_program_agrees(program):
-    report = parity(REWARD, program("answer(right(row))"), examples=100)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "answer(right(row))",
+        "say(json.dumps({'total': right(row)}))",  # values are optional
+        "say('  ' + json.dumps({'total': right(row)}), end=' \\r\\n')",
+        "sys.stderr.write('x' * 10_000 + chr(10))\nanswer(right(row))",  # standard error is no answer
+    ],
+)
+def test_a_right_program_agrees(program, body):
+    report = parity(REWARD, program(body), examples=50)
     assert report.ok
-    assert report.tested == 100
-
-
-def test_values_are_optional(program):
-    assert parity(REWARD, program("say(json.dumps({'total': right(row)}))"), examples=50).ok
-
-
-def test_other_line_ends_and_spaces_are_no_matter(program):
-    assert parity(REWARD, program("say('  ' + json.dumps({'total': right(row)}), end=' \\r\\n')"), examples=20).ok
-
-
-def test_standard_error_is_no_answer(program):
-    noisy = program("sys.stderr.write('x' * 10_000 + chr(10))\nanswer(right(row))")
-    assert parity(REWARD, noisy, examples=100).ok
+    assert report.tested == 50
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from plaudit.checks.prove.comparison import Comparison, Pair
 from plaudit.checks.prove.rounding import bound_rounding
 from plaudit.checks.solver.solver import Solver
 from support.examples import examples
+from support.proofs import assert_real
 from support.samples import SAMPLES, following
 from support.strategies import cases
 from support.written import module
@@ -19,20 +20,6 @@ from support.written import module
 
 def reward_of(function, *fields, **options):
     return Reward("r", version="1", terms=[term(function)], fields=fields, **options)
-
-
-def assert_real(proof, left, right):
-    """Assert that each difference is what the two really make of its inputs."""
-    assert proof.verdict == "different"
-    for each in proof.differences:
-        for side, reward in ((each.left, left), (each.right, right)):
-            inputs = {name: value for name, value in each.inputs.items() if name in reward.inputs}
-            if len(inputs) < len(reward.inputs):
-                continue  # a term of its own needs fewer
-            scores = reward.compile("python")(inputs)
-            value = scores.total if each.term == "total" else scores.values[each.term]
-            assert side == pytest.approx(float(value))
-        assert each.left != each.right
 
 
 # -- equal ------------------------------------------------------------------------------------------------------------

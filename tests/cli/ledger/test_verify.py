@@ -1,9 +1,7 @@
 """`plaudit ledger verify` and `stats`."""
 
 import json
-import os
 import sqlite3
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from plaudit import Field, Ledger, Reward, term
 from plaudit.ledger.storage import computation
 from plaudit.terminal import ExitCode
-from support.forking import PythonProcess
 
 
 def edit(path) -> None:
@@ -51,27 +48,11 @@ def test_what_cannot_be_verified_has_another_exit_code(plaudit, write):
     assert plaudit("ledger", "verify", "reward.db").exit_code == ExitCode.FAILED
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
 @pytest.mark.parametrize("command", [["verify"], ["stats"], ["export", "-o", "out.jsonl"], ["backup", "-o", "copy.db"]])
-def test_a_terminal_sees_the_work_and_a_file_does_not(rewards, tmp_path, command):
-    import pty
-    import subprocess
-    from contextlib import suppress
-
+def test_a_terminal_sees_the_work_and_a_file_does_not(rewards, terminal, command):
     name, *rest = command
-    master, slave = pty.openpty()
-    arguments = [sys.executable, "-m", "plaudit", "ledger", name, "rewards.db", *rest, "--json"]
-    running = PythonProcess(
-        arguments, cwd=tmp_path, env=os.environ | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=slave
-    )
-    os.close(slave)
-    drawn = b""
-    with suppress(OSError):
-        while piece := os.read(master, 65_536):
-            drawn += piece
-    os.close(master)
-    printed, _ = running.communicate()
-    assert running.returncode == 0
+    code, printed, drawn = terminal("ledger", name, "rewards.db", *rest, "--json")
+    assert code == 0
     assert b"\x1b" in drawn
     assert b"\x1b" not in printed
     assert json.loads(printed)

@@ -33,9 +33,7 @@ def random_states(count: int, *, seed: int = 0) -> EnvState:
     return alike.replace(
         player=player,
         grid=_grid(rng, count, exit_row, exit_col),
-        enemies=Enemies(
-            **_list(rng, count, hp=(0, 3, np.int8), disabled=(0, 1, np.int8), stunned=(0, 1, bool)),
-        ),
+        enemies=Enemies(**_list(rng, count, hp=(0, 3, np.int8), disabled=(0, 1, np.int8), stunned=(0, 1, bool))),
         transmissions=Transmissions(**_list(rng, count, turns=(0, 7, np.int32))),
         stage=numbers(1, 8),
         turn=numbers(0, 30),

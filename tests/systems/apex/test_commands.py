@@ -18,13 +18,7 @@ pytestmark = pytest.mark.usefixtures("remembered_runs")
 def test_an_episode_is_shown_step_by_step_and_the_same_seed_shows_the_same(plaudit):
     done = plaudit("run", "apex")
     assert done.exit_code == 0, done.stderr
-    for text in (
-        "apex@explicit, seed 7",
-        "switched",
-        "10/10",
-        "all tests pass",
-        "for 10 advances",
-    ):
+    for text in ("apex@explicit, seed 7", "switched", "10/10", "all tests pass", "for 10 advances"):
         assert text in done.stdout
     steps, again = (plaudit("run", "apex", "--steps", 2, *seed).stdout for seed in ((), ("--seed", 7)))
     assert again == steps  # 7 is the default

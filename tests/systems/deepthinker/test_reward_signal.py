@@ -108,11 +108,7 @@ def test_the_reward_is_the_formula_and_lies_in_its_range(measured):
 
 
 def test_the_range_is_reached_at_both_ends_and_the_last_clamp_never_binds():
-    worst = dict.fromkeys(DELTAS, -1.0) | {
-        "cost_tokens": 31,
-        "alignment_events": 4,
-        "time_budget_used_pct": 0.3,
-    }
+    worst = dict.fromkeys(DELTAS, -1.0) | {"cost_tokens": 31, "alignment_events": 4, "time_budget_used_pct": 0.3}
     assert outcome(**worst).reward == pytest.approx(-0.80, abs=1e-12)
     assert outcome(**dict.fromkeys(DELTAS, 1.0)).reward == pytest.approx(0.70, abs=1e-12)
 

@@ -180,9 +180,7 @@ def test_the_signs_and_the_moves_are_explained(shown):
 
 def test_what_a_move_changed_is_told(shown):
     struck = State(
-        player=Player(row=2, col=2, energy=3),
-        enemies=[Enemy("daemon", 2, 4), Enemy("glitch", 3, 2)],
-        owned={"WAIT"},
+        player=Player(row=2, col=2, energy=3), enemies=[Enemy("daemon", 2, 4), Enemy("glitch", 3, 2)], owned={"WAIT"}
     )
     _, printed = shown(struck, "wait", "right")
     assert "1. WAIT   hp 3 → 2, energy 3 → 2" in printed
@@ -191,12 +189,7 @@ def test_what_a_move_changed_is_told(shown):
 
 
 def test_death_ends_the_game_with_what_each_term_paid(shown):
-    dying = State(
-        player=Player(hp=1, energy=1),
-        enemies=[Enemy("daemon", 1, 0)],
-        stage=2,
-        owned={"WAIT"},
-    )
+    dying = State(player=Player(hp=1, energy=1), enemies=[Enemy("daemon", 1, 0)], stage=2, owned={"WAIT"})
     game, printed = shown(dying, "wait", "up")
     assert game.ended
     assert "You died on stage 2 after 1 move." in printed

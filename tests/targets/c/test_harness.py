@@ -1,7 +1,6 @@
 """The program beside a header: golden rows that find every mistake, and answers for `plaudit parity`."""
 
 import json
-import re
 import subprocess
 
 import pytest
@@ -11,6 +10,7 @@ from plaudit.checks.parity import Command, parity
 from plaudit.checks.parity.golden import list_golden_rows
 from plaudit.errors import TargetError
 from plaudit.targets.c.harness import write_harness
+from support.braking import braking, braking_rows, flip_comparisons
 from support.c_compilers import LANGUAGES, compile_text
 from support.strategies import load
 
@@ -36,66 +36,30 @@ def test_golden_rows_agree_on_every_compiler(reward, golden, language, real):
     assert (done.returncode, done.stdout) == (0, f"all@1: {len(rows)} rows, 0 differ\n")
 
 
-BRAKING = """\
-def safety(distance, *, near=5.0, far=40.0):
-    if distance < near:
-        return -100
-    if distance < 15:
-        return -5
-    return 1.0 if distance <= far else 0.5
-
-
-def comfort(force):
-    return -10 if force > 4.5 else -2 * (force >= 3)
-
-
-def fits(distance, action):
-    return -2 if distance > 35 and action == "brake" else 0
-"""
-
-
 @pytest.fixture(scope="module")
-def braking():
-    space = load(BRAKING)
-    fields = [
-        Field("distance", low=0, high=100),
-        Field("force", low=-9, high=9),
-        Field("action", values=("go", "brake")),
-    ]
-    return Reward("braking", version="1", terms=[term(space[n]) for n in ("safety", "comfort", "fits")], fields=fields)
+def braking_program():
+    return run(braking().compile("c"), braking_rows())[1]
 
 
-@pytest.fixture(scope="module")
-def braking_program(braking):
-    return run(braking.compile("c"), list_golden_rows(braking))[1]
+def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows():
+    compiled = braking().compile("c")
+    # HUGE_VAL: the guard of a total that is finite whatever happens
+    flips = flip_comparisons(compiled.header, "braking_score(const", "What is wrong where", without=["HUGE_VAL"])
+    assert len(flips) >= 10
+    for header, line in flips:
+        assert run(compiled, braking_rows(), header=header)[0].returncode == 1, f"nobody noticed: {line}"
 
 
-def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows(braking):
-    compiled, rows = braking.compile("c"), list_golden_rows(braking)
-    start = compiled.header.index("braking_score(const")
-    end = compiled.header.index("What is wrong where")
-    places = [found.span() for found in re.finditer(r" (<=|>=|<|>) ", compiled.header) if start < found.start() < end]
-    found = 0
-    for first, last in places:
-        sign = compiled.header[first:last].strip()
-        other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}[sign]
-        changed = f"{compiled.header[:first]} {other} {compiled.header[last:]}"
-        if "HUGE_VAL" in compiled.header[compiled.header.rindex("\n", 0, first) : compiled.header.index("\n", last)]:
-            continue  # the guard of a total that is finite whatever happens
-        done, _ = run(compiled, rows, header=changed)
-        assert done.returncode == 1, f"nobody noticed: {changed[first - 30 : last + 30]}"
-        found += 1
-    assert found >= 10
-
-
-def test_a_constant_that_is_off_is_found_by_golden_rows(braking):
-    compiled, rows = braking.compile("c"), list_golden_rows(braking)
-    for constant, other in (("15.0", "15.000000000000002"), ("40.0", "39.99999999999999"), ("4.5", "4.6")):
-        head, mark, body = compiled.header.partition("braking_score(const")
-        assert constant in body
-        done, _ = run(compiled, rows, header=head + mark + body.replace(constant, other))
-        assert done.returncode == 1
-        assert "not" in done.stdout
+@pytest.mark.parametrize(
+    ("constant", "other"), [("15.0", "15.000000000000002"), ("40.0", "39.99999999999999"), ("4.5", "4.6")]
+)
+def test_a_constant_that_is_off_is_found_by_golden_rows(constant, other):
+    compiled = braking().compile("c")
+    head, mark, body = compiled.header.partition("braking_score(const")
+    assert constant in body
+    done, _ = run(compiled, braking_rows(), header=head + mark + body.replace(constant, other))
+    assert done.returncode == 1
+    assert "not" in done.stdout
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
@@ -105,8 +69,8 @@ def test_plaudit_parity_can_be_pointed_at_the_program(reward, golden, real):
     assert report.ok, report.mismatch
 
 
-def test_plaudit_parity_finds_the_very_bits_where_every_operation_is_exact(braking, braking_program):
-    report = parity(braking, Command(f"{braking_program} --parity"), examples=100, tolerance=0.0)
+def test_plaudit_parity_finds_the_very_bits_where_every_operation_is_exact(braking_program):
+    report = parity(braking(), Command(f"{braking_program} --parity"), examples=100, tolerance=0.0)
     assert report.ok, report.mismatch
     assert report.complete
 
@@ -169,9 +133,9 @@ def test_a_reward_that_reads_nothing_has_tests_too():
 
 
 @pytest.mark.parametrize("name", ['a".h', "a\\.h", "a\n.h"])
-def test_a_header_that_c_cannot_include_is_refused(braking, name):
+def test_a_header_that_c_cannot_include_is_refused(name):
     with pytest.raises(TargetError, match="cannot include"):
-        write_harness(braking.compile("c"), name, [])
+        write_harness(braking().compile("c"), name, [])
 
 
 def test_vectors_of_categories_flags_and_knobs_go_through():

@@ -9,6 +9,7 @@ from plaudit import Field, Reward, term
 from plaudit.checks.parity.golden import list_golden_rows
 from plaudit.targets.javascript.harness import write_harness
 from support import carrying, composed
+from support.braking import braking, braking_rows, flip_comparisons
 from support.node import need_node
 from support.strategies import load
 
@@ -35,56 +36,30 @@ def test_states_after_a_step_and_schedules_agree(build, tmp_path):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 
 
-BRAKING = """\
-def safety(distance, *, near=5.0):
-    if distance < near:
-        return -100
-    return -5 if distance <= 15 else 1.0
-
-
-def comfort(force, action):
-    return -10 if force > 4.5 and action == "brake" else -2 * (force >= 3)
-"""
-
-
-@pytest.fixture(scope="module")
-def braking():
-    space = load(BRAKING)
-    fields = [
-        Field("distance", low=0, high=100),
-        Field("force", low=-9, high=9),
-        Field("action", values=("go", "brake")),
-    ]
-    return Reward("braking", version="1", terms=[term(space[name]) for name in ("safety", "comfort")], fields=fields)
-
-
-def test_a_comparison_that_is_off_by_its_end_is_found(braking, tmp_path):
-    compiled, rows = braking.compile("javascript"), list_golden_rows(braking)
-    start, end = compiled.module.index("function runFixed"), compiled.module.index("const FIXED")
-    places = [each.span() for each in re.finditer(r" (<=|>=|<|>) ", compiled.module) if start < each.start() < end]
-    found = 0
-    for first, last in places:
-        line = compiled.module[compiled.module.rindex("\n", 0, first) : compiled.module.index("\n", last)]
-        if "Infinity" in line or "for (" in line:
-            continue  # the guard of a total that is finite whatever happens; the loop itself
-        other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}[compiled.module[first:last].strip()]
-        done = run(tmp_path, compiled, rows, module=f"{compiled.module[:first]} {other} {compiled.module[last:]}")
-        assert done.returncode == 1, f"nobody noticed: {compiled.module[first - 40 : last + 40]}"
+def test_a_comparison_that_is_off_by_its_end_is_found(tmp_path):
+    compiled = braking().compile("javascript")
+    # Infinity: the guard of a total that is finite whatever happens
+    flips = flip_comparisons(compiled.module, "function runFixed", "const FIXED", without=["Infinity", "for ("])
+    assert len(flips) >= 6
+    for module, line in flips:
+        done = run(tmp_path, compiled, braking_rows(), module=module)
+        assert done.returncode == 1, f"nobody noticed: {line}"
         assert re.search(r"row \d+ \(distance = .*not ", done.stdout)
-        found += 1
-    assert found >= 6
 
 
-def test_an_error_of_another_name_and_a_number_that_is_off_are_found(braking, tmp_path):
-    compiled, rows = braking.compile("javascript"), list_golden_rows(braking)
-    for before, after in (
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
         ("new OutOfRange(`${start}${formatNumber(value)} is outside", "new NotFinite(`${start}"),
         ("(-100.0)", "(-99.0)"),
-    ):
-        assert before in compiled.module
-        done = run(tmp_path, compiled, rows, module=compiled.module.replace(before, after))
-        assert done.returncode == 1
-        assert "differ" in done.stdout
+    ],
+)
+def test_an_error_of_another_name_and_a_number_that_is_off_are_found(before, after, tmp_path):
+    compiled = braking().compile("javascript")
+    assert before in compiled.module
+    done = run(tmp_path, compiled, braking_rows(), module=compiled.module.replace(before, after))
+    assert done.returncode == 1
+    assert "differ" in done.stdout
 
 
 def test_texts_that_look_like_code_stay_texts(tmp_path):

@@ -81,7 +81,6 @@ class _Decisions:
     def __init__(self, reward: Reward) -> None:
         self.program = reward.program.bind()
         self.branches = Branches(self.program)
-        self.trace = Trace(self.program)
         self.facts = StepFacts(reward)
         self.roots = self._list_roots()
         self.cuts = find_breakpoints(self.program)
@@ -113,7 +112,7 @@ class _Step:
     def __init__(self, reward: Reward, signal: Signal) -> None:
         self.reward, self.signal = reward, signal
         common = _list_decisions(reward)
-        self.program, self.branches, self.trace = common.program, common.branches, common.trace
+        self.program, self.branches = common.program, common.branches
         self.facts, self.roots, self.cuts, self.margins = common.facts, common.roots, common.cuts, common.margins
         self.row: dict[str, Value] = {
             name: decode_value(field, value)
@@ -125,7 +124,7 @@ class _Step:
         self.broken = self._find_broken(self.row)
 
     def _compute(self, row: Mapping[str, Value]) -> Values:
-        return self.trace.values({name: row[name] for name in self.program.inputs})
+        return self.branches.trace.values({name: row[name] for name in self.program.inputs})
 
     def explain(self) -> StepBranches:
         """Return what each row of the score hangs on."""
@@ -252,7 +251,6 @@ class _Step:
         return None
 
     def _score_row(self, name: str, value: Value) -> Signal | None:
-        """Return what another value of an input had paid; None where that cannot be scored."""
         try:
             return self.reward.score(**{**self.row, name: value})
         except InputError:
@@ -270,7 +268,6 @@ class _Step:
         return find_edge(last, place, lambda value: self._take(root, name, value) == taken).move(1)
 
     def _take(self, root: _Root, name: str, value: Value) -> frozenset[Branch]:
-        """Return the branches that are taken with another value of an input."""
         if (name, value) not in self.known:
             self.known[name, value] = self._compute({**self.row, name: value})
         return self._list_taken(root, self.known[name, value])
@@ -333,7 +330,6 @@ def _find_lines(reward: Reward, function: Function, row: Mapping[str, Value]) ->
 
 
 def _read_number(reward: Reward, name: str, row: Mapping[str, Value], otherwise: Value) -> Value:
-    """Return what a parameter is in the step of a row."""
     if (schedule := reward._schedules.get(name)) is not None:
         return schedule(float(row.get(f"curr.{schedule.counter}", row.get(schedule.counter, 0.0))))
     return reward.params.get(name, otherwise)

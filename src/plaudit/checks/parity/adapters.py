@@ -13,24 +13,27 @@ from plaudit.errors import DefinitionError
 from plaudit.reward.rows import encode_row
 
 
-class Session(Protocol):
-    """Something that is asked row by row."""
+class Session:
+    """Something that is asked row by row; a function does nothing else."""
 
     def ask(self, row: Mapping[str, Any]) -> Answer:
-        """Return the answer to a row as `reward.score` takes it; Failed where there is none."""
+        """Return the answer to a row as `reward.score` takes it; NoAnswer where there is none."""
+        raise NotImplementedError
 
     def check_silence(self) -> None:
-        """Raise Failed where there is a second answer to the same row."""
+        """Raise NoAnswer where there is a second answer to the same row."""
 
     def finish(self) -> None:
-        """Raise Failed where something comes after the last row."""
+        """Raise NoAnswer where something comes after the last row."""
 
     def restart(self) -> None:
         """Begin afresh."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        self.restart()
 
 
 @runtime_checkable
@@ -71,7 +74,7 @@ class Function:
         return FunctionSession(self.function, tuple(terms))
 
 
-class FunctionSession:
+class FunctionSession(Session):
     """A function that is asked."""
 
     def __init__(self, function: Callable[..., Any], terms: Sequence[str]) -> None:
@@ -88,21 +91,6 @@ class FunctionSession:
             where = "" if last.filename == __file__ else f"\n    {last.filename}, line {last.lineno}:  {last.line}"
             raise NoAnswer("raised", f"raised {text}{where}") from None
         return parse_answer(found, self._terms)
-
-    def check_silence(self) -> None:
-        """Do nothing: a function returns once."""
-
-    def finish(self) -> None:
-        """Do nothing: a function needs no end."""
-
-    def restart(self) -> None:
-        """Do nothing: a function cannot be started afresh."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Do nothing."""
 
 
 STRAY = 0.05
@@ -138,7 +126,7 @@ class Command:
         return CommandSession(words, self.shell, tuple(terms), timeout)
 
 
-class CommandSession:
+class CommandSession(Session):
     """A program that is asked, and started again after it has failed."""
 
     def __init__(self, command: str | Sequence[str], shell: bool, terms: Sequence[str], timeout: float) -> None:
@@ -186,9 +174,3 @@ class CommandSession:
             self._conversation.end()
             self._conversation = None
             self._understood = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.restart()

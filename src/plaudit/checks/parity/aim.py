@@ -7,13 +7,13 @@ from random import Random
 from typing import NamedTuple
 
 from plaudit.checks.branches import Branch, Decision
-from plaudit.checks.parity.candidates import Pool, build_pools
+from plaudit.checks.parity.candidates import build_pools, draw_value
 from plaudit.checks.parity.coverage import BranchQuestions
 from plaudit.checks.parity.judge import Judge
 from plaudit.checks.solver.question import Witness, list_inputs
 from plaudit.checks.solver.ranges import decode_row
 from plaudit.checks.step_facts import StepFacts
-from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, to_float32
+from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Values, find_edge, move_to_edge, to_float32
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.reward.reward import Reward
@@ -53,12 +53,12 @@ class Aim:
         self._judge = judge
         self._questions = questions
         self._branches = questions.branches
-        self._trace = Trace(self._branches.program)
         self._chance = Random(seed)
 
     def list_rows(self, *, most: int) -> list[FlatRow]:
         """Return rows that take each branch, at most so many; then up to half as many at thresholds, and others."""
-        for row in [self._draw_row() for _ in range(EXPLORED)]:  # all are drawn: what is drawn later stays the same
+        drawn = [{name: draw_value(pool, self._chance) for name, pool in self.pools.items()} for _ in range(EXPLORED)]
+        for row in drawn:  # all are drawn: what is drawn later stays the same
             if all(len(self.found.get(branch, ())) >= KEPT for branch in self._branches.all):
                 break
             self._keep(row)
@@ -75,33 +75,41 @@ class Aim:
         distinct = {tuple(row.values()): row for row in [*covering, *edges, *others]}
         return list(distinct.values())[: min(most, max(most // 2, len(covering)))]
 
-    def _draw_row(self) -> FlatRow:
-        return {name: self._draw_value(pool) for name, pool in self.pools.items()}
+    def draw_row(self, chance: Random) -> FlatRow:
+        """Return a random row: boundaries, what lies between, and boundaries that several inputs make together."""
+        row: FlatRow = {}
+        for name, pool in self.pools.items():
+            row[name] = draw_value(pool, chance)
+            other = chance.choice(list(self.pools))  # two inputs may be compared with one another
+            if chance.randrange(5) == 4 and other in row and self._is_alike(name, other, row[other]):
+                row[name] = row[other]
+        numbers = [name for name, pool in self.pools.items() if pool.marks]
+        if numbers and chance.randrange(2):
+            name = chance.choice(numbers)
+            past = chance.choice(PAST) * (FLOATS_BETWEEN if self._judge.single else 1)
+            row = move_to_edge(self._branches.trace, row, name, chance.choice(self.pools[name].marks), past=past)
+        return self._mend(row)
 
-    def _draw_value(self, pool: Pool) -> Value:
-        chance, marks = self._chance, pool.marks
-        kind = chance.random()
-        if len(marks) < 2 or kind < 0.3:
-            return chance.choice(pool.values)
-        if kind < 0.5 and pool.cuts:
-            return chance.choice(pool.cuts)
-        if kind < 0.8:
-            at = chance.randrange(len(marks) - 1)
-            return chance.uniform(marks[at], marks[at + 1])
-        return chance.uniform(marks[0], marks[-1])
+    def _is_alike(self, name: str, other: str, value: Value) -> bool:
+        pool = self.pools[name]
+        return bool(pool.marks and self.pools[other].marks) and pool.field.holds(value)
+
+    def _mend(self, row: FlatRow) -> FlatRow:
+        """Return a row with numbers that can be sent, and that change as their fields declare."""
+        if self._judge.single:
+            row = row | {name: to_float32(float(row[name])) for name, pool in self.pools.items() if pool.marks}
+        return self.steps.mend(row)
 
     def _keep(self, row: FlatRow) -> Sample | None:
         """Remember which branches a row takes; None where it cannot be compared."""
-        if self._judge.single:
-            row = row | {name: to_float32(float(row[name])) for name, pool in self.pools.items() if pool.marks}
-        row = self.steps.mend(row)
+        row = self._mend(row)
         if self.steps.needed and self.steps.find_broken(row):
             return None
         try:
             self._judge.score(row)
         except InputError:
             return None
-        values = self._trace.values(row)
+        values = self._branches.trace.values(row)
         sample = Sample(row, values, frozenset(self._branches.find_taken(values)))
         for branch in sample.taken:
             kept = self.found.setdefault(branch, [])
@@ -128,11 +136,10 @@ class Aim:
                 return
             row = dict(self._chance.choice(self.found[branch]).row)
             for name in self._chance.sample(list(row), k=self._chance.randint(1, len(row))):
-                row[name] = self._draw_value(self.pools[name])
+                row[name] = draw_value(self.pools[name], self._chance)
             self._keep(row)
 
     def _cover(self) -> Iterator[FlatRow]:
-        """Yield rows that take every branch that was found."""
         covered: set[Branch] = set()
         for branch, samples in self._list_found():
             if branch not in covered:
@@ -144,7 +151,6 @@ class Aim:
         return [(branch, self.found[branch]) for branch in self._branches.all if branch in self.found]
 
     def _list_decisions(self) -> Iterable[Decision]:
-        """Return the comparisons that were seen to decide something."""
         nodes = self._branches.program.nodes
         return dict.fromkeys(
             branch.decision for branch, _ in self._list_found() if isinstance(nodes[branch.decision.node], COMPARISONS)
@@ -174,7 +180,7 @@ class Aim:
         near = float(sample.row[name]) if self.pools[name].marks else math.inf
 
         def is_same(value: float) -> bool:
-            flag = self._trace.values({**sample.row, name: value})[decision.node]
+            flag = self._branches.trace.values({**sample.row, name: value})[decision.node]
             return bool(flag) == bool(sample.values[decision.node])
 
         for far in _list_far_values(near, self.pools[name].marks, is_same):

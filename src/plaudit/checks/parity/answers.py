@@ -153,19 +153,15 @@ class Mismatch:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
+        names = ("kind", "inputs", "row", "expected", "got", "terms", "failure", "tolerance", "breaks", "simplest")
+        found = {name: getattr(self, name) for name in (*names, "line", "note")}
         return {
-            "kind": self.kind,
+            **found,
             "inputs": {name: _spell_infinity(value) for name, value in self.inputs.items()},
-            "row": self.row,
             "expected": _answer_to_dict(self.expected),
             "got": _answer_to_dict(self.got) if self.got else None,
             "terms": list(self.terms),
-            "failure": self.failure,
-            "tolerance": self.tolerance,
             "breaks": list(self.breaks),
-            "simplest": self.simplest,
-            "line": self.line,
-            "note": self.note,
         }
 
 
@@ -213,23 +209,10 @@ class ParityReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        names = (
-            "reward",
-            "version",
-            "fingerprint",
-            "against",
-            "ok",
-            "complete",
-            "tested",
-            "refused",
-            "aside",
-            "differing",
-        )
-        found = {name: getattr(self, name) for name in names}
+        names = ("reward", "version", "fingerprint", "against", "ok", "complete", "tested", "refused", "aside")
+        found = {name: getattr(self, name) for name in (*names, "differing", "tolerance", "branches")}
         return {
             **found,
-            "tolerance": self.tolerance,
-            "branches": self.branches,
             "unreached": list(self.unreached),
             "unreachable": list(self.unreachable),
             "mismatch": self.mismatch.to_dict() if self.mismatch else None,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from functools import partial
+from random import Random
 from typing import NamedTuple
 
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_values_to_try
@@ -68,6 +69,19 @@ def simpler_values(pool: Pool, value: Value) -> Iterator[Value]:
     yield from pool.values
     rounded = (round(float(value), digits) for digits in range(4))
     yield from (number for number in rounded if pool.field.holds(number) and number != value)
+
+
+def draw_value(pool: Pool, chance: Random) -> Value:
+    """Return a random value: one worth trying, one that something changes at, or whatever lies between."""
+    kind, marks = chance.randrange(10), pool.marks
+    if len(marks) < 2 or kind < 3:
+        return chance.choice(pool.values)
+    if kind < 5 and pool.cuts:
+        return chance.choice(pool.cuts)
+    if kind < 8:
+        at = chance.randrange(len(marks) - 1)
+        return chance.uniform(marks[at], marks[at + 1])
+    return chance.uniform(marks[0], marks[-1])
 
 
 def list_odd_values(field: Field, *, single: bool = False) -> list[float]:

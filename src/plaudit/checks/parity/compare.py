@@ -16,10 +16,9 @@ from plaudit.checks.parity.coverage import BranchQuestions, Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
 from plaudit.checks.step_facts import StepFacts
-from plaudit.checks.trace import Trace
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, encode_row, nest_row
+from plaudit.reward.rows import FlatRow, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""
@@ -72,10 +71,9 @@ def parity(
         raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[parity]'") from None
     aim = Aim(reward, judge, questions, seed=seed)
     chosen = aim.list_rows(most=examples - 1)
-    rows = draws.draw_rows(aim.pools, Trace(judge.program.bind()), aim.steps.mend, single=float32)
     with adapter.start(judge.program.terms, timeout) as session:
         search = Search(judge, aim.steps, coverage, session, progress)
-        row = draws.find_simplest(rows, search.tells_apart, examples=examples - len(chosen), seed=seed)
+        row = draws.find_simplest(aim.draw_row, search.tells_apart, examples=examples - len(chosen), seed=seed)
         if row is None:
             row = next((each for each in chosen if search.tells_apart(each)), None)
         mismatch = search.describe_mismatch(row, aim.pools)
@@ -217,11 +215,8 @@ class Search:
             row, self._judge.score(row), got=None, kind=failed.kind, failure=str(failed), simplest=not failed.slow
         )
 
-    def _describe(self, row: FlatRow, expected: Answer, **found: object) -> Mismatch:
-        program = self._judge.program
-        inputs = {name: program.inputs[name].as_declared(value) for name, value in row.items()}
-        line = encode_row(nest_row(program, row))
-        return Mismatch(inputs=inputs, row=line, expected=expected, breaks=self._steps.find_broken(row), **found)  # type: ignore[arg-type]
+    def _describe(self, row: FlatRow, expected: Answer, **found: Any) -> Mismatch:
+        return self._judge.describe(row, expected, breaks=self._steps.find_broken(row), **found)
 
     def _is_like_the_first(self, found: Mismatch) -> bool:
         """Return whether a mismatch is of the same kind, so that simplifying one does not end up with another."""

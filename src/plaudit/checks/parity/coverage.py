@@ -8,7 +8,6 @@ from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown
 from plaudit.checks.solver.ranges import NumericRow
 from plaudit.checks.solver.solver import Solver, TimeIsUp
-from plaudit.checks.trace import Trace
 from plaudit.language import nodes as n
 from plaudit.reward.rows import FlatRow
 
@@ -19,13 +18,12 @@ class Coverage:
     def __init__(self, branches: Branches) -> None:
         """Begin with none."""
         self.branches = branches
-        self._trace = Trace(branches.program)
         self._taken: set[Branch] = set()
 
     def add(self, row: FlatRow) -> None:
         """Take a row into account."""
         if len(self._taken) < len(self.branches.all):
-            self._taken |= self.branches.find_taken(self._trace.values(row))
+            self._taken |= self.branches.find_taken(self.branches.trace.values(row))
 
     def describe_rest(self, questions: "BranchQuestions") -> dict[str, Any]:
         """Return what a report says of the branches: how many, those that no row took, those that none can take."""

@@ -3,20 +3,16 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, reject, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from plaudit.checks.parity.candidates import Pool
-from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Trace, move_to_edge, to_float32
-from plaudit.reward.rows import FlatRow, Value
-
-FRACTIONS = 64
-"""Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""
+from plaudit.reward.rows import FlatRow
 
 
 class _Found(Exception):
@@ -24,11 +20,15 @@ class _Found(Exception):
 
 
 def find_simplest(
-    rows: st.SearchStrategy[FlatRow], tells_apart: Callable[[FlatRow], bool | None], *, examples: int, seed: int
+    draw_row: Callable[[Random], FlatRow],
+    tells_apart: Callable[[FlatRow], bool | None],
+    *,
+    examples: int,
+    seed: int,
 ) -> FlatRow | None:
     """Return the simplest row that `tells_apart`, or None where none of so many examples does.
 
-    A row for which it returns None is no example.
+    Hypothesis makes what a row is drawn with; a row for which `tells_apart` returns None is no example.
     """
     last: list[FlatRow] = []
 
@@ -44,7 +44,7 @@ def find_simplest(
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
     )
-    @given(rows)
+    @given(st.randoms(use_true_random=False).map(draw_row))
     def look(row: FlatRow) -> None:
         differs = tells_apart(row)
         if differs:
@@ -59,54 +59,6 @@ def find_simplest(
     except _Found:
         return last[0]
     return None
-
-
-def draw_rows(
-    pools: Mapping[str, Pool], trace: Trace, mend: Callable[[FlatRow], FlatRow], *, single: bool = False
-) -> st.SearchStrategy[FlatRow]:
-    """Return a strategy for rows: boundaries, what lies between, and boundaries that several inputs make together."""
-    values = {name: _value_strategy(pool) for name, pool in pools.items()}
-    numbers = [name for name, pool in pools.items() if pool.marks]
-
-    @st.composite
-    def row(draw: st.DrawFn) -> FlatRow:
-        found: FlatRow = {}
-        for name, strategy in values.items():
-            found[name] = draw(strategy)
-            if name in numbers and draw(st.integers(0, 4)) == 4:
-                found[name] = _copy_other_value(found, name, pools, draw(st.integers(0, len(pools) - 1)))
-        if bool(numbers) and draw(st.booleans()):
-            name = draw(st.sampled_from(numbers))
-            past = draw(st.sampled_from(PAST)) * (FLOATS_BETWEEN if single else 1)
-            found = move_to_edge(trace, found, name, draw(st.sampled_from(pools[name].marks)), past=past)
-        if single:
-            found |= {name: to_float32(float(found[name])) for name in numbers}
-        return mend(found)
-
-    return row()
-
-
-def _value_strategy(pool: Pool) -> st.SearchStrategy[Value]:
-    aimed = st.sampled_from(pool.values)
-    sharp = st.sampled_from(pool.cuts) if pool.cuts else aimed
-    marks = pool.marks
-    if len(marks) < 2:
-        return st.one_of(aimed, sharp)
-
-    def between(at: int, part: int, bend: int) -> Value:
-        low, high = marks[at], marks[at + 1]
-        return min(max(low + (high - low) * (part / FRACTIONS) ** bend, low), high)
-
-    zones = st.builds(between, st.integers(0, len(marks) - 2), st.integers(0, FRACTIONS), st.sampled_from((1, 6)))
-    anywhere = st.floats(marks[0], marks[-1], allow_subnormal=False)
-    return st.one_of(aimed, aimed, sharp, zones, anywhere)
-
-
-def _copy_other_value(row: FlatRow, name: str, pools: Mapping[str, Pool], which: int) -> Value:
-    """Return the value of another number, where this input can have it: two inputs may be compared with one another."""
-    other = list(pools)[which]
-    value = row.get(other, row[name])
-    return value if pools[other].marks and pools[name].field.holds(value) else row[name]
 
 
 @contextlib.contextmanager

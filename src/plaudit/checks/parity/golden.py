@@ -71,7 +71,6 @@ def _list_bad_rows(program: Program, good: Sequence[NumericRow], *, float32: boo
 
 
 def _score(reward: Reward, rows: Sequence[NumericRow], *, float32: bool, guard: bool) -> tuple[Scores, Any]:
-    """Return the scores of rows, masked where they are refused, and the states after them."""
     program = reward.program
     table = np.array(rows, np.float64)
     places = {name: at for at, name in enumerate(program.inputs)}

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plaudit.checks.parity.answers import Answer
+from plaudit.checks.parity.answers import Answer, Mismatch
 from plaudit.checks.solver.ranges import decode_value
 from plaudit.checks.trace import EPSILON, Trace, Values, next_float32, round_constants
 from plaudit.errors import InputError
 from plaudit.language.program import Program
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.reward.rows import FlatRow, Value, encode_row, nest_row
 from plaudit.targets.python import PythonReward
 
 NEAR = 8
@@ -53,6 +53,11 @@ class Judge:
             return self.tolerance
         largest = self._trace.largest_value(self._trace.values(row))
         return 4 * self._steps * self._epsilon * max(largest, sum(map(abs, expected.values.values())))
+
+    def describe(self, row: FlatRow, expected: Answer, **found: Any) -> Mismatch:
+        """Return what is wrong with an answer to a row."""
+        inputs = {name: self.program.inputs[name].as_declared(value) for name, value in row.items()}
+        return Mismatch(inputs=inputs, row=encode_row(nest_row(self.program, row)), expected=expected, **found)
 
     def is_decided_by_rounding(self, row: FlatRow, got: Answer) -> bool:
         """Return whether an answer is right for a row that only rounding tells from this one.

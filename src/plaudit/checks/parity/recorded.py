@@ -11,7 +11,7 @@ from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, 
 from plaudit.checks.parity.coverage import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
-from plaudit.reward.rows import encode_row, flatten_row, nest_row
+from plaudit.reward.rows import flatten_row
 
 LONGEST_LINE = 1 << 20
 EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'
@@ -100,15 +100,8 @@ def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress
             counts["aside"] += 1
             continue
         counts["differing"] += 1
-        mismatch = mismatch or Mismatch(
-            inputs={name: program.inputs[name].as_declared(value) for name, value in row.items()},
-            row=encode_row(nest_row(program, row)),
-            expected=expected,
-            got=pair.answer,
-            terms=terms,
-            tolerance=allowed,
-            simplest=False,
-            line=pair.line,
+        mismatch = mismatch or judge.describe(
+            row, expected, got=pair.answer, terms=terms, tolerance=allowed, simplest=False, line=pair.line
         )
     if not counts["tested"]:
         raise UnusableFile(f"{recorded.path} holds no row that the reward can score.{first_refusal}")

@@ -145,5 +145,4 @@ def _format_input(value: float | bool | str) -> str:
 
 
 def _encode_number(value: Any) -> Any:
-    """Return a number as JSON has it: infinity as a string."""
     return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -54,7 +54,6 @@ def _is_rounded(node: n.Node) -> bool:
 
 
 def _explain_unbounded(node: n.Node, found: Sequence[Uncertain]) -> str:
-    """Return why an operation on numbers of bounded error has no bound itself."""
     operands = [found[at] for at in n.operands(node)]
     if isinstance(node, n.Div | n.Mod) and operands[1].nears_zero:
         return "a divisor may be 0 or close to it"

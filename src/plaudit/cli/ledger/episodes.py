@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
-from plaudit.cli.ledger.history import FEW, format_moment, print_json, shorten_text
+from plaudit.cli.ledger.history import FEW, format_moment, limit_option, print_json, shorten_text
 from plaudit.errors import NotInLedger
 from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_count, format_value
@@ -23,12 +23,7 @@ episode_options = query_options_without("step", "key", "after")
 @click.argument("ledger")
 @episode_options
 @click.option("--terms", is_flag=True, help="Show what each term paid too.")
-@click.option(
-    "--limit",
-    metavar="COUNT",
-    type=click.IntRange(min=0),
-    help=f"The last so many, 0 for all; {FEW} unless given, and with --json all.",
-)
+@limit_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def episodes(ledger: str, terms: bool, limit: int | None, as_json: bool, **query: Any) -> None:
     """List the episodes of a LEDGER: what each earned, how long it was and how it ended.

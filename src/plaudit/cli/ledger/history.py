@@ -23,18 +23,20 @@ TOGETHER = 500
 LONGEST = 60
 """Characters of a text that a table shows."""
 
+limit_option = click.option(
+    "--limit",
+    metavar="COUNT",
+    type=click.IntRange(min=0),
+    help=f"Maximum to show, the last ones (0 = all); {FEW} unless given, and with --json all.",
+)
+
 _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key")
 
 
 @click.command(epilog="Example: plaudit ledger history rewards.db --run night-3 --since 12h")
 @click.argument("ledger")
 @query_options
-@click.option(
-    "--limit",
-    metavar="COUNT",
-    type=click.IntRange(min=0),
-    help=f"The last so many, 0 for all; {FEW} unless given, and with --json all.",
-)
+@limit_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None:
     """Show the records of a LEDGER, in the order in which they were recorded.

@@ -1,10 +1,8 @@
 """`plaudit ledger quarantine`: records that an import kept apart, and why."""
 
-import json
-import sys
-
 import click
 
+from plaudit.cli.ledger.history import print_json
 from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import escape_controls
 
@@ -18,12 +16,12 @@ def quarantine(ledger: str, as_json: bool) -> None:
     Their numbers are not what their rewards compute from their inputs. Nothing else reads them.
     """
     with open_ledger(ledger) as found:
+        if as_json:
+            print_json(found.quarantined())
+            return
         shown = False
         for apart in found.quarantined():
             shown = True
-            if as_json:
-                sys.stdout.write(json.dumps(apart.to_dict()) + "\n")
-            else:
-                click.echo(escape_controls(f"{apart.id}  {apart.file}, line {apart.line}: {apart.reason}"))
-        if not shown and not as_json:
+            click.echo(escape_controls(f"{apart.id}  {apart.file}, line {apart.line}: {apart.reason}"))
+        if not shown:
             click.echo("No record is kept apart.", err=True)

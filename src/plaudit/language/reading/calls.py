@@ -4,6 +4,7 @@ import ast
 import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from plaudit.language import nodes as n
@@ -11,7 +12,7 @@ from plaudit.language.kinds import NUMBER
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
 from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
-from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, combine_elements, list_elements, read_builtin_loop
+from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
@@ -180,7 +181,9 @@ def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
     else:
         raise context.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
     if called in (any, all):
-        found = chain(context, called is all, combine_elements(context, called, elements, node))
+        found = chain(
+            context, called is all, [partial(read_counted, context, called is all, each, node) for each in elements]
+        )
         return unknown or found
     read = [element() for element in elements]
     values = [value for counts, value in read if counts is not False]

@@ -87,8 +87,7 @@ def _read_filters(context: Context, tests: list[ast.expr], counts: int | bool) -
     """Return where an element passes the filters, given where it counts anyway."""
     if not tests:
         return counts
-    parts: list[Callable[[], int | bool]] = [partial(read_test, context, test) for test in tests]
-    found = chain(context, True, [lambda: counts, *parts])
+    found = chain(context, True, [counts, *(partial(read_test, context, test) for test in tests)])
     return read_truth(context, found, tests[0])
 
 
@@ -164,14 +163,7 @@ def list_range(context: Context, values: list[Value], node: ast.Call) -> Iterato
     yield from map(Constant, numbers)
 
 
-def combine_elements(
-    context: Context, called: object, elements: list[Element], node: ast.AST
-) -> list[Callable[[], int | bool]]:
-    """Return the readers of the conditions that `any` or `all` joins; what a filter drops does not count."""
-    return [partial(_read_counted, context, called is all, element, node) for element in elements]
-
-
-def _read_counted(context: Context, conjunction: bool, element: Element, node: ast.AST) -> int | bool:
+def read_counted(context: Context, conjunction: bool, element: Element, node: ast.AST) -> int | bool:
     """Return an element of `any` or `all` as a flag that is neutral where a filter drops it."""
     counts, value = element()
     if counts is False:

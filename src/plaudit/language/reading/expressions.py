@@ -3,7 +3,7 @@
 import ast
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, TypeVar
 
@@ -188,13 +188,13 @@ def read_truth(context: Context, value: Value, node: ast.AST) -> int | bool:
     return add_flag(context, value, node)
 
 
-def chain(context: Context, conjunction: bool, parts: list[Callable[[], int | bool]]) -> Value:
-    """Return the conjunction or disjunction of `parts`, each read where those before it leave it open."""
+def chain(context: Context, conjunction: bool, parts: Sequence[int | bool | Callable[[], int | bool]]) -> Value:
+    """Return the conjunction or disjunction of flags, each read where those before it leave it open."""
     outer = context.path
     result: int | None = None
     try:
         for part in parts:
-            flag = part()
+            flag = part() if callable(part) else part
             if isinstance(flag, bool):
                 if flag is conjunction:
                     continue

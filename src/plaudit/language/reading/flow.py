@@ -49,17 +49,13 @@ class Flow:
 Return = tuple[int | bool, Value | None]
 """Where a block returned, and what; it counts only where nothing before it returned. None: it raised there."""
 
-
-STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any], Flow | None]] = {}
+STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any], Flow | None]] = {ast.Pass: lambda context, statement: None}
 """What reads each kind of statement; it returns nothing where the next statement always follows."""
-
 
 MOST_ROWS = 4_096
 """How many rows are tried to see whether every one of them gets to a `return`."""
 
-
 _TRIED: Mapping[type[n.Node], Callable[..., Any]] = {**PYTHON_OPERATIONS, n.And: operator.and_, n.Or: operator.or_}
-"""Joins how the blocks of one function end."""
 
 
 def runs(*kinds: type[ast.stmt]) -> Callable[[Registered], Registered]:
@@ -90,7 +86,9 @@ def read_block(context: Context, statements: list[ast.stmt], names: dict[str, Va
     staying: int | bool = True
     for statement in statements:
         context.begin_statement(flow.names)
-        flow = _run_statement(context, statement)
+        if type(statement) not in STATEMENTS:
+            raise context.error(statement, *explain_unsupported(statement))
+        flow = STATEMENTS[type(statement)](context, statement) or Flow(context.names)
         if flow.returned is not False:
             early.append((both(context, staying, flow.returned), flow.value))
             go_on_without(context, flow.returned)
@@ -102,12 +100,6 @@ def read_block(context: Context, statements: list[ast.stmt], names: dict[str, Va
     context.path, context.names = outer
     returned, value = fold_returns(context, early)
     return Flow(flow.names, returned, value, left, flow.ended)
-
-
-def _run_statement(context: Context, statement: ast.stmt) -> Flow:
-    if type(statement) not in STATEMENTS:
-        raise context.error(statement, *explain_unsupported(statement))
-    return STATEMENTS[type(statement)](context, statement) or Flow(context.names)
 
 
 def both(context: Context, left: int | bool, right: int | bool) -> int | bool:
@@ -140,19 +132,14 @@ def fold_returns(context: Context, early: list[Return]) -> tuple[int | bool, Val
 
 def join_flows(context: Context, test: int, then: Flow, otherwise: Flow, at: ast.AST) -> Flow:
     """Return how an `if` ends whose branches end in `then` and `otherwise`."""
+    goes_on = otherwise.names if then.ended else then.names  # where one of them ends
     return Flow(
-        _join_branches(context, test, then, otherwise, at),
+        goes_on if then.ended or otherwise.ended else _join_names(context, test, then.names, otherwise.names, at),
         _join_returns(context, test, then.returned, otherwise.returned),
         _join_values(context, test, then.value, otherwise.value, at),
         _join_leaves(context, test, then.left, otherwise.left),
         then.ended and otherwise.ended,
     )
-
-
-def _join_branches(context: Context, test: int, then: Flow, otherwise: Flow, node: ast.AST) -> dict[str, Value]:
-    if then.ended or otherwise.ended:
-        return otherwise.names if then.ended else then.names
-    return _join_names(context, test, then.names, otherwise.names, node)
 
 
 def _join_names(

@@ -15,7 +15,6 @@ from plaudit.language.reading.source import Source, list_assigned, validate_sign
 from plaudit.language.reading.values import Dictionary, Nested, Value, describe
 
 MOST_CALLS = 10_000
-"""Reads the helpers that one function calls, and those that it defines."""
 
 
 def read_helper(context: Context, function: types.FunctionType, node: ast.Call, bound: Sequence[Value] = ()) -> Value:

@@ -102,11 +102,9 @@ class ReadFunction:
     __wrapped__ = _PlainFunction()
 
     def __copy__(self) -> Self:
-        """Return itself: what never changes needs no copy."""
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return itself: what never changes needs no copy."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -139,11 +139,6 @@ def _run_jump(context: Context, statement: ast.Break | ast.Continue) -> Flow:
     return Flow(context.names, left=[Leave(True, isinstance(statement, ast.Break), context.names)], ended=True)
 
 
-@runs(ast.Pass)
-def _run_pass(context: Context, statement: ast.Pass) -> None:
-    """Read `pass`."""
-
-
 @runs(ast.FunctionDef)
 def _run_definition(context: Context, statement: ast.FunctionDef) -> None:
     if statement.decorator_list:
@@ -212,8 +207,8 @@ def list_cases(context: Context, cases: list[ast.match_case], subject: Value) ->
         context.names = context.statement_names = dict(context.names)
         test = _match_pattern(context, case.pattern, subject)
         if case.guard is not None and test is not False:
-            guard = partial(read_test, context, case.guard)
-            test = read_truth(context, chain(context, True, [partial(_hand_back, test), guard]), case.guard)
+            joined = chain(context, True, [test, partial(read_test, context, case.guard)])
+            test = read_truth(context, joined, case.guard)
         yield Branch(test, case.pattern, case.body, context.names)
     yield Branch(True, context.source.tree, [], context.names)
 
@@ -293,7 +288,3 @@ def _run_loop(context: Context, statement: ast.For) -> Flow:
     left = [leave._replace(flag=both(context, staying, leave.flag)) for leave in last.left]
     returned, result = fold_returns(context, early)
     return Flow(context.names if after is None else after, returned, result, left, after is None)
-
-
-def _hand_back(flag: int | bool) -> int | bool:
-    return flag

@@ -21,7 +21,6 @@ class ShapeProblem(ValueError):
     """Shapes that do not fit: what is wrong, and what to do about it."""
 
     def __init__(self, what: str, advice: str = "") -> None:
-        """Keep both sentences."""
         super().__init__(what, advice)
         self.what, self.advice = what, advice
 

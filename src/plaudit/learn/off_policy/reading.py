@@ -1,9 +1,7 @@
 """Decisions out of a ledger: whole blocks at a time, no object for each record."""
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,8 +122,8 @@ def read_decisions(
     total = history.count() if progress is not None else 0
     columns = DecisionColumns(RecordScorer(ledger._store.specs, reward))
     done = 0
-    for pages, records in _read_ahead(history.read_batches(_TOGETHER)):
-        done += columns.add(pages, records)
+    for pages in history.read_batches(_TOGETHER):
+        done += columns.add(pages)
         if progress is not None:
             progress(min(done, total), total)
     if not done:
@@ -148,23 +146,6 @@ def read_decisions(
         lacking=found.lacking,
     )
     return Reading(found.log, source, used)
-
-
-def _read_ahead(batches: Iterable[list[Page]]) -> Iterator[tuple[list[Page], list[Records]]]:
-    """Yield pages and what they hold, which other threads make out while the next pages are read."""
-    with ThreadPoolExecutor(2, "plaudit-decisions") as pool:
-        waiting: deque[tuple[list[Page], Future[list[Records]]]] = deque()
-        for pages in batches:
-            waiting.append((pages, pool.submit(_list_records, pages)))
-            if len(waiting) > 2:
-                first, found = waiting.popleft()
-                yield first, found.result()
-        for first, found in waiting:
-            yield first, found.result()
-
-
-def _list_records(pages: Sequence[Page]) -> list[Records]:
-    return list(read_records(pages))
 
 
 def _check_rewards(scorer: "RecordScorer", reward: Reward | None) -> None:
@@ -314,11 +295,11 @@ class DecisionColumns:
     unpaid: int = 0
     blocked: int = 0
 
-    def add(self, pages: Sequence[Page], records: Iterable[Records]) -> int:
+    def add(self, pages: Sequence[Page]) -> int:
         """Add the chosen records of some pages, and return how many they are."""
         totals = self.scorer.score(pages)
         start = 0
-        for found in records:
+        for found in read_records(pages):
             end = start + found.count
             self._add_records(found, totals.at(slice(start, end)))
             start = end

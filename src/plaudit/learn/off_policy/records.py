@@ -7,23 +7,49 @@ import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from plaudit.errors import NotEvaluable, OutOfRange, ShapeMismatch
 from plaudit.learn.decision import Decision
-from plaudit.learn.off_policy.columns import KEYS, Encoded, Table, encode, parse_table
 from plaudit.learn.off_policy.log import Codes
 from plaudit.learn.ridge import Numbers
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.codec import decode_column
+from plaudit.ledger.storage.decisions import Column, is_packed, read_columns
 
 DecisionName = tuple[object, ...]
 Episode = tuple[str | None, Any]
 """A run and an episode of it."""
 _PROBABILITY = {float, int, type(None)}
+KEYS = ("id", "number", "step")
+"""What tells a decision from the others of its episode; the first that it has."""
+SPECIAL = ("again", "blocked")
+"""What only some records say."""
+
+
+class Encoded(NamedTuple):
+    """A column with few different values: positions in a list of them."""
+
+    codes: Codes
+    values: list[Any]
+
+    def expand(self) -> list[Any]:
+        """Return the value of each row."""
+        return list(map(self.values.__getitem__, self.codes.tolist()))
+
+
+def encode(entries: Sequence[Any]) -> Encoded:
+    """Return a column as positions in the list of its values.
+
+    >>> encode(["b", "a", "b"]).values
+    ['b', 'a']
+    """
+    positions = {value: at for at, value in enumerate(dict.fromkeys(entries))}
+    return Encoded(np.fromiter(map(positions.__getitem__, entries), np.intp, len(entries)), list(positions))
 
 
 class Extra(NamedTuple):
@@ -51,19 +77,19 @@ class DecisionNames(NamedTuple):
     episodes: Encoded
     key: str = ""
     values: Iterable[object] = ()
-    """One key that all of them have, or what `str` makes it of; none where `key` is empty."""
+    """One key that all of them have; none where `key` is empty."""
     different: Sequence[DecisionName] = ()
     """Their names, where they have different keys."""
 
     @classmethod
-    def from_columns(cls, episodes: Encoded, columns: Mapping[str, Sequence[Any]]) -> "DecisionNames":
+    def from_columns(cls, episodes: Encoded, columns: Mapping[str, Column]) -> "DecisionNames":
         """Return what decisions are known by of which there are columns, None standing for what is not said."""
-        for key in KEYS:
-            values = columns[key]
+        listed = {key: list(columns[key]) for key in KEYS if key in columns}
+        for key, values in listed.items():
             if None not in values:
                 return cls(episodes, key, values)
             if any(value is not None for value in values):
-                rows = (dict(zip(KEYS, row, strict=True)) for row in zip(*(columns[k] for k in KEYS), strict=True))
+                rows = (dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True))
                 return cls(episodes, different=list(map(identify, rows, episodes.expand())))
         return cls(episodes)
 
@@ -101,31 +127,35 @@ class Records:
 
 def read_records(pages: Sequence[Page]) -> Iterator[Records]:
     """Yield the records of pages; those of single records are read together."""
-    single: list[Page] = []
-    for page in pages:
-        if page.row.records == 1 and page.row.contexts is not None:
-            single.append(page)
-            continue
+    for single, group in groupby(pages, lambda page: page.row.records == 1 and page.row.contexts is not None):
         if single:
-            yield _build_records(single, f"[{','.join(each.row.contexts[1:-1] for each in single)}]")
-            single = []
-        yield _build_records([page], page.row.contexts)
-    if single:
-        yield _build_records(single, f"[{','.join(each.row.contexts[1:-1] for each in single)}]")
+            together = list(group)
+            contexts = json.loads(f"[{','.join(page.row.contexts[1:-1] for page in together)}]")
+            yield _parse_contexts(contexts, _number_records(together), _encode_episodes(together))
+        else:
+            for page in group:
+                with page.report_damage():
+                    found = _read_page(page)
+                yield found
 
 
-def _build_records(pages: list[Page], text: str | None) -> Records:
-    numbers = np.concatenate([page.positions() + page.row.first for page in pages])
-    episodes = _encode_episodes(pages)
-    whole = all(page.chosen is None for page in pages)
-    found = parse_table(text, len(numbers)) if text is not None and whole else None
-    if found is not None:
-        return _build_columns(found, numbers, episodes)
-    contexts = json.loads(text) if text and len(pages) > 1 else _select_entries(pages[0], text)
-    return _parse_contexts(contexts, numbers, episodes)
+def _read_page(page: Page) -> Records:
+    numbers, episodes, contexts = _number_records([page]), _encode_episodes([page]), page.row.contexts
+    if contexts is not None and is_packed(contexts):
+        columns = read_columns(contexts, page.row.records)
+        if not any(name in columns for name in SPECIAL):
+            decisions = {name: _choose(page, column) for name, column in columns["decision"].items()}
+            found = _build_records(decisions, numbers, episodes)
+            if found is not None:
+                return found
+    return _parse_contexts(_select_entries(page, contexts), numbers, episodes)
 
 
-def _encode_episodes(pages: list[Page]) -> Encoded:
+def _number_records(pages: Sequence[Page]) -> Codes:
+    return np.concatenate([page.positions() + page.row.first for page in pages])
+
+
+def _encode_episodes(pages: Sequence[Page]) -> Encoded:
     """Return the run and the episode of the chosen records of some pages."""
     names = [_select_entries(page, page.row.episodes) for page in pages]
     if len(pages) > 1:
@@ -136,32 +166,13 @@ def _encode_episodes(pages: list[Page]) -> Encoded:
 
 def _select_entries(page: Page, column: str | None) -> list[Any]:
     """Return the entries of the chosen records of a page."""
-    found = list(decode_column(column, page.row.records))
-    return found if page.chosen is None else [found[at] for at in page.chosen.tolist()]
+    return _choose(page, list(decode_column(column, page.row.records)))  # type: ignore[return-value]
 
 
-def _build_columns(found: Table, numbers: Codes, episodes: Encoded) -> Records:
-    count = len(numbers)
-    probabilities = found.numbers.get("probability")
-    return Records(
-        count,
-        np.arange(count),
-        numbers,
-        found.actions,
-        np.full(count, np.nan) if probabilities is None else _validate_probabilities(probabilities[:, 0], numbers),
-        found.numbers.get("x", np.empty((count, 0))),
-        episodes,
-        DecisionNames(episodes, found.key, found.names),
-    )
-
-
-def _validate_probabilities(probabilities: Numbers, numbers: Codes) -> Numbers:
-    outside = (probabilities <= 0) | (probabilities > 1)
-    if outside.any():
-        at = int(outside.argmax())
-        value = probabilities[at].item()
-        raise OutOfRange(f"record {numbers[at]}: its decision has the probability {value!r}, which cannot be.")
-    return probabilities
+def _choose(page: Page, column: Column) -> Column:
+    if page.chosen is None:
+        return column
+    return column[page.chosen] if isinstance(column, np.ndarray) else [column[at] for at in page.chosen.tolist()]
 
 
 def _parse_contexts(contexts: list[Any], numbers: Codes, episodes: Encoded) -> Records:
@@ -171,19 +182,14 @@ def _parse_contexts(contexts: list[Any], numbers: Codes, episodes: Encoded) -> R
     extras = [Extra(identify(decisions[at], pairs[at]), at, at - earlier) for earlier, at in enumerate(again)]
     kept = np.delete(np.arange(len(contexts)), again)
     contexts, decisions = [contexts[at] for at in kept], [decisions[at] for at in kept]
-    episodes = episodes._replace(codes=episodes.codes[kept])
-    return Records(
-        len(numbers),
-        kept,
-        numbers[kept],
-        encode([decision["action"] for decision in decisions]),
-        _extract_probabilities(decisions, numbers[kept]),
-        _extract_features(decisions, numbers[kept]),
-        episodes,
-        DecisionNames.from_columns(episodes, {key: [decision.get(key) for decision in decisions] for key in KEYS}),
-        extras,
-        sum(context.get("blocked") is not None for context in contexts),
-    )
+    columns: dict[str, Column] = {
+        name: [decision.get(name) for decision in decisions] for name in ("action", "probability", "x", *KEYS)
+    }
+    found = _build_records(columns, numbers[kept], episodes._replace(codes=episodes.codes[kept]))
+    if found is None:
+        _raise_unreadable(contexts, numbers[kept])
+    blocked = sum(context.get("blocked") is not None for context in contexts)
+    return replace(found, count=len(numbers), kept=kept, extras=extras, blocked=blocked)
 
 
 def _extract_decisions(contexts: list[Any], numbers: Codes) -> list[Mapping[str, Any]]:
@@ -197,15 +203,34 @@ def _extract_decisions(contexts: list[Any], numbers: Codes) -> list[Mapping[str,
     return decisions
 
 
-def _extract_probabilities(decisions: list[Mapping[str, Any]], numbers: Codes) -> Numbers:
-    found = [decision.get("probability") for decision in decisions]
-    if not {*map(type, found)} <= _PROBABILITY:
-        _raise_unreadable([{"decision": decision} for decision in decisions], numbers)
-    return _validate_probabilities(np.array(found, np.float64), numbers)
+def _build_records(columns: Mapping[str, Column], numbers: Codes, episodes: Encoded) -> Records | None:
+    """Return records that are all decisions; None where what they say is no decision."""
+    count = len(numbers)
+    actions, probabilities = columns["action"], columns.get("probability", [None] * count)
+    features = _stack_features(columns.get("x", [None] * count), numbers)
+    if not isinstance(actions, list) or not {*map(type, actions)} <= {str} or features is None:
+        return None
+    if not isinstance(probabilities, np.ndarray):
+        if not {*map(type, probabilities)} <= _PROBABILITY:
+            return None
+        probabilities = np.array(probabilities, np.float64)
+    _validate_probabilities(probabilities, numbers)
+    names = DecisionNames.from_columns(episodes, columns)
+    return Records(count, np.arange(count), numbers, encode(actions), probabilities, features, episodes, names)
 
 
-def _extract_features(decisions: list[Mapping[str, Any]], numbers: Codes) -> Numbers:
-    found = [decision.get("x") for decision in decisions]
+def _validate_probabilities(probabilities: Numbers, numbers: Codes) -> None:
+    outside = (probabilities <= 0) | (probabilities > 1)
+    if outside.any():
+        at = int(outside.argmax())
+        value = probabilities[at].item()
+        raise OutOfRange(f"record {numbers[at]}: its decision has the probability {value!r}, which cannot be.")
+
+
+def _stack_features(found: Column, numbers: Codes) -> Numbers | None:
+    """Return rows of features; None where some are no numbers."""
+    if isinstance(found, np.ndarray):
+        return found if found.ndim == 2 else None
     if not any(found):
         return np.empty((len(found), 0))
     try:
@@ -215,7 +240,7 @@ def _extract_features(decisions: list[Mapping[str, Any]], numbers: Codes) -> Num
     if rows.ndim == 2 and rows.dtype.kind in "fi":
         return rows.astype(np.float64, copy=False)
     for at, x in enumerate(found):
-        Decision.from_dict(decisions[at], f"record {numbers[at]}: its decision")
+        Decision.from_dict({"action": "", "x": x}, f"record {numbers[at]}: its decision")
         here, first = (0 if row is None else len(row) for row in (x, found[0]))
         if here != first:
             raise ShapeMismatch(

@@ -14,8 +14,8 @@ from plaudit.language.field import validate_number
 from plaudit.learn.preferences.choices import Array, Choices, build_choices
 from plaudit.learn.preferences.diagnostics import CERTAIN, find_warnings, has_jump
 from plaudit.learn.preferences.posterior import Optimum, Prior, build_likelihood, find_optimum, find_typical_size
-from plaudit.reward.overrides import validate_overrides
 from plaudit.reward.reward import Reward
+from plaudit.reward.variants import validate_overrides
 from plaudit.terminal import format_table
 
 RATIONALITY = "rationality"

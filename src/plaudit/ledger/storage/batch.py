@@ -1,13 +1,21 @@
 """Recording a batch: scored by an array target, written as a few large blocks."""
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from plaudit.errors import LedgerError, ShapeMismatch, TargetError, did_you_mean
-from plaudit.ledger.context import VALIDATORS, Scope
+from plaudit.ledger.context import (
+    Scope,
+    encode_context,
+    to_microseconds,
+    validate_episode,
+    validate_integer,
+    validate_string,
+)
 from plaudit.ledger.storage.codec import (
     FLOAT,
     Block,
@@ -27,6 +35,15 @@ from plaudit.targets.dtypes import name_dtype
 from plaudit.targets.inputs import collect_columns as named_columns
 from plaudit.targets.inputs import find_dtypes
 from plaudit.targets.numpy import convert_column
+
+_PARTS = ("key", "run", "episode", "step", "phase", "decision_class", "actor", "context", "at")
+_VALIDATORS: dict[str, Callable[[Any], Any]] = {name: partial(validate_string, name) for name in _PARTS} | {
+    "episode": validate_episode,
+    "step": partial(validate_integer, "step"),
+    "context": lambda value: None if value is None else encode_context(value),
+    "at": lambda value: None if value is None else to_microseconds(value),
+}
+"""By part of a context, the function from a value to what is stored of it; InputError if it cannot be."""
 
 
 def write_batch(
@@ -94,18 +111,18 @@ def collect_inputs(layout: RecordLayout, columns: Mapping[str, Any], count: int)
 def _validate_context(context: Mapping[str, Any], count: int) -> dict[str, Any]:
     """Return each part of the context, checked: one value, or a list of one a row."""
     for name in context:
-        if name not in VALIDATORS:
-            near = did_you_mean(name, VALIDATORS)
-            raise LedgerError(f"a record has no {name!r} in its context.{near} There are: {', '.join(VALIDATORS)}.")
-    parts: dict[str, Any] = dict.fromkeys(VALIDATORS)
+        if name not in _PARTS:
+            near = did_you_mean(name, _PARTS)
+            raise LedgerError(f"a record has no {name!r} in its context.{near} There are: {', '.join(_PARTS)}.")
+    parts: dict[str, Any] = dict.fromkeys(_PARTS)
     for name, value in context.items():
         column = _as_column(name, value)
         if column is None:
-            parts[name] = VALIDATORS[name](value)
+            parts[name] = _VALIDATORS[name](value)
             continue
         if len(column) != count:
             raise ShapeMismatch(f"{name} has {len(column)} entries, and the batch has {count} rows.")
-        check = VALIDATORS[name]
+        check = _VALIDATORS[name]
         known: dict[Any, Any] = {}
         if name in ("key", *Scope._fields) and all(type(v) is str for v in column):
             parts[name] = [known[v] if v in known else known.setdefault(v, check(v)) for v in column]

@@ -15,6 +15,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from plaudit.ledger.storage.decisions import is_packed, unpack_contexts
+
 SEGMENT = 4096
 """Records after which the stream begins anew, at the end of a block, from the head so far; damage ends there."""
 EMPTY = bytes(32)
@@ -194,7 +196,9 @@ class _Entries:
         """Take in a column of `count` records, as it is stored."""
         if not (column.startswith("[") and column.endswith("]")):
             raise ValueError("a column is no list")
-        if "null" in column:
+        if is_packed(column):
+            self._feed(json.dumps(unpack_contexts(column, count), separators=(",", ":"))[1:-1] + self._separator)
+        elif "null" in column:
             self._add_each(split_column(column, count, self._separator))
         elif count > 1 and _scan(column, 1)[1] == len(column) - 1:  # one for all
             self._feed((column[1:-1] + self._separator) * count)
@@ -246,7 +250,7 @@ def split_column(column: str | None, count: int, separator: str = ", ") -> list[
     """Return the entries of a column, each as JSON or None, one a record."""
     if column is None:
         return [None] * count
-    found = json.loads(column)
+    found = unpack_contexts(column, count) if is_packed(column) else json.loads(column)
     separators = (",", ":") if separator == "," else None
     texts = [None if entry is None else json.dumps(entry, separators=separators) for entry in found]
     return texts * count if len(texts) == 1 else texts

@@ -28,6 +28,7 @@ from plaudit.ledger.context import (
     validate_string,
 )
 from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.decisions import is_packed, unpack_contexts
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Frame, Signal
 from plaudit.targets.compiled import Scores
@@ -436,12 +437,14 @@ def check_count(count: object) -> None:
         raise ValueError(f"it says it holds {count!r:.40} records")
 
 
-def decode_column(column: str | None, count: int, parse: Callable[[str], Any] = json.loads) -> Iterable[Any]:
+def decode_column(column: str | None, count: int) -> Iterable[Any]:
     """Return the entries of a column that `encode_column` wrote; ValueError where no block has so many records."""
     check_count(count)
     if column is None:
         return (None,) * count
-    found: list[Any] = parse(column)
+    if is_packed(column):
+        return unpack_contexts(column, count)
+    found: list[Any] = json.loads(column)
     return found * count if len(found) == 1 else found
 
 

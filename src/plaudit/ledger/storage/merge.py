@@ -17,6 +17,7 @@ from plaudit.errors import PlauditError
 from plaudit.ledger.backends.backend import read_bytes, report_damage
 from plaudit.ledger.storage.chain import SEGMENT, encode_moments, split_column
 from plaudit.ledger.storage.codec import MAX_NUMBERS, MAX_RECORDS, encode_times
+from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries
 from plaudit.ledger.storage.sizes import limit_size
@@ -165,6 +166,7 @@ def _merge_rows(rows: Sequence[_Row]) -> _Row:
     for row in rows:
         count = row["records"]
         moments += struct.unpack(f"<{count}q", encode_moments(SimpleNamespace(**row), count))
+    contexts = _join_column(rows, "contexts", ",")
     return {
         **rows[0],
         "records": len(moments),
@@ -172,7 +174,7 @@ def _merge_rows(rows: Sequence[_Row]) -> _Row:
         "latest": max(moments),
         "times": encode_times(moments),
         **{name: _join_column(rows, name, ", ") for name in ("keys", "episodes", "steps")},
-        "contexts": _join_column(rows, "contexts", ","),
+        "contexts": None if contexts is None else pack_contexts(contexts, len(moments)),
         **{name: b"".join(read_bytes(row[name]) for row in rows) for name in ("inputs", "outputs")},
         "head": read_bytes(rows[-1]["head"]),
     }

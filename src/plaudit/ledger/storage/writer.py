@@ -39,6 +39,7 @@ from plaudit.ledger.storage.codec import (
     format_origin,
 )
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
+from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import CONFLICTS, appended, episode_parts, keys, scopes, table_heads, writers
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
@@ -253,7 +254,7 @@ class BlockWriter:
                 block.keys,
                 block.episodes,
                 block.steps,
-                block.contexts,
+                None if block.contexts is None else pack_contexts(block.contexts, block.count),
                 block.inputs,
                 block.outputs,
                 head,

@@ -64,7 +64,6 @@ def _show_steps() -> Iterator[Callable[[int, Step], None]]:
 
 
 def _print_run(run: CodingRun, out: str | None, *, messages: bool) -> None:
-    """Print one episode step by step, or several with a line each."""
     screen = Screen()
     screen.print(
         f"{reward.name}@{reward.version}, seed {run.chooser.seed}: {', '.join(AGENTS[:-1])} and {AGENTS[-1]} write "
@@ -146,7 +145,6 @@ def _comment(episode: Episode) -> Iterator[str]:
 
 
 def _sum_by_cause(episode: Episode) -> dict[str, float]:
-    """Return what an episode earned by what it was earned for."""
     weights = {term.name: reward.params[f"{term.name}.weight"] for term in reward.terms}
     rows = [step.reward for step in episode.steps]
     switches = sum(row.switch_committed for row in rows)

@@ -204,7 +204,6 @@ class Controller:
         )
 
     def _choose(self) -> Choice:
-        """Return what the learner chooses in the state that the runtime is in."""
         coordinator = self.coordinator
         topology = coordinator.topology
         x = self.features.encode(topology, steps_since_switch=coordinator.steps_since_switch, dwell=coordinator.dwell)
@@ -216,7 +215,6 @@ class Controller:
         )
 
     def _conclude(self, choice: Choice, outcome: Outcome, began: float) -> DecisionRow:
-        """Keep and log a decision, now that it is known what became of it."""
         self._switched |= outcome.committed
         row = choice.build_row(outcome, self._credit_to, self.logbook.episode)
         decision, credited = choice.decision, choice.find_credited(outcome, self._credit_to)

@@ -253,7 +253,6 @@ class _Run:
 
 
 def _read_tail(printed: IO[bytes]) -> str:
-    """Return what was printed, the last of it where that is much."""
     printed.seek(max(0, printed.seek(0, os.SEEK_END) - _MAX_PRINTED))
     return printed.read().decode(errors="replace")
 

@@ -119,7 +119,6 @@ def _read_outcome(when: str, outcome: str, message: str) -> tuple[str, str]:
 
 
 def _judge(test: str, reports: list[tuple[str, str]], finished: bool) -> Failure | str:
-    """Return "passed" or "skipped", or what a test failed with."""
     ranked = sorted((report for report in reports if report[0]), key=lambda report: _WORST_FIRST.index(report[0]))
     outcome, message = ranked[0] if ranked else ("error", "it was not run")
     if not finished:

@@ -112,22 +112,10 @@ _REWARDS = {
         fields=[
             *watched,
             Field("test_pass_rate", low=0, high=1, role="state", better="high", doc="Tests passing, of all tests."),
-            Field(
-                "tokens_used",
-                low=0,
-                monotone="up",
-                unit="tokens",
-                role="state",
-                better="low",
-                doc="Tokens so far.",
-            ),
+            Field("tokens_used", low=0, monotone="up", unit="tokens", role="state", better="low", doc="Tokens so far."),
             Field("switch_committed", flag=True, role="event", better="low", doc="A switch of topology took effect."),
             Field(
-                "success",
-                flag=True,
-                role="event",
-                better="high",
-                doc="Every test passes at the end of the episode.",
+                "success", flag=True, role="event", better="high", doc="Every test passes at the end of the episode."
             ),
         ],
         goal=task_is_done,

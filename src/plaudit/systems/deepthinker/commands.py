@@ -34,14 +34,7 @@ REPORT_FILE = "report.json"
     show_default=True,
     help="Missions of six phases each.",
 )
-@click.option(
-    "--seed",
-    metavar="NUMBER",
-    type=SEED,
-    default=7,
-    show_default=True,
-    help="What all chance depends on.",
-)
+@click.option("--seed", metavar="NUMBER", type=SEED, default=7, show_default=True, help="What all chance depends on.")
 @output_option(
     "Keep rewards, router and report there, or go on with those there.", metavar="FOLDER", callback=refuse_empty
 )
@@ -70,7 +63,6 @@ def run(missions: int, seed: int, output: str | None, as_json: bool) -> None:
 
 
 def _keep(folder: str, loop: Loop, report: Report) -> None:
-    """Write what the router knows and the report to a folder."""
     save(Path(folder, ROUTER_FILE), ROUTER, loop.router.state, last=loop.router.last)
     with AtomicFile(Path(folder, REPORT_FILE)) as draft:
         draft.file.write(json.dumps(report.to_dict(), indent=2) + "\n")
@@ -85,7 +77,6 @@ def _print_json(report: Report, store: RewardStore) -> None:
 
 
 def _print_report(report: Report, store: RewardStore, out: str | None) -> None:
-    """Print what was earned and why."""
     screen = Screen()
 
     def say(text: str) -> None:

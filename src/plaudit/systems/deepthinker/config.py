@@ -16,7 +16,7 @@ from plaudit.errors import (
     shorten,
 )
 from plaudit.language.field import to_float
-from plaudit.reward import overrides
+from plaudit.reward.variants import load_overrides
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class RewardConfig(SettingsBase):
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
         """Return the settings in the TOML file at `path`; those it leaves out keep their defaults."""
-        settings = overrides.load_overrides(path)
+        settings = load_overrides(path)
         known = [field.name for field in fields(cls)]
         for name in settings:
             if name not in known:

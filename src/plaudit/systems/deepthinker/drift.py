@@ -150,7 +150,6 @@ def cosine(one: Sequence[float] | Any, other: Sequence[float] | Any) -> float:
 
 
 def _normalise(values: Sequence[float] | Any, name: str, length: int | None = None) -> list[float]:
-    """Return a vector at length 1."""
     vector = parse_numbers(values, name, length)
     largest = max(map(abs, vector), default=0.0)
     if not largest:

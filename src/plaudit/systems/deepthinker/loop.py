@@ -112,7 +112,6 @@ class Loop:
         return sum(learner.catch_up() for learner in (self.router, self.corrections) if learner is not None)
 
     def _validate_one_reward(self, decision_class: str, formula: Reward, by: str) -> None:
-        """Refuse to go on learning from rewards of another formula."""
         mine = (formula.name, formula.fingerprint)
         for each in self.store.ledger.rewards():
             if (each.name, each.fingerprint) != mine:

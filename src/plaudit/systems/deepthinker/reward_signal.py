@@ -75,13 +75,7 @@ def time(time_budget_used_pct: float, *, overrun: bool = RewardConfig.time_mode 
 # has a reward all the same, so larger numbers pass. `allow` lets negative ones pass as well, which make no
 # sense: `from_phase_outcome` refuses them.
 TOKENS = Field(
-    "cost_tokens",
-    low=0,
-    high=RewardConfig.max_tokens,
-    outside="allow",
-    unit="tokens",
-    better="low",
-    doc="Tokens used.",
+    "cost_tokens", low=0, high=RewardConfig.max_tokens, outside="allow", unit="tokens", better="low", doc="Tokens used."
 )
 
 reward = Reward(

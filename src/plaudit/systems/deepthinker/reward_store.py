@@ -208,7 +208,6 @@ class RewardStore:
         return f"RewardStore({self.ledger!r})"
 
     def _validate_one_version(self, chosen: Mapping[str, Any]) -> None:
-        """Raise InputError where the records chosen are of several versions."""
         versions = self.versions()
         if len(versions) < 2:
             return
@@ -274,7 +273,6 @@ def _label_formula(weights: RewardWeights, config: RewardConfig) -> Reward:
 
 
 def _read_settings(formula: Reward) -> Settings:
-    """Return the weights and settings that make this formula."""
     numbers = formula.params
     try:
         weights = RewardWeights(

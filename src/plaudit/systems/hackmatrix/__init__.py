@@ -77,16 +77,7 @@ __all__ = [
     "version",
 ]
 
-_STATE = (
-    "Before",
-    "Enemies",
-    "EnvState",
-    "Grid",
-    "Player",
-    "Transmissions",
-    "data_block",
-    "program_block",
-)
+_STATE = ("Before", "Enemies", "EnvState", "Grid", "Player", "Transmissions", "data_block", "program_block")
 _GAME = {
     "action_mask": "turns.legality",
     "auto_reset_step": "env",

@@ -18,12 +18,7 @@ from plaudit.systems.hackmatrix.arrays.words import (
     write_slot,
 )
 from plaudit.systems.hackmatrix.entity_lists import find_occupied_cells
-from plaudit.systems.hackmatrix.placement import (
-    PlacementRequest,
-    append_drawn,
-    draw_layout,
-    draw_transmissions,
-)
+from plaudit.systems.hackmatrix.placement import PlacementRequest, append_drawn, draw_layout, draw_transmissions
 from plaudit.systems.hackmatrix.plain.draws import (
     CONTENTS,
     CORNERS_AND_COUNTS,
@@ -138,7 +133,6 @@ _EVERY_PROGRAM = (1 << min(len(PROGRAMS), _HALF)) - 1, (1 << max(len(PROGRAMS) -
 
 @masked_vmap
 def _draft_board(wanted: _BoardRequest) -> Array:
-    """Return the draft of a new board."""
     drawn_corner, rest = draw_below(_derive_seed(wanted.seed, CORNERS_AND_COUNTS)[0], 4)
     bonus, rest = draw_below(rest, 3)
     further, rest = draw_below(rest, 3)
@@ -174,7 +168,6 @@ def _draft_board(wanted: _BoardRequest) -> Array:
 
 
 def _derive_seed(seed: Array, part: int) -> tuple[Array, Array]:
-    """Return the seed of a part of a draft."""
     return draw_word(seed, 2 * part), draw_word(seed, 2 * part + 1)
 
 
@@ -221,22 +214,18 @@ def _draw_contents(coin: Array, rest: Array, program: Array, blocks: Board, exit
 
 
 def _count_before(board: Board) -> Array:
-    """Return for each cell how many of a set come before it."""
     return Board(board.lower & _EARLIER[0], board.upper & _EARLIER[1]).size()
 
 
 def _find_corner(cell: Array) -> Array:
-    """Return which of the corners, in their order, a cell is."""
     return 2 * (cell // SIZE >= SIZE // 2) + (cell % SIZE >= SIZE // 2)
 
 
 def _find_corner_cell(corner: Array) -> Array:
-    """Return the number of a corner's cell."""
     return corner // 2 * (CELLS - SIZE) + corner % 2 * (SIZE - 1)
 
 
 def _apply_draft(state: EnvState, draft: Array, needed: Array, game_over: Array) -> EnvState:
-    """Return the state with a drafted board where one was needed."""
     last = draft[-1].astype(jnp.int32)
     exit, corner = _find_corner_cell(last & 3), _find_corner_cell(last >> 2 & 3)
     player = _place_player(state.player, corner, last >> 4 & 3, game_over)

@@ -49,12 +49,7 @@ def reset(key: Array) -> tuple[Observation, EnvState]:
 
 
 def step(
-    key: Array,
-    state: EnvState,
-    action: Array | int,
-    *,
-    rules: Rules = _REFERENCE,
-    reward: Reward = rewards.reward,
+    key: Array, state: EnvState, action: Array | int, *, rules: Rules = _REFERENCE, reward: Reward = rewards.reward
 ) -> Step:
     """Return what a step leads to: the observation, the state, the reward, `terminated`, `truncated` and the `Info`.
 

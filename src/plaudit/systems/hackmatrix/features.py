@@ -4,17 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plaudit.systems.hackmatrix.rules import (
-    CELLS,
-    DATA,
-    ENEMIES,
-    MAX_HP,
-    PROGRAM,
-    PROGRAMS,
-    QUESTION,
-    SIZE,
-    STAGES,
-)
+from plaudit.systems.hackmatrix.rules import CELLS, DATA, ENEMIES, MAX_HP, PROGRAM, PROGRAMS, QUESTION, SIZE, STAGES
 
 
 class PlayerFeature(NamedTuple):

@@ -90,7 +90,6 @@ def _pack_enemies(state: EnvState) -> Array:
 
 
 def _pack_transmissions(state: EnvState) -> Array:
-    """Return the first transmission of each cell."""
     entries = state.transmissions
     return _find_first(
         _pack(turns=jnp.clip(entries.turns, 0, MOST_TURNS)), entries.row, entries.col, is_in_use(entries)
@@ -155,5 +154,4 @@ _SCALE = np.where(_EQUALS != 0, 0, 1 / (_DIVISOR << _SHIFT)).astype(np.float32)
 
 
 def _pack(**parts: Array) -> Array:
-    """Return parts as one word, each at its place."""
     return reduce(or_, (value.astype(jnp.uint32) << _PLACES[name][1] for name, value in parts.items()))

@@ -93,7 +93,6 @@ def _draw_being(thing: str, x: float) -> Iterator[str]:
 
 
 def _draw_move(board: Board, action: str) -> Iterator[str]:
-    """Draw an arrow from the player in the direction it goes."""
     places = [place for place, cell in board.items() if PLAYER in cell.beings]
     if action not in ACTION_NAMES[: len(DIRECTIONS)] or len(places) != 1:
         return

@@ -91,7 +91,6 @@ def _unpack(action: Any) -> Any:
 
 
 def _parse_choice(action: Any) -> int:
-    """Return one of the four actions as an integer."""
     if type(action) is int and 0 <= action < len(BRAKE):
         return action
     whole = _unpack(action)

@@ -197,7 +197,6 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
     # -- how a step is made ---------------------------------------------------------------------------------------
 
     def _begin(self, options: Mapping[str, Any]) -> Hazard:
-        """Put the cars of an episode on the road and return its hazard."""
         hazard = find_hazard(options.get("hazard", self._hazard))
         convoy = find_scenario(options.get("scenario", self._scenario))
         if self._randomise and "scenario" not in options:
@@ -220,7 +219,6 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         return self._builder.build(ego, self._receiver.heard, braking=self._receiver.warnings.fading)
 
     def _build_info(self) -> dict[str, Any]:
-        """Return the `info` of a step, but for what it earned."""
         convoy = self._convoy
         return {
             "step": convoy.step,
@@ -239,7 +237,6 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         return self._hazard_info
 
     def _add_rewards(self, terms: dict[str, float], info: dict[str, Any]) -> None:
-        """Add what a step earned to the sums of the episode and to `info`."""
         sums, keys = self._sums, self._keys
         for name, value in terms.items():
             sums[name] += value
@@ -292,7 +289,6 @@ def _validate_options(given: Any) -> Mapping[str, Any]:
 
 
 def _validate_render_mode(given: str | None, known: Sequence[str]) -> str | None:
-    """Return a way to render, or None."""
     if given is not None and given not in known:
         raise DefinitionError(f"render_mode={given!r}: it is {' or '.join(map(repr, known))}, or None.")
     return given

@@ -107,7 +107,6 @@ def _find_positions(reward: Reward) -> list[int]:
 
 
 def _map_inputs(reward: Reward) -> dict[str, str]:
-    """Return which measure fills each input of a reward."""
     return {name: _find_measure(reward, name) for name in reward.inputs}
 
 

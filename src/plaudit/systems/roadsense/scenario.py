@@ -89,14 +89,7 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
 """The convoy that R0 was made for, and that of the later versions."""
 
 TRAINING_ROAD: Mapping[str, Any] = MappingProxyType(
-    {
-        "scenario": "late",
-        "observation": "dict",
-        "assist": False,
-        "hold_after": 3,
-        "warmup": 30,
-        "randomise": True,
-    }
+    {"scenario": "late", "observation": "dict", "assist": False, "hold_after": 3, "warmup": 30, "randomise": True}
 )
 """The road that policies are trained on, as arguments of `RoadSenseEnv`. Nobody brakes for the policy: what it asks for
 is done, and from three steps after the hazard on the car no longer follows by itself."""

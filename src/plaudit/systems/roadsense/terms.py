@@ -75,12 +75,7 @@ def comfort_steps(
 
 
 def compute_braking_price(
-    deceleration: float,
-    gentle: float,
-    uncomfortable: float,
-    harsh: float,
-    if_uncomfortable: float,
-    if_harsh: float,
+    deceleration: float, gentle: float, uncomfortable: float, harsh: float, if_uncomfortable: float, if_harsh: float
 ) -> float:
     """Return what braking costs: nothing while gentle, then two straight lines to the price when harsh."""
     force = abs(deceleration)

@@ -102,13 +102,7 @@ RECIPES = {
         NARROW,
         {"safety": SOONER},
     ),
-    "R5": Recipe(
-        "R2 again: both reactions to peers are gone.",
-        FROM_R2,
-        GAP,
-        NARROW,
-        {"safety": SOONER},
-    ),
+    "R5": Recipe("R2 again: both reactions to peers are gone.", FROM_R2, GAP, NARROW, {"safety": SOONER}),
     "R6": Recipe(
         "R5 with more for safety and less for harsh braking, which is free at an unsafe distance.",
         [terms.safety_zones, terms.comfort_unless_close, terms.appropriateness_when_closing],
@@ -123,12 +117,7 @@ RECIPES = {
         RAMP,
         {"safety": {"reward_safe": 3.0, "reward_far": -1.0}},
     ),
-    "R8": Recipe(
-        "R7 with a steeper ramp and a higher price for hanging back.",
-        FROM_R7,
-        GAP,
-        RAMP,
-    ),
+    "R8": Recipe("R7 with a steeper ramp and a higher price for hanging back.", FROM_R7, GAP, RAMP),
     "R9": Recipe(
         "R8 with a bonus and a penalty for the reaction to the hazard's warning, in the step it arrives.",
         [*FROM_R7, terms.early_when_warned, terms.ignored],

@@ -125,7 +125,6 @@ class CReward(Compiled):
         raise TargetError(f"C is text here: write `.header` to a file, and call {self.prefix}_score(…) in C.")
 
     def __repr__(self) -> str:
-        """Return the reward's name and the type it computes in."""
         return f"CReward({self.program.name}, real={self.real!r}, knobs={self.knobs!r})"
 
     # -- the parts of the header ----------------------------------------------------------------------------------

@@ -109,7 +109,6 @@ def _nest(kind: str, axes: int) -> str:
 
 
 def _format_type(field: Field) -> str:
-    """Return the type of one value of a field."""
     single = "number | bigint"
     if field.kind == "flag":
         single = "boolean | 0 | 1"

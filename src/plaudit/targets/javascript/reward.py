@@ -111,7 +111,6 @@ class JavaScriptReward(Compiled):
         raise TargetError("JavaScript runs elsewhere: call step(row, state) of the module.")
 
     def __repr__(self) -> str:
-        """Return the reward's name and version."""
         return f"JavaScriptReward({self.program.name}@{self.about.version})"
 
 

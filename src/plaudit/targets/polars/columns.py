@@ -57,7 +57,6 @@ class Columns:
     order_step: float = 1
 
     def __post_init__(self) -> None:
-        """Refuse keys that cannot tell which row is the one before."""
         if len(self.keys) == 1:
             raise TargetError("keys=(partition…, order) needs at least two columns: the episode and the step in it")
         if len(set(self.keys)) != len(self.keys):

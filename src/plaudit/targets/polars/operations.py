@@ -100,7 +100,6 @@ class Layers:
     """Named values of a row, layer upon layer; those of the first read columns alone."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._layers: list[list[pl.Expr]] = []
 
     def add(self, name: str, cell: Cell) -> Cell:

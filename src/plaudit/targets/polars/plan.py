@@ -29,7 +29,6 @@ class Planner:
     """Writes the outputs of one Program as expressions over the columns of any frame."""
 
     def __init__(self, program: Program, columns: Columns, names: Mapping[str, str], *, raises: bool) -> None:
-        """Write outputs of `program` under `names`."""
         self._program = program
         self._bound = program.bind()
         self._columns = columns

@@ -121,7 +121,6 @@ class PolarsReward(Compiled):
         )
 
     def __repr__(self) -> str:
-        """Return the reward's name."""
         return f"PolarsReward({self.program.name})"
 
     def _write_part(self, part: str) -> Mapping[str, pl.Expr]:

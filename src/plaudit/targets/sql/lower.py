@@ -168,7 +168,6 @@ class _PlainBuilder(Builder):
         return self.choose(zero, self.number(1), at)
 
     def _add_sign_test(self, remainder: int, divisor: int) -> int:
-        """Return whether a remainder and its divisor have different signs."""
         zero = self.number(0)
         if isinstance(known := self.nodes[divisor], n.Const):
             return self.simplify(n.Lt(remainder, zero) if known.value > 0 else n.Gt(remainder, zero))

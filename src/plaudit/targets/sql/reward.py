@@ -140,7 +140,6 @@ class SqlReward(Compiled):
         return {name: query.format_nested(self._dialect, each) for name, each in self._write_outputs(query).items()}
 
     def _write_outputs(self, query: QueryBuilder) -> dict[str, Expression]:
-        """Return every output as an expression on `query`."""
         bound = self._bound
         entered = check_inputs(bound, self._columns, query, guard=self.guard)
         guards = [guard.node for guard in bound.value_guards]
@@ -180,11 +179,9 @@ class SqlReward(Compiled):
         )
 
     def __repr__(self) -> str:
-        """Return the reward's name and the dialect."""
         return f"SqlReward({self.program.name}, dialect={self.dialect!r})"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse changes: the expressions have been made."""
         if "_bound" in vars(self):
             raise AttributeError(f"a compiled reward never changes; compile another one for other {name!r}")
         super().__setattr__(name, value)
@@ -203,7 +200,6 @@ class Columns:
     """What the table holds under its whole name, also where `prev` is the row before."""
 
     def __post_init__(self) -> None:
-        """Refuse keys that cannot tell which row is the one before."""
         if self.struct and (self.dialect.name, "struct") in CANNOT:
             raise UnsupportedNode(CANNOT[self.dialect.name, "struct"])
         if len(self.keys) == 1:

@@ -50,12 +50,7 @@ class Model(RuleBasedStateMachine):
     def begin(self, topology):
         self.now = 1
         self.router = Router(
-            AGENTS,
-            topology=topology,
-            capacity=CAPACITY,
-            ttl=TTL,
-            max_attempts=MAX_ATTEMPTS,
-            clock=lambda: self.now,
+            AGENTS, topology=topology, capacity=CAPACITY, ttl=TTL, max_attempts=MAX_ATTEMPTS, clock=lambda: self.now
         )
         self.engine = SwitchEngine(self.router, quiesce_timeout=TIMEOUT, poll=1, clock=lambda: self.now, sleep=turn)
         self.waiting = {agent: [] for agent in AGENTS}

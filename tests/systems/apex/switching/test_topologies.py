@@ -15,11 +15,7 @@ THREE = ("planner", "coder", "critic")
 PAIRS = [(sender, recipient) for sender in FIVE for recipient in FIVE if sender != recipient]
 
 HOPS = {"planner": "coder", "coder": "runner", "runner": "critic", "critic": "summarizer", "summarizer": "planner"}
-ALLOWED = {
-    "star": {pair for pair in PAIRS if "planner" in pair},
-    "chain": {*HOPS.items()},
-    "flat": {*PAIRS},
-}
+ALLOWED = {"star": {pair for pair in PAIRS if "planner" in pair}, "chain": {*HOPS.items()}, "flat": {*PAIRS}}
 REFUSED = {"star": "not_through_hub", "chain": "not_next_hop"}
 
 

@@ -19,12 +19,7 @@ from plaudit.systems.hackmatrix.plain.legality import find_allowed  # noqa: E402
 from plaudit.systems.hackmatrix.plain.observation import observe  # noqa: E402
 from plaudit.systems.hackmatrix.plain.state import Enemy, Player, State  # noqa: E402
 from plaudit.systems.hackmatrix.playing.game import Game  # noqa: E402
-from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
-    MOST_ATTACK,
-    MOST_SIPHONS,
-    HackMatrixEnv,
-    build_observation_space,
-)
+from plaudit.systems.hackmatrix.playing.gym_env import MOST_ATTACK, MOST_SIPHONS, HackMatrixEnv, build_observation_space  # noqa: E402
 
 UP, DOWN, LEFT, RIGHT = range(4)
 

@@ -39,8 +39,7 @@ def stopped(sumo: Simulation, *, mode: int, steps: int = 300) -> tuple[float, fl
 
 
 @pytest.mark.parametrize(
-    ("mode", "asked", "done"),
-    [(mode, asked, done) for mode, row in CARRIED_OUT.items() for asked, done in row.items()],
+    ("mode", "asked", "done"), [(mode, asked, done) for mode, row in CARRIED_OUT.items() for asked, done in row.items()]
 )
 def test_a_command_brakes_as_hard_as_its_mode_lets_it(sumo: Simulation, mode: int, asked: float, done: float) -> None:
     """The scale of the actions is real in ASSISTED and EXACT, and up to the car's `decel` in ORIGIN."""

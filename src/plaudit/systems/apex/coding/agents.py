@@ -155,7 +155,6 @@ class Agents:
 
 
 def _count_tokens(text: str) -> int:
-    """Return about how many tokens a text has."""
     return -(-len(text) // 4)
 
 

@@ -264,7 +264,6 @@ def _get_key(each: tuple[RowPosition, Row]) -> tuple[int, int]:
 
 
 def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of a run, each with the name of its log."""
     unpaid: set[tuple[str | None, str, Any]] = set()
     for record in ledger.history(run=run):
         if record.signal.reward not in (logged.name, unrewarded.name):
@@ -286,7 +285,6 @@ def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_reward_row(record: "Record", context: Mapping[str, Any]) -> RewardRow:
-    """Return the row of a recorded step."""
     if record.step is None:
         raise InputError(f"record {record.id} has no step: give Ledger.record the number of the state reached.")
     extras = {name: context.get(name) for name in ("detector", "episode")}

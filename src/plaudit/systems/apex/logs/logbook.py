@@ -114,7 +114,6 @@ def _build_latency(row: DecisionRow) -> LatencyRow:
 
 
 def _collect_extras(row: RewardRow, signal: Signal) -> dict[str, Any]:
-    """Return what a row says beyond its signal."""
     extras: dict[str, Any] = {} if is_identical(signal.total, row.r_step) else {"r_step": row.r_step}
     if row.detector is not None:
         extras["detector"] = row.detector

@@ -4,15 +4,7 @@ from plaudit.systems.apex.switching.coordinator import Coordinator, CoordinatorS
 from plaudit.systems.apex.switching.engine import SwitchEngine, SwitchPhase, SwitchResult
 from plaudit.systems.apex.switching.messages import BROADCAST, LARGEST_PAYLOAD, SYSTEM, Message
 from plaudit.systems.apex.switching.router import Router
-from plaudit.systems.apex.switching.topologies import (
-    ACTIONS,
-    CHAIN,
-    HUB,
-    STAY,
-    TOPOLOGIES,
-    Topologies,
-    Topology,
-)
+from plaudit.systems.apex.switching.topologies import ACTIONS, CHAIN, HUB, STAY, TOPOLOGIES, Topologies, Topology
 
 __all__ = [
     "ACTIONS",

@@ -144,7 +144,6 @@ def _compare_policies(
 
 
 def _compute_error(values: Numbers) -> float:
-    """Return the standard error of a mean."""
     return float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
@@ -163,7 +162,6 @@ def _summarise_types(loop: Loop, history: Sequence[Any]) -> list[TypeRow]:
 
 
 def _summarise_corrections(loop: Loop) -> list[CorrectionRow]:
-    """Return what the ledger holds of each correction."""
     records = list(loop.store.ledger.history(decision_class=CORRECTION_CLASS))
     rows = []
     for action in ACTIONS:

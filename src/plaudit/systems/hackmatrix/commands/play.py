@@ -89,7 +89,6 @@ def _check_moves(game: Game, given: Sequence[int]) -> Iterator[int]:
 
 
 def _ask_for_moves(game: Game, display: Display) -> Iterator[int]:
-    """Yield the moves that a person types, those that are allowed."""
     while not game.ended:
         display.ask(game)
         line = sys.stdin.readline()
@@ -103,7 +102,6 @@ def _ask_for_moves(game: Game, display: Display) -> Iterator[int]:
 
 
 def _parse_line(game: Game, display: Display, words: str) -> Iterator[int]:
-    """Yield the moves of one line, up to the first that is not allowed."""
     try:
         wanted = parse_moves(words)
     except DefinitionError as error:

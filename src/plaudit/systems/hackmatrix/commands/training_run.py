@@ -80,7 +80,6 @@ def _write_report(job: TrainingJob, run: Run, reward: Reward, out: Path, watch: 
 
 
 def _build_games(config: Config) -> Callable[[Reward], Environment]:
-    """Return what makes the game for a reward."""
     return lambda reward: build_games(reward, view=config.view)
 
 

@@ -34,7 +34,6 @@ def to_plain(state: "State | compiled.EnvState | compiled.Snapshot") -> State:
 
 
 def _read_rest(plain: State, state: Any) -> State:
-    """Add what a snapshot does not hold."""
     for name in _NUMBERS:
         setattr(plain, name, int(getattr(state, name)))
     plain.step_active = bool(state.step_active)
@@ -46,7 +45,6 @@ def _read_rest(plain: State, state: Any) -> State:
 
 
 def _read_restorable(state: Any) -> dict[str, Any]:
-    """Return what a state and a snapshot have in common, by name."""
     return {
         "player": Player(**{each.name: int(getattr(state.player, each.name)) for each in fields(Player)}),
         "turn": int(state.turn),

@@ -68,7 +68,6 @@ def move_enemies(state: State, choose: Callable[[int], int]) -> None:
 
 
 def _find_destination(state: State, enemy: Enemy, blocks: set[Place]) -> Place:
-    """Return where an enemy steps that is not next to the player."""
     here, goal = enemy.place, state.player.place
     occupied = {other.place for other in state.enemies if other is not enemy}
     occupied |= {each.place for each in state.transmissions}

@@ -118,7 +118,6 @@ def compile_scoring(reward: Reward) -> Callable[[Step], tuple[float, dict[str, f
 
 
 def _select_inputs(reward: str, wanted: Iterable[str], measured: dict[str, Any]) -> dict[str, Any]:
-    """Return those inputs that a reward reads."""
     chosen: dict[str, Any] = {}
     for name in wanted:
         record, dot, part = name.rpartition(".")

@@ -144,7 +144,6 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return tuple(render.to_text(jax.tree.map(lambda leaf: leaf[at], states)) for at in range(self.num_envs))  # noqa: B023
 
     def _renew(self, ended: Numbers) -> Observation:
-        """Begin a new game where one ended, and return what is seen of all."""
         seen = renew_games(self._seed, self._tick(), self._state, ended)
         self._state = seen.state
         self._steps[ended] = 0

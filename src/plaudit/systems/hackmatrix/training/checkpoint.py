@@ -44,7 +44,6 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _strip_keys(tree: Any) -> Any:
-    """Return a tree in which keys are numbers."""
     return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if _is_key(leaf) else leaf, tree)
 
 

@@ -121,13 +121,7 @@ def scale_batch(envs: int, rollout: int) -> dict[str, int]:
 
 PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {"envs": 256, "rollout": 64, "steps": 4_000_000, "learning_rate": 1e-3},
-    "gpu": {
-        "envs": 8192,
-        "rollout": 64,
-        "steps": 1_000_000_000,
-        "learning_rate": 5e-4,
-        "precision": "bfloat16",
-    },
+    "gpu": {"envs": 8192, "rollout": 64, "steps": 1_000_000_000, "learning_rate": 5e-4, "precision": "bfloat16"},
 }
 """Settings that were found to work, by the machine they are for."""
 

@@ -118,5 +118,4 @@ def record_episodes(
 
 
 def _describe_step(board: Any, at: int) -> dict[str, str]:
-    """Return the board before a step, where the game has one."""
     return {} if board is None else {"board": describe_board(jax.tree.map(lambda each: each[at], board))}

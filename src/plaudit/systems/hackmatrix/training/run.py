@@ -16,15 +16,7 @@ from plaudit.systems.hackmatrix.training.health import Verdict, judge_health
 from plaudit.systems.hackmatrix.training.ppo import Environment, Params, Training
 from plaudit.systems.training.checkpoint import check_resumable
 from plaudit.systems.training.journal import Row, drop_rows_after, open_journals
-from plaudit.systems.training.run import (
-    CHECKPOINT,
-    LOG,
-    POLICY,
-    SAVES,
-    RunResult,
-    Stop,
-    create_run_folder,
-)
+from plaudit.systems.training.run import CHECKPOINT, LOG, POLICY, SAVES, RunResult, Stop, create_run_folder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,7 +146,6 @@ def _harm(seed: Array, state: EnvState, did: dict[str, Array], target: Target, g
 
 
 def _clear_blocks(grid: Grid, where: Array) -> Grid:
-    """Remove blocks."""
     return grid.replace(
         block_kind=jnp.where(where, NO_BLOCK, grid.block_kind).astype(jnp.int8),
         block_is_data=grid.block_is_data & ~where,
@@ -175,7 +174,6 @@ def _move(state: EnvState, action: Array, goes: _Departure) -> tuple[EnvState, A
 
 
 def _adjust_numbers(state: EnvState, did: dict[str, Array]) -> EnvState:
-    """Run the programs that change numbers and switches."""
     player, grid = state.player, state.grid
     reduced = did["REDUC"] & (grid.block_kind != NO_BLOCK) & ~grid.siphoned
     return state.replace(

@@ -44,7 +44,6 @@ def _find_legal(state: EnvState) -> Array:
 
 
 def _find_useful(state: EnvState, here: Board, blocks: Board, enemies: Board) -> dict[str, Array]:
-    """Return for each program whether it would do something, its cost apart."""
     player, grid, foes = state.player, state.grid, state.enemies
     used, always = is_in_use(foes), jnp.bool_(True)
     transmissions = find_occupied_cells(state.transmissions)

@@ -151,7 +151,6 @@ def _mark(hack: Hack) -> str:
 
 
 def _build_summary_table(experiment: Experiment) -> Table:
-    """Return what every version pays for in every study."""
     table = build_table("version", *experiment.studies)
     for version in next(iter(experiment.studies.values())).versions:
         table.add_row(version, *(_summarise_hacks(each.judge(version)) for each in experiment.studies.values()))

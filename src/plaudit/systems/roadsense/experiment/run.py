@@ -171,7 +171,6 @@ def _list_cases(study: Study, named: Sequence[str], trained: Sequence[TrainedPol
 
 
 def _load_wanted(ledger: "Ledger", study: Study, wanted: Sequence[Case]) -> dict[Case, Drive]:
-    """Return the episodes asked for that the ledger has."""
     cases = set(wanted)
     return {drive.case: drive for drive in load_drives(ledger, study) if drive.case in cases}
 
@@ -179,7 +178,6 @@ def _load_wanted(ledger: "Ledger", study: Study, wanted: Sequence[Case]) -> dict
 def _summarise_checks(
     rewards: Mapping[str, Reward], workers: Workers, on_progress: OnProgress
 ) -> dict[str, CheckSummary]:
-    """Return what `plaudit check` finds in each reward, in their order."""
     on_progress(CHECKING, 0, len(rewards))
     answers = {}
     ours = [label for label in rewards if label in VERSIONS]

@@ -113,14 +113,12 @@ def _draw_legend(draw: Pen, window: Window) -> None:
 
 
 def _draw_waves(draw: Pen, x: float, y: float) -> None:
-    """Draw the sign of a radio that is heard."""
     draw.ellipse((x - 1.5, y - 1.5, x + 1.5, y + 1.5), fill=colors.HEARD)
     for radius in (5, 9):
         draw.arc((x - radius, y - radius, x + radius, y + radius), -50, 50, fill=colors.HEARD, width=2)
 
 
 def _draw_warning(draw: Pen, x: float, y: float) -> None:
-    """Draw a warning triangle that stands on a point."""
     draw.polygon(((x - 12, y), (x + 12, y), (x, y - _SIGN)), fill=colors.HAZARD)
     write_text(draw, (x, y - 3), "!", size=15, color=colors.PAPER, anchor="ms")
 
@@ -175,7 +173,6 @@ def _drop_tiny(value: float) -> float:
 
 @cache
 def _shorten(text: str, room: float) -> str:
-    """Return a text, cut to the room there is."""
     while len(text) > 1 and measure_width(text, size=CAPTION) > room:
         text = text[:-2].rstrip() + "."
     return text

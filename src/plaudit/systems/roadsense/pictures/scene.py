@@ -97,7 +97,6 @@ def to_points(road: Sequence[tuple[float, float]]) -> Points:
 
 
 def _space_evenly(road: Points) -> Points:
-    """Return points of a polyline that are evenly apart."""
     lengths = np.hypot(*np.diff(road, axis=0).T)
     at = np.concatenate([[0.0], np.cumsum(lengths)])
     wanted = np.arange(0.0, at[-1] + POINTS_APART / 2, POINTS_APART)
@@ -210,7 +209,6 @@ def _draw_car(draw: Pen, window: Window, car: CarState, color: str) -> None:
 
 
 def _place_parts(window: Window, car: CarState) -> list[Corners]:
-    """Return the corners of each part of a car, in fine pixels."""
     turn = radians(car.heading)
     behind, right = _CORNERS
     x = car.x - behind * sin(turn) + right * cos(turn)

@@ -94,7 +94,6 @@ def _draw_lane(zones: Zones | None) -> Iterator[str]:
 
 
 def _draw_car(front: float, color: str, *, braking: bool) -> Iterator[str]:
-    """Draw a car that drives to the right."""
     back, top = front - CAR, MIDDLE - 9
     if braking:
         glow = f'fill="{colors.BRAKE_LIGHT}" opacity="0.45"'
@@ -117,7 +116,6 @@ def _draw_ahead(distance: float, inputs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _draw_gap(distance: float) -> Iterator[str]:
-    """Draw the distance from front to front, beneath the lane."""
     y = MIDDLE + LANE / 2 + 11
     if not math.isfinite(distance):
         yield f'<text x="{BUMPER:g}" y="{y + 5:g}" fill="var(--quiet)">no car ahead</text>'

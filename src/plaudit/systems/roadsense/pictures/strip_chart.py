@@ -147,7 +147,6 @@ def _fix_layout(figure: "Figure") -> None:
 
 
 def _style_axes(axes: "Axes", drive: Track) -> None:
-    """Give a panel its grid and ticks, and mark when the hazard begins."""
     axes.grid(color="#00000018", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.set_xlim(drive.seconds[0] - STEP, drive.seconds[-1])
@@ -172,7 +171,6 @@ def _label_hazard(axes: "Axes", drive: Track) -> None:
 
 
 def _add_legend(axes: "Axes") -> None:
-    """Put the names of a panel's lines beside it."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), fontsize=9, frameon=False, handlelength=1.4)
 
@@ -278,7 +276,6 @@ def _draw_return(axes: "Axes", drive: Track, style: Style) -> None:
 
 
 def _cycle_colors(count: int) -> list[str]:
-    """Return as many colours as there are lines."""
     return [colors.LINES[at % len(colors.LINES)] for at in range(count)]
 
 

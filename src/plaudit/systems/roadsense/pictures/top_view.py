@@ -98,7 +98,6 @@ def _find_followed(frame: Frame, ego: str) -> CarState:
 
 
 def _find_gap(own: CarState, others: list[CarState], window: Window) -> tuple[CarState, CarState] | None:
-    """Return the ego and the nearest car ahead of it."""
     ahead = [car for car in others if window.measure_ahead(car) > 0]
     nearest = min(ahead, key=lambda car: hypot(car.x - own.x, car.y - own.y), default=None)
     return None if nearest is None else (own, nearest)

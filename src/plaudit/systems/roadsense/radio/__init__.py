@@ -12,16 +12,7 @@ from plaudit.systems.roadsense.radio.queue import QueueRadio
 from plaudit.systems.roadsense.validate import find_named
 from plaudit.systems.roadsense.world import CarState
 
-__all__ = [
-    "IDEAL",
-    "PARAMETERS",
-    "TRANSPORTS",
-    "IdealRadio",
-    "Radio",
-    "RadioParameters",
-    "Transport",
-    "build_radio",
-]
+__all__ = ["IDEAL", "PARAMETERS", "TRANSPORTS", "IdealRadio", "Radio", "RadioParameters", "Transport", "build_radio"]
 
 IDEAL = "ideal"
 """The name of the radio that loses, delays and blurs nothing."""

@@ -8,14 +8,7 @@ not heard of in that step. The `queue` does both differently.
 from collections.abc import Mapping, Sequence
 from math import cos, hypot, inf, radians, sin
 
-from plaudit.systems.roadsense.radio.channel import (
-    LEAST_DELAY,
-    Channel,
-    Link,
-    LossyRadio,
-    RandomDraws,
-    apply_noise,
-)
+from plaudit.systems.roadsense.radio.channel import LEAST_DELAY, Channel, Link, LossyRadio, RandomDraws, apply_noise
 from plaudit.systems.roadsense.world import CarState
 
 Pose = tuple[float, float, float, float]
@@ -66,7 +59,6 @@ class MeshRadio(LossyRadio):
         return heard
 
     def _update_cars(self, names: list[str], ego: str) -> None:
-        """Take note of who is on the road."""
         self._names, self._place = names, names.index(ego)
         self._links = self._links.restrict_to([*(name for name in names if name != ego), ego])
 
@@ -129,7 +121,6 @@ class Links:
             self._find_relays()
 
     def _mark_out_of_reach(self, one: int, other: int) -> None:
-        """Take note that two cars are out of each other's reach."""
         self._moved = True
         for sender, receiver in ((one, other), (other, one)):
             self.to[sender][receiver] = OUT

@@ -62,7 +62,6 @@ def read_road(path: Path) -> Road:
 
 
 def _find_car_lane(edge: ElementTree.Element) -> Iterator[Lane]:
-    """Yield the first lane of an edge that a car may use, if any."""
     for lane in edge.iter("lane"):
         allowed, refused = lane.get("allow", "passenger").split(), lane.get("disallow", "").split()
         if ("passenger" in allowed or "all" in allowed) and "passenger" not in refused and "all" not in refused:
@@ -99,7 +98,6 @@ def _find_route(path: Path, lanes: Iterable[str], links: list[dict[str, str]]) -
 
 
 def _follow_junction(link: dict[str, str], links: list[dict[str, str]]) -> Iterator[str]:
-    """Yield the edges inside a junction that a link leads over."""
     via = link.get("via")
     while via:
         edge, _, lane = via.rpartition("_")

@@ -95,12 +95,7 @@ class PolicyEvaluations(NamedTuple):
 
 
 def evaluate_run(
-    run: Run,
-    reward: Reward,
-    *,
-    episodes: int,
-    baselines: bool = False,
-    limit: int = LIMIT,
+    run: Run, reward: Reward, *, episodes: int, baselines: bool = False, limit: int = LIMIT
 ) -> PolicyEvaluations:
     """Let the policy of a run drive `episodes` convoys of every bucket, each for at most `limit` steps.
 
@@ -225,12 +220,10 @@ def _compile_reward(reward: Reward) -> NumpyReward:
 
 
 def _find_onset(drive: Drive) -> int:
-    """Return the row in which the car ahead began to brake."""
     return min(drive.hazard or 0, len(drive.requested) - 1)
 
 
 def _list_speeds_before(drive: Drive) -> np.ndarray[Any, Any]:
-    """Return how fast the driven car was when each action was taken."""
     speeds = drive.measured["ego_speed"]
     return np.concatenate([speeds[:1], speeds[:-1]])
 

@@ -24,15 +24,7 @@ from plaudit.systems.roadsense.training.envs import derive_seed, open_envs
 from plaudit.systems.roadsense.training.network import build_network_settings
 from plaudit.systems.training.checkpoint import check_resumable
 from plaudit.systems.training.journal import Row, drop_rows_after, open_journals
-from plaudit.systems.training.run import (
-    CHECKPOINT,
-    LOG,
-    POLICY,
-    SAVES,
-    RunResult,
-    Stop,
-    create_run_folder,
-)
+from plaudit.systems.training.run import CHECKPOINT, LOG, POLICY, SAVES, RunResult, Stop, create_run_folder
 
 _FIGURES = {
     "kl": "approx_kl",
