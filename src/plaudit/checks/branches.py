@@ -9,10 +9,9 @@ what testers call modified condition/decision coverage (Chilenski and Miller 199
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from plaudit.checks.solver.ranges import decode_value
-from plaudit.checks.trace import Trace, Values
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.kinds import FLAG, infer_kinds
@@ -24,6 +23,9 @@ from plaudit.language.writing.render import render_expression
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_value
+
+if TYPE_CHECKING:
+    from plaudit.checks.trace import Values  # with NumPy, which whoever lists the rules does not load
 
 MOST_OPERANDS = 64
 """Of a longer chain of `and` and `or`, or of a larger table, only so many parts are looked at one by one."""
@@ -79,6 +81,8 @@ class Branches:
 
     def __init__(self, program: Program) -> None:
         """Find the branches of every term, and of the clamp of the total."""
+        from plaudit.checks.trace import Trace
+
         self.program = program
         self.trace = Trace(program)
         self.flags = [kind == FLAG for kind in infer_kinds(program.nodes, program.inputs, program.params)]
@@ -141,11 +145,11 @@ class Branches:
                 return range(min(len(table), MOST_OPERANDS))
         return (-1, 1)
 
-    def find_taken(self, values: Values) -> set[Branch]:
+    def find_taken(self, values: "Values") -> set[Branch]:
         """Return the branches that a row takes, by the values of all nodes."""
         return {branch for root in self.walks for branch in self.find_path(root, values).branches}
 
-    def find_path(self, root: str, values: Values) -> "Path":
+    def find_path(self, root: str, values: "Values") -> "Path":
         """Return the way that a row takes to one output."""
         walk = self.walks[root]
         taken: set[Branch] = set()
@@ -162,7 +166,7 @@ class Branches:
             )
         return Path(frozenset(reached), frozenset(taken & self._known))
 
-    def read_way(self, decision: Decision, values: Values) -> int:
+    def read_way(self, decision: Decision, values: "Values") -> int:
         """Return the way that a decision goes in a row, by the values of all nodes."""
         if decision.user != decision.node:
             return int(bool(values[decision.node]))
@@ -215,7 +219,7 @@ class Branches:
         ends = f"{low} and {high}" if way == 0 else low if way < 0 else high
         return f"`{arg}` is {SIDES[way]} {f'`{ends}`' if isinstance(node, n.Binary) else ends}"
 
-    def read_condition(self, branch: Branch, values: Values) -> Condition:
+    def read_condition(self, branch: Branch, values: "Values") -> Condition:
         """Return a branch that a row takes as a condition that was tested."""
         decision, way = branch
         node = self.program.nodes[decision.node]
@@ -244,7 +248,7 @@ class Branches:
         )
         return "score" if decision.node == clamp and at == score else self.render(at)
 
-    def _decode(self, at: int, values: Values) -> Value:
+    def _decode(self, at: int, values: "Values") -> Value:
         node, value = self.program.nodes[at], values[at]
         return decode_value(self.program.inputs[node.name], value) if isinstance(node, n.Input) else value
 
@@ -298,12 +302,12 @@ def _list_side(arg: int, low: Place, high: Place, way: int) -> tuple[Requirement
     return (arg, n.Ge, low), (arg, n.Le, high)
 
 
-def read_number(place: Place, values: Values) -> float:
+def read_number(place: Place, values: "Values") -> float:
     """Return the value at a place in a row."""
     return place if isinstance(place, float) else values[place]
 
 
-def _is_met(requirement: Requirement, values: Values) -> bool:
+def _is_met(requirement: Requirement, values: "Values") -> bool:
     if len(requirement) == 2:
         return bool(values[requirement[0]]) == requirement[1]
     left, kind, right = requirement
@@ -336,6 +340,13 @@ def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
     """Return a term, gate or condition with its places marked; None where it was loaded and has no source."""
     if term.source is None:
         return None
+    known: dict[str, MarkedTerm] = vars(reward).setdefault("_marked", {})  # a reward does not change: read it once
+    if term.name not in known:
+        known[term.name] = _read_marks(reward, term)
+    return known[term.name]
+
+
+def _read_marks(reward: Reward, term: Function) -> MarkedTerm:
     builder = Builder()
     reading = reward._read_function(builder, term)
     owners = (term, *reward.states.values())

@@ -251,7 +251,7 @@ def test_a_rule_that_fails_stops_no_other_of_its_family(tmp_path, monkeypatch):
         ledger.record_batch(wide, {"distance": np.full(STEPS, 40.0), "speed": np.full(STEPS, 50.0)})
         report = audit(ledger, narrow)
     assert [(each.code, each.error.partition(":")[0]) for each in report.failed] == [("fact-broken", "NameError")]
-    assert report.coded("outside-range")
+    assert report.by_code("outside-range")
 
 
 def test_what_is_allowed_is_told_apart(tmp_path):

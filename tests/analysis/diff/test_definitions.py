@@ -2,9 +2,10 @@
 
 import pytest
 
-from plaudit import Field, Reward, State, fact, linear, prefer, term
+from plaudit import Field, Reward, State, fact, prefer, term
 from plaudit.analysis.diff.definitions import compare_definitions, set_side_by_side
 from plaudit.analysis.diff.effect import set_tables
+from plaudit.schedules import linear
 
 DISTANCE = Field("distance", low=0, high=60)
 SPEED = Field("speed", low=0, high=30)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from plaudit import Field, Reward, bounds, check, exponential, fact, linear, piecewise, term
+from plaudit import Field, Reward, bounds, check, fact, term
+from plaudit.schedules import exponential, linear, piecewise
 from support.asking import really, told, undecided
 from support.composed import training, walker, walking
 from support.written import reward_from
