@@ -49,13 +49,8 @@ def _copy_array(context: Context, node: ast.AST, x: Value) -> Value:
 @spells("unsqueeze expand_dims", f"{X} axis|dim")
 def _add_axis(context: Context, node: ast.AST, x: Value, axis: Value) -> Value:
     rank = len(fit(context, find_shape, x, node=node)) + 1
-    return fit(
-        context,
-        insert_axis,
-        x,
-        fit(context, normalise_axis, _find_axis(context, node, axis), rank, node=node),
-        node=node,
-    )
+    at = fit(context, normalise_axis, _find_axis(context, node, axis), rank, node=node)
+    return fit(context, insert_axis, x, at, node=node)
 
 
 @spells("squeeze", f"{X} axis?|dim|axis")
@@ -65,8 +60,7 @@ def _drop_axis(context: Context, node: ast.AST, x: Value, axis: Value | None = N
 
 @spells("concatenate cat concat", f"{X} axis?|dim|axis")
 @spells("hstack")
-def concatenate(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
-    """Return `np.concatenate`."""
+def _concatenate(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     joined = fit(context, join_arrays, list_items(context, x, node), _find_axis(context, node, axis), node=node)
     return _copy_array(context, node, joined)
 
@@ -127,8 +121,7 @@ def _change_shape(context: Context, node: ast.AST, x: Value, shape: Value) -> Va
 
 
 @spells("ravel flatten")
-def flatten(context: Context, node: ast.AST, x: Value) -> Value:
-    """Return all entries as a vector."""
+def _flatten(context: Context, node: ast.AST, x: Value) -> Value:
     return fit(context, reshape, x, (-1,), node=node)
 
 
@@ -142,11 +135,9 @@ def _turn(context: Context, node: ast.AST, x: Value) -> Value:
 def _find_sizes_of(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     """Return `np.shape`, or the size of one axis."""
     shape = fit(context, find_shape, x, node=node)
-    return Constant(
-        shape
-        if axis is None
-        else shape[fit(context, normalise_axis, _find_axis(context, node, axis), len(shape), node=node)]
-    )
+    if axis is None:
+        return Constant(shape)
+    return Constant(shape[fit(context, normalise_axis, _find_axis(context, node, axis), len(shape), node=node)])
 
 
 @spells("size")

@@ -186,9 +186,8 @@ def _logarithm(context: Context, node: ast.AST, base: float, x: Value) -> Value:
 @spells("tan math.tan")
 def _tangent(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `sin(x) / cos(x)`."""
-    return apply_operator(
-        context, node, ast.Div(), map_node(context, node, n.Sin, x=x), map_node(context, node, n.Cos, x=x)
-    )
+    sine, cosine = (map_node(context, node, kind, x=x) for kind in (n.Sin, n.Cos))
+    return apply_operator(context, node, ast.Div(), sine, cosine)
 
 
 @spells("sinh math.sinh", op=ast.Sub())
@@ -216,7 +215,7 @@ def truncate(context: Context, node: ast.AST, x: Value) -> Value:
 
 
 @spells("select", "conditions|condlist choices|choicelist default?=0")
-def select(context: Context, node: ast.AST, conditions: Value, choices: Value, default: Value) -> Value:
+def _select(context: Context, node: ast.AST, conditions: Value, choices: Value, default: Value) -> Value:
     """Return `np.select`: the choice of the first condition that holds."""
     pairs = zip(list_items(context, conditions, node), list_items(context, choices, node), strict=False)
     for condition, choice in reversed(list(pairs)):

@@ -27,7 +27,7 @@ def read_helper(context: Context, function: types.FunctionType, node: ast.Call, 
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     known = {name: partial(read_constant, context, default, node) for name, default in defaults.items()}
-    passed = read_arguments(context, source, known, node, bound)
+    passed = _read_arguments(context, source, known, node, bound)
     with _point_at_call(context, function, node):
         return _run_helper(context.open_helper(source, passed), function)
 
@@ -37,7 +37,7 @@ def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:
     tree = helper.source.tree
     _count_call(context, tree, tree.name, node)
     known = {name: partial(_hand_back, default) for name, default in helper.defaults.items()}
-    passed = read_arguments(context, helper.source, known, node)
+    passed = _read_arguments(context, helper.source, known, node)
     own = list_assigned(tree)
     around = {name: value for name, value in helper.names().items() if name not in own}
     inner = context.open_helper(helper.source, around | passed)
@@ -103,29 +103,26 @@ def _point_at_call(context: Context, function: types.FunctionType, node: ast.Cal
         context.called_from = outer
 
 
-def read_arguments(
+def _read_arguments(
     context: Context,
     source: Source,
     defaults: Mapping[str, Callable[[], Value]],
     node: ast.Call,
     bound: Sequence[Value] = (),
 ) -> dict[str, Value]:
-    """Return what a helper's parameters stand for."""
     signature = source.tree.args
     names = [argument.arg for argument in signature.args]
+    listed = f"Its parameters: {ast.unparse(signature) or 'none'}."
     given = [*bound, *read_several(context, node.args)]
     if len(given) > len(names):
-        raise context.error(
-            node,
-            f"{source.name!r} takes {len(names)} positional arguments.",
-            f"Its parameters: {_list(signature)}.",
-        )
+        what = f"{source.name!r} takes {len(names)} positional arguments."
+        raise context.error(node, what, listed)
     passed = dict(zip(names, given, strict=False))
     known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
     for name, value in _list_keywords(context, node):
         if name not in known or name in passed:
             what = f"{source.name!r} has no such argument, or has it twice: {name!r}."
-            raise context.error(node, what, f"Its parameters: {_list(signature)}.")
+            raise context.error(node, what, listed)
         passed[name] = value
     for name, default in defaults.items():
         if name not in passed:
@@ -133,7 +130,7 @@ def read_arguments(
     missing = known - passed.keys()
     if missing:
         what = f"{source.name!r} is called without {', '.join(sorted(missing))}."
-        raise context.error(node, what, f"Its parameters: {_list(signature)}.")
+        raise context.error(node, what, listed)
     return passed
 
 
@@ -147,10 +144,6 @@ def _list_keywords(context: Context, node: ast.Call) -> Iterator[tuple[str, Valu
             yield from ((str(key), item) for key, item in value.items.items())
         else:
             raise context.error(node, f"`**` stands for a dict here, and this is {describe(value)}.")
-
-
-def _list(signature: ast.arguments) -> str:
-    return ast.unparse(signature) or "none"
 
 
 def _hand_back(value: Value) -> Value:

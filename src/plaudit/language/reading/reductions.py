@@ -57,7 +57,6 @@ def _reduce_by(context: Context, node: ast.AST, kind: type[n.Binary], **argument
 @spells("any", f"{X} {ALONG}", conjunction=False)
 @spells("all", f"{X} {ALONG}", conjunction=True)
 def _reduce_flags(context: Context, node: ast.AST, conjunction: bool, **arguments: Any) -> Value:
-
     def join_flags(entries: list[Value]) -> Value:
         return chain(context, conjunction, [partial(read_truth, context, entry, node) for entry in entries])
 
@@ -152,8 +151,7 @@ def _all_close(context: Context, node: ast.AST, **arguments: Value) -> Value:
 
 
 @spells("cumsum", f"{X} axis?|dim|axis")
-def add_up(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
-    """Return `np.cumsum` of a vector."""
+def _add_up(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     entries = list_items(context, x, node)
     return Vector(tuple(fold(context, n.Add, entries[: at + 1], node) for at in range(len(entries))), array=True)
 
@@ -161,7 +159,6 @@ def add_up(context: Context, node: ast.AST, x: Value, axis: Value | None = None)
 @spells("mse_loss", "x|input y|target reduction?", square=True)
 @spells("l1_loss", "x|input y|target reduction?", square=False)
 def _loss(context: Context, node: ast.AST, square: bool, x: Value, y: Value, reduction: Value | None = None) -> Value:
-    """Return `F.mse_loss` or `F.l1_loss`."""
     off = apply_operator(context, node, ast.Sub(), x, y)
     each = square_entries(context, node, off) if square else map_node(context, node, n.Abs, x=off)
     return _reduce_loss(context, each, reduction, node)
@@ -177,12 +174,8 @@ def _smooth_loss(
     curve = apply_operator(context, node, ast.Mult(), Constant(0.5), square_entries(context, node, off))
     curve = apply_operator(context, node, ast.Div(), curve, beta)
     near = apply_comparison(context, node, ast.Lt(), off, beta)
-    return _reduce_loss(
-        context,
-        choose(context, node, near, curve, apply_operator(context, node, ast.Sub(), off, half)),
-        reduction,
-        node,
-    )
+    line = apply_operator(context, node, ast.Sub(), off, half)
+    return _reduce_loss(context, choose(context, node, near, curve, line), reduction, node)
 
 
 def _reduce_loss(context: Context, each: Value, reduction: Value | None, node: ast.AST) -> Value:
@@ -195,7 +188,6 @@ def _reduce_loss(context: Context, each: Value, reduction: Value | None, node: a
 
 @spells("cosine_similarity", "x|x1 y|x2 axis|dim?=-1 eps?=1e-8")
 def _similarity(context: Context, node: ast.AST, x: Value, y: Value, axis: Value, eps: Value) -> Value:
-    """Return `F.cosine_similarity`."""
     top = _reduce_by(context, node, n.Add, x=apply_operator(context, node, ast.Mult(), x, y), axis=axis)
     norms = [extreme(context, node, n.Max, norm(context, node, value, axis=axis), eps) for value in (x, y)]
     return apply_operator(context, node, ast.Div(), top, apply_operator(context, node, ast.Mult(), *norms))

@@ -198,10 +198,10 @@ def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
 
 @runs(ast.Match)
 def _run_match(context: Context, statement: ast.Match) -> Flow:
-    return _read_branches(context, list_cases(context, statement.cases, context.read(statement.subject)))
+    return _read_branches(context, _list_cases(context, statement.cases, context.read(statement.subject)))
 
 
-def list_cases(context: Context, cases: list[ast.match_case], subject: Value) -> Iterator[Branch]:
+def _list_cases(context: Context, cases: list[ast.match_case], subject: Value) -> Iterator[Branch]:
     """Yield the cases of a `match`, the last one open to all."""
     for case in cases:
         context.names = context.statement_names = dict(context.names)
