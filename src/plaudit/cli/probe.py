@@ -21,7 +21,6 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dict[str, Any]:
-    """Return a budget as `probe` takes it: in seconds or in steps."""
     time = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
     if time and float(time[1]) > 0:
         return {"seconds": float(time[1]) * _UNITS[time[2]]}

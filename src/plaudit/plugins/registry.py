@@ -243,7 +243,6 @@ def _find_plugins() -> tuple[Registration, ...]:
 
 
 def _validate_system(found: Any) -> None:
-    """Raise where something is not what a system is."""
     if not isinstance(getattr(found, "reward", None), Reward):
         raise TypeError("its `reward` is not a Reward")
     versions = getattr(found, "VERSIONS", None)

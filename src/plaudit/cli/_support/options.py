@@ -86,7 +86,6 @@ def seconds_option(name: str, default: float, text: str) -> Callable[[Command], 
 
 
 def _check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) -> float:
-    """Refuse a time that is not above 0, or longer than an hour."""
     if not 0 < seconds <= LONGEST_TIMEOUT:
         raise click.BadParameter(f"{seconds:g} is not in the range 0 < SECONDS <= {LONGEST_TIMEOUT:g}.")
     return seconds
