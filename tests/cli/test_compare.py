@@ -98,6 +98,9 @@ def test_an_environment_covers_what_is_compared(plaudit, write):
     assert "--env and --features go together" in plaudit(*asked).stderr
     both = plaudit(*asked, "--features", "balance.py:features", "--ledger", "rewards.db")
     assert (both.exit_code, both.stdout) == (2, "")
-    assert "this is a reward" in plaudit(*asked, "--features", "balance.py:plain").stderr
+    assert (
+        "balance.py:plain is not a function; its type is Reward."
+        in plaudit(*asked, "--features", "balance.py:plain").stderr
+    )
     drawn = plaudit(*asked, "--features", "balance.py:features", "--range", "angle=0:1")
     assert (drawn.exit_code, drawn.stdout) == (2, "")

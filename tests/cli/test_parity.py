@@ -145,7 +145,7 @@ def test_functions_are_asked_in_this_process(plaudit, tmp_path, monkeypatch):
     ("text", "told"),
     [
         ("own.py:totl", "own.py has no 'totl'. Did you mean 'total'?"),
-        ("own.py:NUMBER", "own.py:NUMBER is no function; its type is int."),
+        ("own.py:NUMBER", "own.py:NUMBER is not a function; its type is int."),
         ("own.py", "name a function in it, own.py:NAME, or run it: --against 'python own.py'."),
         ("own.py:not a name", "name a function in it, own.py:NAME"),
     ],

@@ -81,7 +81,7 @@ def test_features_may_stand_elsewhere(plaudit, write):
         (("calm.py", ENV, "--run", "x"), "name that with --ledger"),
         (("calm.py", ENV, "--against", "gaol"), "nothing is measured by 'gaol'"),
         (("calm.py", ENV, "--make", "limit"), "as in gravity=-5"),
-        (("calm.py", ENV, "--features", "calm.py:nothing"), "calm.py has no function 'nothing'"),
+        (("calm.py", ENV, "--features", "calm.py:nothing"), "calm.py has no 'nothing'"),
         (("calm.py", ENV, "--features", "nothing"), "write file.py:name"),
     ],
     ids=str,

@@ -18,7 +18,7 @@ from plaudit.cli._support.findings import (
     print_rules,
     report_options,
 )
-from plaudit.cli._support.options import explain_nothing, parse_query, parse_setting, query_options_without
+from plaudit.cli._support.options import explain_nothing, parse_query, parse_setting, query_options
 from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import show_progress
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("where", metavar="[LEDGER]", required=False)
 @report_options(list_history_rules, "plaudit audit --rules")
 @click.option("--threshold", metavar="NAME=VALUE", multiple=True, help="When to speak up; can be repeated.")
-@query_options_without("step", "key", "after")
+@query_options(without=("step", "key", "after"))
 def audit(
     where: str | None,
     chosen: Format | None,

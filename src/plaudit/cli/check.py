@@ -102,7 +102,6 @@ def _refuse_history_codes(codes: Sequence[str], where: str | None) -> None:
 
 
 def _list_names(rewards: Sequence[str], everything: bool) -> tuple[str, ...]:
-    """Return what to check, each once."""
     return tuple(dict.fromkeys([*(BUILT_IN if everything else ()), *rewards]))
 
 
@@ -137,7 +136,6 @@ def check_rewards(job: CheckJob) -> list[LocatedReport]:
 
 
 def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
-    """Return what is wrong with a reward, and what of it happened where there is a ledger."""
     only = tuple(code for code in job.only if code in RULES)
     if job.only and not only:  # what happened alone was asked for
         report = Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint)

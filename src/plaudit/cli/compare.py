@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.cli._support.options import check_any_record, ledger_options, parse_ledger_query
-from plaudit.plugins.arguments import find_reward, find_reward_or_function, open_ledger
-from plaudit.reward.reward import Reward
+from plaudit.plugins.arguments import find_function, find_reward, open_ledger
 from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:
@@ -129,9 +128,7 @@ def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: in
     from plaudit.analysis.environments import sample_transitions
 
     found = [find_reward(each) for each in rewards]
-    function = find_reward_or_function(features)
-    if isinstance(function, Reward):
-        raise click.UsageError(f"--features {features}: this is a reward; a function of a step is needed.")
+    function = find_function(features)
     with show_progress("steps") as progress:
         return sample_transitions(environment, found, function, steps=steps, seed=seed, progress=progress)
 

@@ -141,7 +141,6 @@ def _format_cells(numbers: Sequence[str], steps: int, values: Sequence[float]) -
 
 
 def _describe_worst(signals: Sequence[Signal]) -> Text:
-    """Return which step was the worst, and why."""
     step, signal = min(enumerate(signals, start=1), key=lambda each: each[1].total)
     why = ", ".join(f"{name} {format_short(value)}" for name, value in signal.values.items() if value) or "nothing"
     return Text(f"The worst step is {step} with {format_short(signal.total)}: {why}.", style="dim")
@@ -160,7 +159,6 @@ def format_short(value: float) -> str:
 
 
 def _print_warnings(screen: Screen, report: Report) -> None:
-    """Print each warning in a sentence."""
     for finding in report.at_least("warning"):
         screen.print(Text.assemble((report.reward, "bold"), f" {finding.code}: {finding.message}"))
     screen.print()
@@ -170,7 +168,6 @@ def _print_warnings(screen: Screen, report: Report) -> None:
 
 
 def _print_ledger(screen: Screen, reward: Reward, episode: Sequence[Mapping[str, Any]]) -> None:
-    """Record an episode in a ledger, explain its worst step, and verify all of it."""
     from plaudit.ledger.ledger import Ledger
 
     with TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db")) as ledger:
@@ -257,7 +254,6 @@ def _measure(screen: Screen, reward: Reward, rows: int) -> Run:
 
 
 def _compare_with_python(reward: Reward, batch: Mapping[str, Any], totals: Any) -> float:
-    """Return the largest difference between the first totals and those of Python."""
     score = reward.compile("python").function
     rows = zip(*(column[:CHECKED].tolist() for column in batch.values()), strict=True)
     return max(abs(float(score(*row)[0]) - float(total)) for row, total in zip(rows, totals.tolist(), strict=False))

@@ -13,7 +13,7 @@ from plaudit.cli._support.options import check_any_record, convert_moment, drop_
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
-from plaudit.plugins.arguments import find_reward, load_module, open_ledger
+from plaudit.plugins.arguments import find_function, find_reward, open_ledger
 from plaudit.targets import OnBad
 from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, show_progress
 
@@ -122,32 +122,21 @@ def find_policy(text: str) -> Policy:
     """
     if text == "uniform":
         return uniform()
-    place, colon, name = text.rpartition(":")
+    _, colon, name = text.rpartition(":")
     if text.startswith("always:"):
         action = text.removeprefix("always:")
         if not action:
             raise DefinitionError(f"{text!r} names no action after the colon. {_FORMS}")
         return always(action)
     if colon and re.fullmatch(r"[A-Za-z_]\w*", name):
-        return _load_function(place, name)
+        found = find_function(text)
+        return _UserPolicy(text, found, getattr(found, "actions", None))
     path = Path(text)
     if not path.is_file():
         if text.endswith(".json") or "/" in text:
             raise explain_unreadable(path, FileNotFoundError())
         raise DefinitionError(f"there is no policy {text!r}.{did_you_mean(text, ['uniform', 'always'])} {_FORMS}")
     return from_file(path)
-
-
-def _load_function(place: str, name: str) -> Policy:
-    module = load_module(place)
-    found = getattr(module, name, None)
-    if not callable(found) or isinstance(found, type):
-        known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        what = f"is a {type(found).__name__}" if hasattr(module, name) else "is not there"
-        raise DefinitionError(
-            f"{place}:{name} {what}; a policy is a function from contexts to probabilities.{did_you_mean(name, known)}"
-        )
-    return _UserPolicy(f"{place}:{name}", found, getattr(found, "actions", None))
 
 
 class _UserPolicy:

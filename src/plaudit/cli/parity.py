@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from rich.text import Text
 from plaudit.checks.parity import Command, Function, Mismatch, ParityReport, Recorded
 from plaudit.checks.parity import parity as find_mismatch
 from plaudit.cli._support.options import seconds_option, tune, tuning_options
-from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
-from plaudit.plugins.arguments import find_reward, load_module
+from plaudit.errors import DefinitionError, FileError, explain_unreadable
+from plaudit.plugins.arguments import find_function, find_reward
 from plaudit.reward.reward import Reward
 from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, format_value, show_progress
 
@@ -125,7 +125,7 @@ def find_program(text: str, *, shell: bool = False) -> Command | Function | Reco
         return Recorded(text)
     place, colon, name = text.rpartition(":")
     if colon and re.fullmatch(_NAME, name) and (place.endswith(".py") or _is_importable(place)):
-        return Function(_load_function(place, name), title=text)
+        return Function(find_function(text), title=text)
     if place.endswith(".py") or (text.endswith(".py") and not os.access(text, os.X_OK) and Path(text).exists()):
         file = place or text
         raise DefinitionError(
@@ -146,17 +146,6 @@ def _is_importable(place: str) -> bool:
         return False
     top = place.partition(".")[0]
     return top in sys.modules or PathFinder.find_spec(top, [os.getcwd(), *sys.path]) is not None
-
-
-def _load_function(place: str, name: str) -> Callable[..., Any]:
-    found: object = load_module(place)
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(part, dir(found))}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise DefinitionError(f"{place}:{name} is no function; its type is {type(found).__name__}.")
-    return found
 
 
 def print_report(report: ParityReport, screen: Screen) -> None:

@@ -10,7 +10,7 @@ import click
 
 from plaudit.cli._support.options import tune, tuning_options
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.plugins.arguments import find_beside, find_reward, load_module, open_ledger_to_write
+from plaudit.plugins.arguments import find_beside, find_function, find_reward, load_module, open_ledger_to_write
 from plaudit.plugins.options import COUNT
 from plaudit.terminal import ExitCode, show_progress
 
@@ -21,7 +21,6 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dict[str, Any]:
-    """Return a budget as `probe` takes it: in seconds or in steps."""
     time = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
     if time and float(time[1]) > 0:
         return {"seconds": float(time[1]) * _UNITS[time[2]]}
@@ -107,7 +106,9 @@ def probe(
         found = _probe(
             find_environment(env),
             paying,
-            find_beside(reward, "features") if features is None else _find_function(features),
+            find_beside(reward, "features")
+            if features is None
+            else find_function(f"{features}:features" if features.endswith(".py") else features),
             make=dict(map(_parse_option, options)),
             ledger=ledger,
             run=run,
@@ -140,17 +141,6 @@ def find_environment(text: str) -> Any:
     if place.endswith(".py"):
         raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(name, dir(module))}")
     return text
-
-
-def _find_function(text: str) -> Any:
-    """Return the function that `text` names: file.py:name, or file.py where it is called `features`."""
-    place, _, name = (f"{text}:features" if text.endswith(".py") else text).rpartition(":")
-    if not place:
-        raise DefinitionError(f"--features {text}: write file.py:name or package.module:name.")
-    module = load_module(place)
-    if not callable(getattr(module, name, None)):
-        raise DefinitionError(f"{place} has no function {name!r}.{did_you_mean(name, dir(module))}")
-    return getattr(module, name)
 
 
 def _parse_option(text: str) -> tuple[str, Any]:

@@ -245,7 +245,6 @@ def format_steps(rows: Sequence[Mapping[str, float | bool | str]]) -> str:
 
 
 def _fill_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> Table:
-    """Return a table of the columns that hold anything."""
     kept = [at for at in range(len(headers)) if any(row[at] for row in rows)]
     made = build_table(*(headers[at] for at in kept), right=right)
     for row in rows:

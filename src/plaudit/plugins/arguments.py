@@ -112,18 +112,32 @@ def load_module(place: str) -> ModuleType:
     return _run_file(Path(place)) if _is_path(place) else _import_module(place)
 
 
+def find_function(text: str) -> Callable[..., Any]:
+    """Return the function that `text` names: `file.py:name` or `package.module:name`."""
+    place, _, name = text.rpartition(":")
+    if not place or not re.fullmatch(_NAME, name):
+        raise DefinitionError(f"{text!r} names no function; write file.py:name or package.module:name.")
+    found = _find_attribute(place, load_module(place), name)
+    if not callable(found):
+        raise DefinitionError(f"{text} is not a function; its type is {type(found).__name__}.")
+    return found
+
+
 def _load_attribute(place: str, name: str) -> Reward | Callable[..., Any]:
     module = load_module(place)
-    found: object = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise DefinitionError(
-                f"{place} has no {name!r}.{did_you_mean(part, dir(found))}{_list_rewards(place, module)}"
-            )
-        found = getattr(found, part)
+    found = _find_attribute(place, module, name, more=_list_rewards(place, module))
     if not isinstance(found, Reward) and not callable(found):
         kind = type(found).__name__
         raise DefinitionError(f"{place}:{name} is a {kind}, not a Reward.{_list_rewards(place, module)}")
+    return found
+
+
+def _find_attribute(place: str, module: ModuleType, name: str, *, more: str = "") -> object:
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(part, dir(found))}{more}")
+        found = getattr(found, part)
     return found
 
 

@@ -86,7 +86,6 @@ def seconds_option(name: str, default: float, text: str) -> Callable[[Command], 
 
 
 def _check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) -> float:
-    """Refuse a time that is not above 0, or longer than an hour."""
     if not 0 < seconds <= LONGEST_TIMEOUT:
         raise click.BadParameter(f"{seconds:g} is not in the range 0 < SECONDS <= {LONGEST_TIMEOUT:g}.")
     return seconds
@@ -140,14 +139,9 @@ _QUERY: dict[str, dict[str, Any]] = {
 }
 
 
-def query_options(command: Command) -> Command:
-    """Add every option that says which records are meant."""
-    return query_options_without()(command)
-
-
-def query_options_without(*names: str) -> Callable[[Command], Command]:
-    """Return what adds the options that say which records are meant, but for some."""
-    return _add_query_options([name for name in _QUERY if name not in names], lambda text: text)
+def query_options(*, without: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Return what adds the options that say which records are meant."""
+    return _add_query_options([name for name in _QUERY if name not in without], lambda text: text)
 
 
 def ledger_options(*names: str) -> Callable[[Command], Command]:

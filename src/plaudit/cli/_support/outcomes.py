@@ -55,7 +55,6 @@ def _read_episode(where: str, wanted: str) -> list[Row]:
 
 
 def _read_file(path: Path) -> Episodes:
-    """Return the episodes of a JSON file in their order; FileError where it holds anything else."""
     try:
         found = json.loads(
             path.read_text(encoding="utf-8-sig"), object_pairs_hook=partial(build_object, refuse=_refuse_doubled)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options
 from plaudit.cli.ledger.history import FEW, format_moment, limit_option, print_json, shorten_text
 from plaudit.errors import NotInLedger
 from plaudit.plugins.arguments import open_ledger
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger
     from plaudit.ledger.summary.episodes import Episode, Episodes
 
-episode_options = query_options_without("step", "key", "after")
+episode_options = query_options(without=("step", "key", "after"))
 """Adds the options that say which episodes are meant."""
 
 

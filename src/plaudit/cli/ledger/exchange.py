@@ -20,7 +20,7 @@ _EXAMPLE = "Example: plaudit ledger export rewards.db --output night-3.parquet -
 @click.command(epilog=_EXAMPLE)
 @click.argument("ledger")
 @output_option("What is written: .jsonl, .csv or .parquet.", required=True)
-@query_options
+@query_options()
 @format_option("What FILE becomes, if its ending does not say.")
 @click.option("--force", is_flag=True, help="Replace a FILE that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")

@@ -35,7 +35,7 @@ _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key")
 
 @click.command(epilog="Example: plaudit ledger history rewards.db --run night-3 --since 12h")
 @click.argument("ledger")
-@query_options
+@query_options()
 @limit_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None:

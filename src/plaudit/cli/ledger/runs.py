@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from plaudit.cli._support.options import explain_nothing, parse_query, query_options_without
+from plaudit.cli._support.options import explain_nothing, parse_query, query_options
 from plaudit.cli.ledger.history import format_moment, print_json, shorten_text
 from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_value
@@ -12,7 +12,7 @@ from plaudit.terminal import Screen, build_table, format_value
 
 @click.command(epilog="Example: plaudit ledger runs rewards.db")
 @click.argument("ledger")
-@query_options_without("episode", "step", "key", "since", "until", "after")
+@query_options(without=("episode", "step", "key", "since", "until", "after"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def runs(ledger: str, as_json: bool, **query: Any) -> None:
     """List the runs of a LEDGER: how much there is of each, and what its episodes earned.

@@ -14,7 +14,6 @@ _NUMBERS = ("records", "mean", "low", "high")
 
 
 def _parse_names(ctx: click.Context, option: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """Return what rewards are to be told apart by."""
     names = () if given is None else tuple(name.strip().replace("-", "_") for name in given.split(","))
     for name in names:
         if name not in GROUPS:
