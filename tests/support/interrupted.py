@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from plaudit.systems.training.run import Stop
+
 
 @pytest.fixture
 def heed_ctrl_c() -> Iterator[None]:
@@ -15,6 +17,18 @@ def heed_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def stopping_after(updates: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return options of a training that stop it after so many updates, and the rows of its updates."""
+    stop, rows = Stop(), []
+
+    def note(row: dict[str, Any]) -> None:
+        rows.append(row)
+        if len(rows) == updates:
+            stop.signal = signal.SIGINT
+
+    return {"stop": stop, "on_update": note}, rows
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Runs: what is kept, stopped and gone on with, and to the same bits."""
 
 import json
-import signal
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,9 @@ from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.training import checkpoint, run
 from plaudit.systems.hackmatrix.training.report import build_report, evaluate_run
 from plaudit.systems.hackmatrix.training.run import train
-from plaudit.systems.training.run import Stop, write_report
+from plaudit.systems.training.run import write_report
 from support.hackmatrix_model.toy import QUICK, jax, small, toy
+from support.interrupted import stopping_after
 
 REWARD = hackmatrix.reward
 POTENTIAL = hackmatrix.version("potential")
@@ -31,18 +31,6 @@ def started(tmp_path):
         )
 
     return start
-
-
-def stopping_after(count):
-    """Return who stops a run after so many updates, and the rows of its updates."""
-    stop, rows = Stop(), []
-
-    def note(row):
-        rows.append(row)
-        if len(rows) == count:
-            stop.signal = signal.SIGINT
-
-    return {"stop": stop, "on_update": note}, rows
 
 
 def arrays(path):

@@ -1,7 +1,6 @@
 """Runs on real SUMO, tiny ones: what is logged, kept, stopped and gone on with."""
 
 import json
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,23 +15,11 @@ from plaudit.systems.roadsense.training.checkpoint import load_policy, load_run,
 from plaudit.systems.roadsense.training.config import build_config
 from plaudit.systems.roadsense.training.envs import derive_seed, open_envs
 from plaudit.systems.roadsense.training.run import build_learner, run_update, train
-from plaudit.systems.training.run import Stop
+from support.interrupted import stopping_after
 
 REWARD = version("R8")
 TINY = {"envs": 1, "rollout": 128, "minibatch": 64, "epochs": 1, "steps": 512, "limit": 50}
 CONFIG = build_config(REWARD, **TINY)
-
-
-def stopping_after(count):
-    """Return who stops a run after so many updates."""
-    stop, rows = Stop(), []
-
-    def on_update(row):
-        rows.append(row)
-        if len(rows) == count:
-            stop.signal = signal.SIGINT
-
-    return {"stop": stop, "on_update": on_update}
 
 
 def arrays(path):
@@ -51,7 +38,7 @@ def running(lent_sumo):
 def halves(tmp_path_factory) -> Path:
     """Return the folder of a run of four updates that was stopped after the second one."""
     out = tmp_path_factory.mktemp("runs") / "halves"
-    run = train(CONFIG, REWARD, out, tensorboard=False, **stopping_after(2))
+    run = train(CONFIG, REWARD, out, tensorboard=False, **stopping_after(2)[0])
     assert (run.update, run.complete, run.steps) == (2, False, 256)
     return out
 
