@@ -141,7 +141,6 @@ def timed(work: Callable[[], object]) -> float:
 
 def reading(path: Path, count: int) -> None:
     few = min(count, 50_000)
-
     with Ledger(path, read_only=True) as ledger:
         peer = timed(lambda: one_by_one(ledger, few)) / few
         read = timed(lambda: read_decisions(ledger, decision_class="topology")) / count

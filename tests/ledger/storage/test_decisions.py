@@ -48,7 +48,7 @@ def logs(draw):
 @given(logs())
 def test_columns_give_back_what_was_recorded(contexts):
     text, count = text_of(contexts), len(contexts)
-    stored = pack_contexts(text, count)
+    stored = pack_contexts(text)
     orders = {(*each, *each["decision"]) for each in contexts}  # Hypothesis draws keys in any order
     assert is_packed(stored) == (len(orders) == 1)
     assert text_of(decode_column(stored, count)) == text
@@ -76,7 +76,7 @@ TWO = {"decision": {"action": "b", "probability": 0.5, "x": [-0.0, 2.0]}}
 def test_a_block_with_a_context_that_says_something_else_is_kept_as_it_is(other, place):
     contexts = [ONE, TWO]
     contexts.insert(place, other)
-    assert pack_contexts(text_of(contexts), 3) == text_of(contexts)
+    assert pack_contexts(text_of(contexts)) == text_of(contexts)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_block_with_a_context_that_says_something_else_is_kept_as_it_is(other,
     ids=["a single record", "nothing decided", "the end of an episode", "no decision"],
 )
 def test_contexts_that_nothing_reads_in_columns_are_kept_as_they_are(contexts):
-    assert pack_contexts(text_of(contexts), len(contexts)) == text_of(contexts)
+    assert pack_contexts(text_of(contexts)) == text_of(contexts)
 
 
 @pytest.mark.parametrize("context", [{"packed": {"decision": {"action": ["a"]}}}, {"packed": []}])

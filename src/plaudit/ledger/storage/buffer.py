@@ -372,7 +372,7 @@ class WriteBuffer:
 
     def _refuse(self, items: Sequence["Block | Receipt"], error: BaseException, *, for_good: bool) -> None:
         for item in items:
-            if isinstance(item, Receipt):
+            if isinstance(item, Receipt) and item.state == "buffered":
                 item._refuse(error, for_good=for_good)
 
     def _give_up(self, items: Sequence["Block | Receipt"]) -> None:

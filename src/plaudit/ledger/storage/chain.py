@@ -196,7 +196,7 @@ class _Entries:
         """Take in a column of `count` records, as it is stored."""
         if not (column.startswith("[") and column.endswith("]")):
             raise ValueError("a column is no list")
-        if is_packed(column):
+        if count > 1 and is_packed(column):
             self._feed(json.dumps(unpack_contexts(column, count), separators=(",", ":"))[1:-1] + self._separator)
         elif "null" in column:
             self._add_each(split_column(column, count, self._separator))

@@ -31,17 +31,15 @@ def is_packed(contexts: str) -> bool:
     return contexts.startswith(_START)
 
 
-def pack_contexts(contexts: str, count: int) -> str:
+def pack_contexts(contexts: str) -> str:
     """Return the contexts of a block as they are stored, in columns where that can be.
 
-    >>> pack_contexts('[{"decision":{"action":"a","x":[1.0]}},{"decision":{"action":"b","x":[0.5]}}]', 2)
+    >>> pack_contexts('[{"decision":{"action":"a","x":[1.0]}},{"decision":{"action":"b","x":[0.5]}}]')
     '[{"packed": {"decision":{"action":["a","b"],"x":{"float64":"AAAAAAAA8D8AAAAAAADgPw==","width":1}}}}]'
     """
-    if count == 1:
-        return contexts
     first, end = _scan(contexts, 1)
     decision = first.get("decision") if isinstance(first, dict) else None
-    if end == len(contexts) - 1 or not isinstance(decision, dict) or "action" not in decision:  # or one stands for all
+    if end == len(contexts) - 1 or not isinstance(decision, dict) or "action" not in decision:  # or it is the only one
         return contexts
     columns = _split(json.loads(contexts))
     decisions = None if columns is None else _split(columns["decision"])

@@ -174,7 +174,7 @@ def _merge_rows(rows: Sequence[_Row]) -> _Row:
         "latest": max(moments),
         "times": encode_times(moments),
         **{name: _join_column(rows, name, ", ") for name in ("keys", "episodes", "steps")},
-        "contexts": None if contexts is None else pack_contexts(contexts, len(moments)),
+        "contexts": None if contexts is None else pack_contexts(contexts),
         **{name: b"".join(read_bytes(row[name]) for row in rows) for name in ("inputs", "outputs")},
         "head": read_bytes(rows[-1]["head"]),
     }

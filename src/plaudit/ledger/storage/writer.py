@@ -254,7 +254,7 @@ class BlockWriter:
                 block.keys,
                 block.episodes,
                 block.steps,
-                None if block.contexts is None else pack_contexts(block.contexts, block.count),
+                block.contexts if block.contexts is None or block.count == 1 else pack_contexts(block.contexts),
                 block.inputs,
                 block.outputs,
                 head,
