@@ -195,11 +195,8 @@ def _read_default(context: Context, value: Value, default: list[Value | None], k
     if isinstance(default[0], Constant) and default[0].value == declared.missing:
         return value
     what = f"the default of {key!r} is {describe(default[0]) if default[0] else 'None'}"
-    raise context.error(
-        node,
-        f"{what}, and the field has missing={declared.missing!r}.",
-        "Let both be the same: a row without the field has what `missing=` says.",
-    )
+    advice = "Let both be the same: a row without the field has what `missing=` says."
+    raise context.error(node, f"{what}, and the field has missing={declared.missing!r}.", advice)
 
 
 def _find_field(context: Context, value: Value) -> str:
