@@ -98,11 +98,8 @@ def raise_to_power(context: Context, base: Value, exponent: Value, node: ast.AST
     known = to_number(exponent.value) if isinstance(exponent, Constant) else None
     if known is not None and float(known).is_integer():
         if abs(known) > LARGEST_POWER:
-            raise context.error(
-                node,
-                f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}.",
-                "For a larger one write math.exp(n * math.log(x)).",
-            )
+            what = f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}."
+            raise context.error(node, what, "For a larger one write math.exp(n * math.log(x)).")
         return _expand_power(context, base, int(known), node)
     operands = [add_number(context, value, node) for value in (base, exponent)]
     zero = context.builder.const(0)

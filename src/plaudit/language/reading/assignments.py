@@ -168,7 +168,8 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
         advice = "Choose among whole arrays: np.where(np.arange(4) == leg, x, v)."
         raise context.error(node, "an entry is replaced at a constant index.", advice)
     if not old.array:
-        _refuse_several(context, picked, node)
+        if isinstance(picked, Vector):
+            raise context.error(node, "a slice of a list is not assigned to.", "Join lists: v[:1] + w.")
         entries[list_entries(picked)[0].value] = value  # type: ignore[union-attr,index]
         return Vector(tuple(entries))
 
@@ -178,11 +179,6 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
 
     fit(context, map_entries, put, picked, value, node=node)
     return build_array(entries, shape)
-
-
-def _refuse_several(context: Context, picked: Value, node: ast.AST) -> None:
-    if isinstance(picked, Vector):
-        raise context.error(node, "a slice of a list is not assigned to.", "Join lists: v[:1] + w.")
 
 
 @runs(ast.Expr)

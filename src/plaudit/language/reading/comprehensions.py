@@ -9,7 +9,7 @@ from plaudit.language import nodes as n
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
-from plaudit.language.reading.values import Constant, Ref, Value, Vector, find_open, is_open
+from plaudit.language.reading.values import Constant, Names, Ref, Value, Vector, find_open, is_open
 from plaudit.language.shapes import MOST_ENTRIES
 
 MOST_TURNS = 20_000
@@ -62,8 +62,8 @@ def count_turns(context: Context, turns: int, node: ast.AST) -> None:
 
 
 def _list_turns(
-    context: Context, loops: list[ast.comprehension], names: dict[str, Value], counts: int | bool
-) -> Iterator[tuple[dict[str, Value], int | bool, Ref | None]]:
+    context: Context, loops: list[ast.comprehension], names: Names, counts: int | bool
+) -> Iterator[tuple[Names, int | bool, Ref | None]]:
     """Yield the names of each turn of nested loops, where it counts, and an unknown where there may be others.
 
     Filters of the innermost loop are left to the element.
@@ -92,7 +92,7 @@ def _read_filters(context: Context, tests: list[ast.expr], counts: int | bool) -
 
 
 def _read_element(
-    context: Context, node: ast.expr, tests: list[ast.expr], names: dict[str, Value], counts: int | bool
+    context: Context, node: ast.expr, tests: list[ast.expr], names: Names, counts: int | bool
 ) -> tuple[int | bool, Value]:
     with context.using(names):
         counts = _read_filters(context, tests, counts)

@@ -179,9 +179,8 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
     category_kind = next((kind for kind in kinds if kind.startswith("category")), None)
     if category_kind or "string" in kinds:
         if kind not in (n.Eq, n.Ne):
-            raise context.error(
-                node, "categories have no order.", "Compare positions: ORDER.index(a) < ORDER.index(b)."
-            )
+            advice = "Compare positions: ORDER.index(a) < ORDER.index(b)."
+            raise context.error(node, "categories have no order.", advice)
         wanted = category_kind or UNKNOWN
         operands = (_find_label(context, left, wanted, node), _find_label(context, right, wanted, node))
     else:
@@ -237,12 +236,8 @@ def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int
         case Constant(known) if isinstance(known, str):
             declared = (context.scope.fields or {}).get(field_name)
             if declared is not None and known not in declared.labels:
-                near = did_you_mean(known, declared.labels)
-                raise context.error(
-                    node,
-                    f"{known!r} is not a value of field {field_name!r}.{near}",
-                    f"Its values: {', '.join(declared.labels)}.",
-                )
+                what = f"{known!r} is not a value of field {field_name!r}.{did_you_mean(known, declared.labels)}"
+                raise context.error(node, what, f"Its values: {', '.join(declared.labels)}.")
             return context.add(n.Label(field_name, known))
     other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
     raise context.error(node, f"{other} is compared with {describe(value)}.")

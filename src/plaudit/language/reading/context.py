@@ -21,7 +21,7 @@ from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.source import Source, SourceLine, list_assigned
-from plaudit.language.reading.values import Ref, Value
+from plaudit.language.reading.values import Names, Ref, Value
 
 MOST_NODES = 200_000
 
@@ -145,7 +145,7 @@ class Context:
         self.builder, self.scope, self.term, self.what, self.batch = builder, scope, term, what, batch
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
-        self.known: dict[str, Value] = {}  # what each input was read as
+        self.known: Names = {}  # what each input was read as
         self.entries: dict[int, Ref] = {}  # of vectors, by their identity: what the caller owns
         self.params: dict[str, None] = {}
         self.parts: set[str] = set()  # what parameters and parts of records may be called, while no field is declared
@@ -160,21 +160,21 @@ class Context:
         self.returned: Returned | None = None  # what is taken of it; a helper returns what it likes
         self.enter_function(source, {})
 
-    def enter_function(self, source: Source, names: dict[str, Value]) -> None:
+    def enter_function(self, source: Source, names: Names) -> None:
         """Begin to read a function with what it is passed."""
         self.source = source
         self.locals = list_assigned(source.tree)
         self.given = tuple(names.values())  # never changed in place
         self.begin_statement(names)
 
-    def open_helper(self, source: Source, names: dict[str, Value]) -> "Context":
+    def open_helper(self, source: Source, names: Names) -> "Context":
         """Return the context of a helper that is called here."""
         inner = copy(self)
         inner.returned = None
         inner.enter_function(source, names)
         return inner
 
-    def begin_statement(self, names: dict[str, Value]) -> None:
+    def begin_statement(self, names: Names) -> None:
         """Read what follows as one statement: functions that are defined inside see its names."""
         self.names = self.statement_names = names
         self.statement_path = self.path
@@ -203,7 +203,7 @@ class Context:
             self.labels.setdefault(value.at, name)
 
     @contextmanager
-    def using(self, names: dict[str, Value]) -> Iterator[dict[str, Value]]:
+    def using(self, names: Names) -> Iterator[Names]:
         """Read what follows with other names."""
         outer, self.names = self.names, names
         try:

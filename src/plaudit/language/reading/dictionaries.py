@@ -119,17 +119,13 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
         if not found:
             raise context.error(node, f"no key of the dict can be {describe(key)}.")
         if not complete:
-            flags = [_add_condition(context, flag) for flag, _ in found]
+            flags = [context.builder.const(flag) if isinstance(flag, bool) else flag for flag, _ in found]
             why = "looks up a key that is not in its dict"
             context.require(context.builder.any(flags), why, node)
         default = found.pop()[1]
     for flag, value in reversed(found):
         default = value if flag is True else join(context, flag, value, default, node)
     return default
-
-
-def _add_condition(context: Context, flag: int | bool) -> int:
-    return context.builder.const(flag) if isinstance(flag, bool) else flag
 
 
 def _match_key(context: Context, key: Value, known: Any, node: ast.AST) -> int | bool:
@@ -195,11 +191,8 @@ def _read_default(context: Context, value: Value, default: list[Value | None], k
     if isinstance(default[0], Constant) and default[0].value == declared.missing:
         return value
     what = f"the default of {key!r} is {describe(default[0]) if default[0] else 'None'}"
-    raise context.error(
-        node,
-        f"{what}, and the field has missing={declared.missing!r}.",
-        "Let both be the same: a row without the field has what `missing=` says.",
-    )
+    advice = "Let both be the same: a row without the field has what `missing=` says."
+    raise context.error(node, f"{what}, and the field has missing={declared.missing!r}.", advice)
 
 
 def _find_field(context: Context, value: Value) -> str:

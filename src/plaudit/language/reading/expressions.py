@@ -67,11 +67,8 @@ def read_name(context: Context, node: ast.Name) -> Value:
             known[node.id] = freeze(read_current(context.source.function, node.id))
     except KeyError:
         near = did_you_mean(node.id, [*context.names, *context.source.function.__globals__])
-        raise context.error(
-            node,
-            f"the name {node.id!r} is not known.{near}",
-            "Define constants above the term; a field is a parameter.",
-        ) from None
+        advice = "Define constants above the term; a field is a parameter."
+        raise context.error(node, f"the name {node.id!r} is not known.{near}", advice) from None
     return read_constant(context, known[node.id], node)
 
 

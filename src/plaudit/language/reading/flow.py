@@ -21,7 +21,7 @@ from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
-from plaudit.language.reading.values import Unassigned, Value
+from plaudit.language.reading.values import Names, Unassigned, Value
 
 
 class Leave(NamedTuple):
@@ -30,14 +30,14 @@ class Leave(NamedTuple):
     flag: int | bool
     """The position of a flag, which counts only where nothing before it left; True: always."""
     ends_loop: bool
-    names: dict[str, Value]
+    names: Names
 
 
 @dataclass(slots=True)
 class Flow:
     """How a block ends: the names it leaves, the value it returned where it did, and where it left a loop."""
 
-    names: dict[str, Value]
+    names: Names
     returned: int | bool = False
     """False: it never returned. True: it always returned. A position: the flag that says where it returned."""
     value: Value | None = None
@@ -77,7 +77,7 @@ def run_function(context: Context) -> Value:
     return flow.value
 
 
-def read_block(context: Context, statements: list[ast.stmt], names: dict[str, Value]) -> Flow:
+def read_block(context: Context, statements: list[ast.stmt], names: Names) -> Flow:
     """Read statements in order; early returns are folded into the value at the end, first one outermost."""
     flow = Flow(dict(names))
     outer = context.path, context.names
@@ -143,19 +143,13 @@ def join_flows(context: Context, test: int, then: Flow, otherwise: Flow, at: ast
 
 
 def _join_names(
-    context: Context,
-    test: int,
-    then: dict[str, Value],
-    otherwise: dict[str, Value],
-    node: ast.AST,
-    *,
-    loop: bool = False,
-) -> dict[str, Value]:
+    context: Context, test: int, then: Names, otherwise: Names, node: ast.AST, *, loop: bool = False
+) -> Names:
     """Return names that have one value where `test` is true and another elsewhere.
 
     After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
     """
-    joined: dict[str, Value] = {}
+    joined: Names = {}
     for name in then | otherwise:
         left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
         try:
@@ -207,7 +201,7 @@ def list_breaks(context: Context, left: list[Leave]) -> list[Leave]:
     return breaks
 
 
-def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) -> dict[str, Value] | None:
+def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) -> Names | None:
     """Return the names behind a turn or a loop that goes on from its end and from `exits`; None if from nowhere."""
     names = None if flow.ended else flow.names
     for leave in reversed(exits):

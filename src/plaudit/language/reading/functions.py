@@ -77,11 +77,8 @@ def read_condition(source: Source, name: str, knobs: Mapping[str, object], build
     values = {knob: read_knob(context, knob, default) for knob, default in knobs.items()}
     value = _read_result(context, values)
     if find_kind(value) not in (FLAG, UNKNOWN):
-        raise context.error(
-            source.tree,
-            f"a condition is true or false of a step, and this returns {describe(value)}.",
-            "Return a comparison: `return deceleration == 0`.",
-        )
+        what = f"a condition is true or false of a step, and this returns {describe(value)}."
+        raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
     return _finish_reading(context, add_flag(context, value, source.tree))
 
 
@@ -194,9 +191,6 @@ def _drop_other_rows(context: Context, result: int) -> None:
         if other or any(operand in mixed for operand in n.operands(node)):
             mixed.add(at)
     if result in mixed:
-        raise context.error(
-            context.source.tree,
-            "the score of a row comes of the other rows of the batch too.",
-            "Reduce along the axes of a row alone: torch.sum(x, dim=-1), and not torch.sum(x) or x.mean().",
-        )
+        advice = "Reduce along the axes of a row alone: torch.sum(x, dim=-1), and not torch.sum(x) or x.mean()."
+        raise context.error(context.source.tree, "the score of a row comes of the other rows of the batch too.", advice)
     context.guards = [guard for guard in context.guards if guard.node not in mixed]

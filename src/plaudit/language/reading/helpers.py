@@ -12,7 +12,7 @@ from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import read_constant, read_several
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
-from plaudit.language.reading.values import Dictionary, Nested, Value, describe
+from plaudit.language.reading.values import Dictionary, Names, Nested, Value, describe
 
 MOST_CALLS = 10_000
 
@@ -36,7 +36,7 @@ def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:
     """Read a function that is defined inside another, with the names that has around it now."""
     tree = helper.source.tree
     _count_call(context, tree, tree.name, node)
-    known = {name: partial(_hand_back, default) for name, default in helper.defaults.items()}
+    known = {name: partial(helper.defaults.__getitem__, name) for name in helper.defaults}
     passed = _read_arguments(context, helper.source, known, node)
     own = list_assigned(tree)
     around = {name: value for name, value in helper.names().items() if name not in own}
@@ -109,7 +109,7 @@ def _read_arguments(
     defaults: Mapping[str, Callable[[], Value]],
     node: ast.Call,
     bound: Sequence[Value] = (),
-) -> dict[str, Value]:
+) -> Names:
     signature = source.tree.args
     names = [argument.arg for argument in signature.args]
     listed = f"Its parameters: {ast.unparse(signature) or 'none'}."
@@ -144,7 +144,3 @@ def _list_keywords(context: Context, node: ast.Call) -> Iterator[tuple[str, Valu
             yield from ((str(key), item) for key, item in value.items.items())
         else:
             raise context.error(node, f"`**` stands for a dict here, and this is {describe(value)}.")
-
-
-def _hand_back(value: Value) -> Value:
-    return value

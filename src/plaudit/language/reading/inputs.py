@@ -96,18 +96,12 @@ def _read_state(context: Context, name: str, node: ast.AST) -> Value:
     computed = context.scope.states[name]
     if computed is None:
         reader = "an update" if context.what == "state" else f"a {context.what}"
-        raise context.error(
-            node,
-            f"{name!r} is a state, and {reader} does not read what a "
-            "state is after the step: that is what updates say.",
-            f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters.",
-        )
+        what = f"{reader} does not read what a state is after the step: that is what updates say."
+        advice = f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters."
+        raise context.error(node, f"{name!r} is a state, and {what}", advice)
     if context.batch:
-        raise context.error(
-            node,
-            f"{name!r} is a state, which a function for batches does not read after the step.",
-            "Write the function for one row, without batched=True.",
-        )
+        what = f"{name!r} is a state, which a function for batches does not read after the step."
+        raise context.error(node, what, "Write the function for one row, without batched=True.")
     context.inputs |= computed.inputs
     return computed.value
 

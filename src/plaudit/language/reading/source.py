@@ -232,19 +232,13 @@ def validate_signature(source: Source, *, helper: bool = False) -> None:
     """Refuse signatures that are not plain data followed by keyword-only knobs; a helper's may have defaults."""
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg:
-        raise source.error(
-            arguments.vararg or arguments.kwarg or source.tree,
-            "`*args` and `**kwargs` cannot be read.",
-            "Name each field.",
-        )
+        at = arguments.vararg or arguments.kwarg or source.tree
+        raise source.error(at, "`*args` and `**kwargs` cannot be read.", "Name each field.")
     if arguments.posonlyargs:
         raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
     if arguments.defaults and not helper:
-        raise source.error(
-            arguments.defaults[0],
-            "a positional parameter is data and has no default.",
-            "Make it a knob: put `*,` before it. Or give the field a `missing=` value.",
-        )
+        advice = "Make it a knob: put `*,` before it. Or give the field a `missing=` value."
+        raise source.error(arguments.defaults[0], "a positional parameter is data and has no default.", advice)
 
 
 def _count_letters(text: str, column: int) -> int:

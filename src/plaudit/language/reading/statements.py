@@ -30,6 +30,7 @@ from plaudit.language.reading.helpers import define_helper
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Names,
     Ref,
     Value,
     Vector,
@@ -47,7 +48,7 @@ class Branch(NamedTuple):
     test: int | bool
     at: ast.AST
     body: list[ast.stmt]
-    names: dict[str, Value]
+    names: Names
 
 
 @runs(ast.Return)

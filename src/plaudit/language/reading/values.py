@@ -99,6 +99,9 @@ class Nested:
 Value = Ref | Constant | Vector | Dictionary | Record | Undeclared | Unassigned | Nested
 """What an expression can stand for while a function is read."""
 
+Names = dict[str, Value]
+"""The values of names."""
+
 
 def find_open(*values: Value) -> Ref | None:
     """Return an unknown that stands for values of which one is not known yet; None where all are."""
