@@ -1,7 +1,9 @@
 """Checkpoints: what goes in comes out, and what is not a fitting checkpoint is refused with the reason."""
 
 import json
+import os
 import zipfile
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -121,6 +123,19 @@ def test_settings_that_are_not_known_are_refused(path):
         np.lib.format.write_array(file, np.array(json.dumps(about)))
     with pytest.raises(FileError, match="Did you mean 'clip'"):
         read_info(path)
+
+
+def test_a_save_that_fails_leaves_the_one_before(path, monkeypatch):
+    before = path.read_bytes()
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np.lib.format, "write_array", full)
+    with pytest.raises(FileError, match="checkpoint.npz cannot be written: No space left"):
+        save(path, make_tree(), replace(ABOUT, update=4))
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["checkpoint.npz"]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

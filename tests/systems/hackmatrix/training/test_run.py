@@ -53,6 +53,15 @@ def test_a_run_that_was_stopped_comes_to_the_same_bits(started, tmp_path):
     ]
 
 
+def test_rows_that_were_logged_after_the_last_checkpoint_are_written_anew(started, tmp_path):
+    stopping, _ = stopping_after(2)
+    started(**stopping)
+    with (tmp_path / "run" / "log.jsonl").open("a") as log:
+        log.write(json.dumps({"update": 3, "seconds": 1, "steps_per_second": 1}) + "\n")
+        log.write('{"update": 4, "ki')
+    assert [row["update"] for row in started(resume=True).rows] == [1, 2, 3, 4]
+
+
 def test_a_complete_run_that_is_gone_on_with_stays_as_it_is(started, tmp_path):
     started()
     before = arrays(tmp_path / "run" / "checkpoint.npz")
