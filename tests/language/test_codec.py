@@ -12,7 +12,7 @@ from plaudit import SpecError
 from plaudit.language import codec
 from plaudit.language import nodes as n
 from plaudit.ledger.jsonl.encoding import decode
-from plaudit.reward.rows import parse_json_row
+from plaudit.rows.row import parse_json_row
 from support.examples import examples
 from support.growth import measure_growth
 from support.strategies import cases

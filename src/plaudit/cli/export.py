@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import click
 
 from plaudit.cli.options import drop_unset, tune, tuning_options
-from plaudit.cli.streams import STANDARD, Output
 from plaudit.reward.reward import Reward
+from plaudit.rows.streams import STANDARD, Output
 from plaudit.systems.arguments import find_reward
 from plaudit.systems.commands import output_option
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.errors import DefinitionError, InputError, NotInLedger
-from plaudit.reward.row_files import FORMATS
+from plaudit.rows.formats import FORMATS
 from plaudit.systems.commands import Command, add_options
 
 if TYPE_CHECKING:

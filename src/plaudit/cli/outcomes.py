@@ -8,7 +8,7 @@ from plaudit.errors import DefinitionError, FileError, InputError, NotInLedger, 
 from plaudit.language.codec import build_object
 from plaudit.language.field import RECORDS
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import Row, convert_infinities, flatten_records
+from plaudit.rows.row import Row, convert_infinities, flatten_records
 from plaudit.systems.arguments import open_ledger
 
 Episodes = dict[str, list[Row]]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from plaudit.cli.streams import STANDARD, Output
 from plaudit.errors import DefinitionError, NotInLedger
+from plaudit.rows.streams import STANDARD, Output
 from plaudit.systems.commands import output_option
 from plaudit.terminal import format_count, show_progress
 

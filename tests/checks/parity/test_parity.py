@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given
 from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fact, term
 from plaudit.checks.parity import Answer, Function, Recorded, parity
 from plaudit.checks.parity.candidates import StepFacts, build_pools
-from plaudit.reward.rows import encode_row, flatten_row, nest_row
+from plaudit.rows.row import encode_row, flatten_row, nest_row
 from plaudit.testing.oracle import Oracle
 from plaudit.testing.rows import as_inputs
 from support.examples import examples

@@ -15,7 +15,7 @@ from plaudit.checks.solver.question import Witness, list_inputs
 from plaudit.checks.solver.ranges import decode_row
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 
 EXPLORED = 400
 """Rows that are drawn at random to see which branches they take. Only the reward itself is asked."""

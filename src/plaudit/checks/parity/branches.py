@@ -20,7 +20,7 @@ from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 from plaudit.language.writing.render import render_expression
-from plaudit.reward.rows import FlatRow
+from plaudit.rows.row import FlatRow
 
 MOST_OPERANDS = 64
 """Of a longer chain of `and` and `or`, or of a larger table, only so many parts are looked at one by one."""

@@ -11,7 +11,7 @@ from plaudit.checks.solver.breakpoints import find_breakpoints, list_values_to_t
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 
 PROBES = 300
 """Random rows that tell whether facts leave enough of them."""

@@ -19,7 +19,7 @@ from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, encode_row, nest_row
+from plaudit.rows.row import FlatRow, encode_row, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""

@@ -13,7 +13,7 @@ from hypothesis.errors import Unsatisfiable
 
 from plaudit.checks.parity.candidates import Pool
 from plaudit.checks.parity.trace import FLOATS_BETWEEN, PAST, Trace, move_to_edge, to_float32
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 
 FRACTIONS = 64
 """Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""

@@ -10,7 +10,7 @@ from plaudit.checks.parity.trace import EPSILON, Trace, Values, next_float32, ro
 from plaudit.checks.solver.ranges import decode_value
 from plaudit.errors import InputError
 from plaudit.language.program import Program
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 from plaudit.targets.python import PythonReward
 
 NEAR = 8

@@ -11,7 +11,7 @@ from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, 
 from plaudit.checks.parity.branches import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
-from plaudit.reward.rows import encode_row, flatten_row, nest_row
+from plaudit.rows.row import encode_row, flatten_row, nest_row
 
 LONGEST_LINE = 1 << 20
 EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'

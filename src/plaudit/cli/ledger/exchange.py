@@ -8,9 +8,9 @@ import click
 
 from plaudit.cli.errors import fail, format_error
 from plaudit.cli.options import check_any_record, format_option, parse_query, query_options
-from plaudit.cli.streams import STANDARD, choose_format
 from plaudit.errors import FileError, LedgerError, explain_unreadable
-from plaudit.reward.row_files import Format
+from plaudit.rows.formats import Format
+from plaudit.rows.streams import STANDARD, choose_format
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
 from plaudit.systems.commands import output_option
 from plaudit.terminal import SOME_BAD, format_count, show_progress
