@@ -72,11 +72,11 @@ class CsvSource(TextSource):
         if not block.lines or len(block.lines[0]) > limits.LONGEST_LINE:
             longest = limits.LONGEST_LINE
             raise UnusableFile(f"{self.name} is not CSV: its first line is longer than {longest:,} bytes.")
-        self.header = block.lines.pop(0).rstrip(b"\r")
+        self.header = block.lines[0].rstrip(b"\r")
         self.columns = self._parse_header()
         self.paths: Mapping[Path, Any] = {(name,): None for name in self.columns}
         self._places = {name: at for at, name in enumerate(self.columns)}
-        self._first: Block | None = Block(2, block.lines, block.done, block.long)
+        self._first: Block | None = Block(2, block.lines[1:], block.done, block.long)
         self._open: list[bytes] = []
         """Lines of a row whose quoted cell goes on."""
 
