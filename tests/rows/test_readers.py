@@ -16,7 +16,7 @@ def read(kind, path):
     with Source(str(path)) as source:
         file = kind(source)
         for chunk in file.chunks(()):
-            columns = zip(*map(chunk.list_column, file.columns), strict=True)
+            columns = zip(*map(chunk.list_column, file.columns), strict=True) if file.columns else [()] * chunk.rows
             rows += zip(chunk.numbers, chunk.lines, columns, strict=True)
             refused += [
                 (each.number, each.raw if isinstance(each.raw, bytes) else b"".join(each.raw)) for each in chunk.refused
@@ -59,6 +59,10 @@ def test_a_line_that_is_too_long_for_memory_comes_in_pieces_and_costs_no_other(t
     rows, refused = read(JsonLinesSource, path)
     assert [(number, cells) for number, _, cells in rows] == [(1, (1,)), (3, (2,)), (4, (3,))]
     assert refused == [(2, b"y" * 300)]
+    path.write_bytes(b"y" * 300 + b'\n{"x": 2}\n')
+    rows, refused = read(JsonLinesSource, path)
+    assert [(number, line) for number, line, _ in rows] == [(2, b'{"x": 2}')]
+    assert refused == [(1, b"y" * 300)]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, BinaryIO
 
 from plaudit.errors import FileError, InputError, WrongType, shorten
@@ -14,6 +15,8 @@ from plaudit.rows.formats import format_columns
 from plaudit.rows.row import Row, convert_infinities, encode_row, flatten_records, parse_json_row
 from plaudit.rows.streams import Source
 
+_LOOKED_AT = 64
+"""Blocks at the beginning of a file in which a row is looked for."""
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
@@ -82,10 +85,11 @@ class JsonLinesSource(TextSource):
         self._waiting: list[Chunk] = []
         self._chunks = self._read_chunks()
         self.first = JsonChunk(0)
-        for chunk in self._chunks:
+        for chunk in islice(self._chunks, _LOOKED_AT):
+            assert isinstance(chunk, JsonChunk)
             self._waiting.append(chunk)
-            if isinstance(chunk, JsonChunk) and chunk.rows:
-                self.first = chunk
+            if chunk.rows or any(not isinstance(each.raw, bytes) for each in chunk.refused):
+                self.first = chunk  # the pieces of a long line are to be read before what follows
                 break
         self.columns = _list_keys(self.first.given)
         flat = _list_keys(self.first.flat)
