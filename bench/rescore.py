@@ -26,7 +26,7 @@ from peers import draw_roadsense
 from timing import QUICK, measure, size, table
 
 TOGETHER = 1 << 20
-WAYS = ("rescore_file", "pyarrow", "pyarrow, no dictionaries")
+WAYS = ("score_file", "pyarrow", "pyarrow, no dictionaries")
 
 
 def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
@@ -48,11 +48,11 @@ def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
                     work[way] = min(work[way], core)
                     size = target.stat().st_size
                     target.unlink()
-                    if way == "rescore_file":
+                    if way == "score_file":
                         written = size
             for way in WAYS:
                 against = [f"{best[peer] / best[way]:.2f}x" for peer in WAYS[1:]]
-                bytes_a_row = f"{written / rows:.1f}" if way == "rescore_file" else ""
+                bytes_a_row = f"{written / rows:.1f}" if way == "score_file" else ""
                 shown.append(
                     (
                         f"{layout}: {way}",
@@ -71,12 +71,12 @@ def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
 def compare_versions(rows: int, rounds: int, folder: str) -> None:
     from plaudit import Ledger
     from plaudit.analysis import diff
-    from plaudit.ledger.dataset import rescore_file
+    from plaudit.ledger.dataset import score_file
     from plaudit.systems import roadsense
 
     old, new = roadsense.reward, roadsense.reward.with_weights(comfort=2.0).with_version("heavier")
     rows = min(rows, 1_000_000)
-    best = dict.fromkeys(("rescore_file", "diff, file", "ledger.rescore", "diff, ledger"), float("inf"))
+    best = dict.fromkeys(("score_file", "diff, file", "ledger.rescore", "diff, ledger"), float("inf"))
     with tempfile.TemporaryDirectory(dir=folder) as place:
         source, target = Path(place, "wide.parquet"), Path(place, "out.parquet")
         generate(source, rows, wide=True)
@@ -89,14 +89,14 @@ def compare_versions(rows: int, rounds: int, folder: str) -> None:
             for turn in range(rounds):
                 label = new.with_version(f"heavier-{turn}")  # a re-scoring is done once
                 ways = (
-                    lambda: rescore_file(new, source, target, against=old, overwrite=True),
+                    lambda: score_file(new, source, target, against=old, overwrite=True),
                     lambda: diff(old, new, data=source),
                     lambda label=label: ledger.rescore(label),
                     lambda: diff(old, new, ledger=ledger),
                 )
                 for name, way in zip(best, ways, strict=True):
                     best[name] = min(best[name], measure(way)[1])
-    pairs = [("rescore_file", "diff, file"), ("ledger.rescore", "diff, ledger")]
+    pairs = [("score_file", "diff, file"), ("ledger.rescore", "diff, ledger")]
     shown = [("two versions", "rows/s", "against the re-scoring")]
     for one, other in pairs:
         shown += [(name, f"{rows / best[name]:,.0f}", f"{best[name] / best[one]:.2f}x") for name in (one, other)]
@@ -135,13 +135,13 @@ def measured(way: str, source: Path, target: Path) -> tuple[float, float, float]
 
 def one(way: str, source: str, target: str) -> None:
     """Do it, and print seconds and peak memory."""
-    if way == "rescore_file":
-        from plaudit.ledger.dataset import job, rescore_file
+    if way == "score_file":
+        from plaudit.ledger.dataset import job, score_file
         from plaudit.systems import roadsense
 
         assert job
         start, before = time.perf_counter(), time.process_time()
-        rescore_file(roadsense.reward, source, target)
+        score_file(roadsense.reward, source, target)
     else:
         start, before = time.perf_counter(), time.process_time()
         file = pq.ParquetFile(source)

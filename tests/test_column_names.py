@@ -75,15 +75,8 @@ def test_a_signal_as_a_row():
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
-def test_score_writes_these_columns(plaudit, hunt, ending):
-    assert plaudit("score", "hunt.json", "rows.jsonl", "-o", f"scores.{ending}").exit_code == 0
-    [row] = read_table(hunt / f"scores.{ending}")
-    assert list(row.items()) == [("line", 1), *WHOLE.items()]
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
-def test_rescore_writes_these_columns_behind_those_of_the_row(plaudit, hunt, ending):
-    assert plaudit("rescore", "hunt.json", "rows.jsonl", "-o", f"out.{ending}", "--scores").exit_code == 0
+def test_score_writes_these_columns_behind_those_of_the_row(plaudit, hunt, ending):
+    assert plaudit("score", "hunt.json", "rows.jsonl", "-o", f"out.{ending}", "--scores").exit_code == 0
     [row] = read_table(hunt / f"out.{ending}")
     assert list(row.items()) == [*ROW.items(), *WHOLE.items(), ("ok", True)]
 

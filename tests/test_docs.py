@@ -194,6 +194,6 @@ def test_commands_have_one_grammar():
             if isinstance(option, click.Option) and {"-o", "--output"} & set(option.opts):
                 assert option.opts == ["-o", "--output"], name
             assert "--out" not in option.opts, name
-        writes = {"plaudit score", "plaudit rescore", "plaudit ledger export", "plaudit ledger backup", "plaudit check"}
+        writes = {"plaudit score", "plaudit ledger export", "plaudit ledger backup", "plaudit check"}
         if name in writes or name.startswith(("plaudit run ", "plaudit train ", "plaudit experiment ")):
             assert any("--output" in option.opts for option in command.params), name

@@ -33,7 +33,7 @@ from plaudit.checks.rules.units import Unit
 from plaudit.language.reading.source import SourceLine
 from plaudit.learn.off_policy.evaluate import Evaluation
 from plaudit.learn.off_policy.intervals import Interval, PolicyEstimate
-from plaudit.ledger.dataset.files import FileRescoring
+from plaudit.ledger.dataset.files import FileScoring
 from plaudit.ledger.rescore.changes import Changes
 from plaudit.ledger.rescore.rescore import Lacking, Rescoring
 from plaudit.ledger.rescore.rounding import Rounding
@@ -219,8 +219,8 @@ def samples(tmp_path):
         "language/schedule.py:Schedule": [linear(0, 1, over=9)],
         "language/reading/source.py:SourceLine": [SourceLine(STEER, 3, STEER)],
         "ledger/rescore/changes.py:Changes": [changes],
-        "ledger/dataset/files.py:FileRescoring": [
-            FileRescoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
+        "ledger/dataset/files.py:FileScoring": [
+            FileScoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
         ],
         "ledger/summary/episodes.py:Episodes": [ledger.episodes()],
         "ledger/history.py:History": [ledger.history(), ledger.history(run=STEER)],

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from plaudit import FileError, InputError
-from plaudit.adapters.ray import rescore_with_ray
+from plaudit.adapters.ray import score_with_ray
 from plaudit.errors import MissingField
-from plaudit.ledger.dataset import rescore_file
+from plaudit.ledger.dataset import score_file
 from support.tables import made, table
 
 pytestmark = [
@@ -41,11 +41,11 @@ def cluster(request):
 
 def test_ray_gives_what_one_process_gives(cluster, folder, ordered, tmp_path):
     chosen = {"keep": KEPT, "scores": True}
-    rescore_file(made(), folder, tmp_path / "ray")
+    score_file(made(), folder, tmp_path / "ray")
     with pytest.raises(FileError, match="exists already"):
-        rescore_with_ray(made(), folder, tmp_path / "ray", **chosen)
-    there = rescore_with_ray(made(), folder, tmp_path / "ray", overwrite=True, **chosen)
-    here = rescore_file(made(), folder, tmp_path / "local", **chosen)
+        score_with_ray(made(), folder, tmp_path / "ray", **chosen)
+    there = score_with_ray(made(), folder, tmp_path / "ray", overwrite=True, **chosen)
+    here = score_file(made(), folder, tmp_path / "local", **chosen)
     assert (there.rows, there.bad, there.engine) == (600, 21, "ray")
     assert (here.rows, here.bad) == (600, 21)
     assert repr(ordered(tmp_path / "ray").to_pylist()) == repr(ordered(tmp_path / "local").to_pylist())
@@ -55,12 +55,12 @@ def test_ray_gives_what_one_process_gives(cluster, folder, ordered, tmp_path):
 
 def test_what_goes_wrong_leaves_nothing(cluster, folder, tmp_path):
     with pytest.raises(InputError, match="21 of 600 rows cannot be scored"):
-        rescore_with_ray(made(), folder, tmp_path / "out", on_bad="raise")
+        score_with_ray(made(), folder, tmp_path / "out", on_bad="raise")
     pq.write_table(table(5).drop_columns(["phase"]), folder / "part-9.parquet")
     with pytest.raises(MissingField, match=r"part-9\.parquet lacks 'phase'"):
-        rescore_with_ray(made(), folder, tmp_path / "out")
+        score_with_ray(made(), folder, tmp_path / "out")
     with pytest.raises(FileError, match="is a pattern; Ray reads a folder"):
-        rescore_with_ray(made(), folder / "*.parquet", tmp_path / "out")
+        score_with_ray(made(), folder / "*.parquet", tmp_path / "out")
     with pytest.raises(FileError, match="the folder that the rows come from"):
-        rescore_with_ray(made(), folder / "part-1.parquet", folder, overwrite=True)
+        score_with_ray(made(), folder / "part-1.parquet", folder, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]

@@ -4,25 +4,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from plaudit import Field, FileError, InputError, Reward, term
-from plaudit.adapters.spark import rescore_with_spark
+from plaudit.adapters.spark import score_with_spark
 from plaudit.errors import MissingField
-from plaudit.ledger.dataset import rescore_file
+from plaudit.ledger.dataset import score_file
 from support.tables import made, pa, table
 
 pytestmark = pytest.mark.filterwarnings("default")  # Spark leaves sockets to the garbage collector
 
 
 def test_spark_gives_what_one_process_gives(spark, folder, ordered, tmp_path):
-    there = rescore_with_spark(made(), folder, tmp_path / "spark", scores=True)
-    here = rescore_file(made(), folder, tmp_path / "local", scores=True)
+    there = score_with_spark(made(), folder, tmp_path / "spark", scores=True)
+    here = score_file(made(), folder, tmp_path / "local", scores=True)
     assert (there.rows, there.bad, there.engine) == (600, 21, "spark")
     assert (here.rows, here.bad) == (600, 21)
     found, known = ordered(tmp_path / "spark"), ordered(tmp_path / "local")
     assert found.schema.names == known.schema.names
     assert repr(found.to_pylist()) == repr(known.to_pylist())  # NaN is equal to itself there
     with pytest.raises(FileError, match="exists already"):
-        rescore_with_spark(made(), folder, tmp_path / "spark")
-    again = rescore_with_spark(
+        score_with_spark(made(), folder, tmp_path / "spark")
+    again = score_with_spark(
         made(), folder / "*.parquet", tmp_path / "spark", overwrite=True, keep=["id"], prefix="v2."
     )
     assert again.rows == 600
@@ -32,10 +32,10 @@ def test_spark_gives_what_one_process_gives(spark, folder, ordered, tmp_path):
 
 def test_what_goes_wrong_leaves_nothing(spark, folder, tmp_path):
     with pytest.raises(InputError, match="21 of 600 rows cannot be scored"):
-        rescore_with_spark(made(), folder, tmp_path / "out", on_bad="raise")
+        score_with_spark(made(), folder, tmp_path / "out", on_bad="raise")
     pq.write_table(table(5).drop_columns(["phase"]), folder / "part-9.parquet")
     with pytest.raises(MissingField, match=r"part-9\.parquet lacks 'phase'"):
-        rescore_with_spark(made(), folder, tmp_path / "out")
+        score_with_spark(made(), folder, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
 
 
@@ -61,8 +61,8 @@ def test_stand_ins_ends_and_odd_names(spark, tmp_path):
     })  # fmt: skip
     pq.write_table(content, tmp_path / "rows.parquet")
     columns = {"x": "a `b` c"}
-    rescore_with_spark(reward, tmp_path / "rows.parquet", tmp_path / "spark", columns=columns)
-    rescore_file(reward, tmp_path / "rows.parquet", tmp_path / "local.parquet", columns=columns)
+    score_with_spark(reward, tmp_path / "rows.parquet", tmp_path / "spark", columns=columns)
+    score_file(reward, tmp_path / "rows.parquet", tmp_path / "local.parquet", columns=columns)
     parts = [pq.ParquetFile(path).read() for path in (tmp_path / "spark").glob("*.parquet")]
     found = pa.concat_tables(parts).sort_by("id").to_pylist()
     assert found == pq.ParquetFile(tmp_path / "local.parquet").read().to_pylist()

@@ -70,7 +70,7 @@ def test_a_file_with_one_reward_needs_no_name(here):
         ("score", "own.py", "rows.csv"),
         ("prove", "own.py", "own.py"),
         ("parity", "own.py", "--against", "own.py:near"),
-        ("rescore", "own.py", "rows.csv"),
+        ("rescore", "own.py", "rewards.db"),
         ("evaluate", "rewards.db", "--decision-class", "x", "--policy", "uniform", "--reward", "own.py"),
         ("train", "roadsense", "--reward", "own.py"),
     ],

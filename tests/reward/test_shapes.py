@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Ledger, Reward, check, prefer, term
-from plaudit.errors import DefinitionError, InputError, MissingField, ShapeMismatch, SpecError
-from plaudit.reward.rows import RowLayout, flatten_row, nest_row
+from plaudit.errors import DefinitionError, MissingField, ShapeMismatch, SpecError
 from plaudit.reward.spec_writer import field_to_dict
+from plaudit.rows.row import arrange_row, flatten_row, nest_row
 
 
 @term
@@ -56,12 +56,8 @@ def test_rows_are_flattened_and_nested_again():
     assert nested["foot_force"] == FORCE
     assert nested["curr"]["heights"] == [[0.0, 0.0], [4.0, 0.0]]  # what no term reads is at rest
     assert WALK.score(**nested).total == WALK.score(**ROW).total
-    layout = RowLayout(WALK)
-    assert layout.arrange({**{f"foot_force[{i}][{j}]": FORCE[i][j] for i in range(2) for j in range(3)}}) == {
-        "foot_force": FORCE
-    }
-    with pytest.raises(InputError, match="whole and by its entries"):
-        layout.arrange({"foot_force": FORCE, "foot_force[0][0]": 1.0})
+    entries = {f"foot_force[{i}][{j}]": FORCE[i][j] for i in range(2) for j in range(3)}
+    assert arrange_row(WALK.program, entries) == {"foot_force": FORCE, "prev": {}, "curr": {}}
     wild = Reward("w", version="1", terms=[impact], fields=[Field("foot_force", shape=(2, 3), infinite=True)])
     assert flatten_row(wild.program, {"foot_force": [["inf", 0, 0], [0, 0, 0]]})["foot_force"][0][0] == float("inf")
 

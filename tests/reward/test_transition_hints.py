@@ -5,7 +5,6 @@ import pytest
 
 from plaudit import Field, PlauditError, Reward, check, prefer, term
 from plaudit.errors import UnknownField, did_you_mean
-from plaudit.reward.rows import RowLayout
 
 HINT = "Did you mean 'prev.x' or 'curr.x'?"
 
@@ -44,8 +43,6 @@ def test_a_row_a_batch_and_a_file(walking):
         lambda: walking.score(x=1.0),
         lambda: walking.score(prev={"x": 1.0}, x=2.0),
         lambda: walking.compile("numpy")({"x": np.array([1.0])}),
-        lambda: RowLayout(walking).check(["x"]),
-        lambda: RowLayout(walking).check({"prev": {"x": 1.0}, "x": 2.0}),
     )
     for score in given:
         with pytest.raises(PlauditError) as caught:

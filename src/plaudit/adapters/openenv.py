@@ -7,9 +7,9 @@ from typing import Any
 from plaudit.adapters.components import split_total
 from plaudit.adapters.samples import Features, Scorer
 from plaudit.errors import MissingExtra, SpecError
-from plaudit.reward.on_bad import MAX_MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.rows.on_bad import MAX_MASKED
 from plaudit.targets import OnBad
 
 

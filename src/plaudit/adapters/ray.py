@@ -1,4 +1,4 @@
-"""Ray Data: a data set re-scored by every core of a machine or a cluster, with the compiled NumPy reward."""
+"""Ray Data: a data set scored by every core of a machine or a cluster, with the compiled NumPy reward."""
 
 import glob
 import logging
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from plaudit.errors import FileError, MissingExtra, TargetError
-from plaudit.ledger.dataset.files import FileRescoring
+from plaudit.ledger.dataset.files import FileScoring
 from plaudit.reward.reward import Reward
 
 
-def rescore_with_ray(
+def score_with_ray(
     reward: Reward,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -23,10 +23,10 @@ def rescore_with_ray(
     scores: bool = False,
     prefix: str = "",
     overwrite: bool = False,
-) -> FileRescoring:
+) -> FileScoring:
     """Apply `reward` to every row of a folder of Parquet files, and write another folder.
 
-    The rows get the columns that `rescore_file` gives them. The folder `target` appears when it is complete. A cluster
+    The rows get the columns that `score_file` gives them. The folder `target` appears when it is complete. A cluster
     that is connected is used; else one is started on this machine, and stopped at the end. On a cluster both folders
     are on a file system that every machine sees.
     """

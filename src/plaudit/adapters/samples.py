@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plaudit.errors import DefinitionError, MissingField, UnknownInput, WrongType, did_you_mean
-from plaudit.reward.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 
 _LOG = logging.getLogger("plaudit")
 

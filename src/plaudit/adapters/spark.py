@@ -1,4 +1,4 @@
-"""Spark: a data set re-scored where it lies, by the SQL of the reward and no Python on the workers."""
+"""Spark: a data set scored where it lies, by the SQL of the reward and no Python on the workers."""
 
 import os
 import sys
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import MissingExtra, TargetError
 from plaudit.language.program import Program
-from plaudit.ledger.dataset.files import FileRescoring
+from plaudit.ledger.dataset.files import FileScoring
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import find_default, list_slots
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset.cluster import Parts
-    from plaudit.ledger.dataset.scoring import FoundColumn
+    from plaudit.rows.columns import FoundColumn
 
 _VIEW = "plaudit_rows"
 
 
-def rescore_with_spark(
+def score_with_spark(
     reward: Reward,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -30,10 +30,10 @@ def rescore_with_spark(
     scores: bool = False,
     prefix: str = "",
     overwrite: bool = False,
-) -> FileRescoring:
+) -> FileScoring:
     """Apply `reward` to every row of a folder of Parquet files, and write another folder.
 
-    The rows get the columns that `rescore_file` gives them. The folder `target` appears when it is complete. A session
+    The rows get the columns that `score_file` gives them. The folder `target` appears when it is complete. A session
     that is active is used; else one is started in local mode, and stopped at the end. On a cluster both folders are on
     a file system that every machine sees.
     """
@@ -89,6 +89,8 @@ def _build_inputs(program: Program, found: Sequence["FoundColumn"]) -> dict[str,
             continue
         column = ".".join(map(_quote, one.path))
         texts[place.name] = _format_entry(column, one.shape, place.name) if one.shape else column
+        if place.name == "terminal":  # an episode goes on unless a row says otherwise
+            texts[place.name] = f"COALESCE({column}, FALSE)"
     return texts
 
 

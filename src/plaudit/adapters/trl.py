@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from plaudit.adapters.components import CLAMP, list_weights, split_total
 from plaudit.adapters.samples import Features, KeywordFunction, Scorer
 from plaudit.errors import MissingExtra, MissingField, ShapeMismatch
-from plaudit.reward.on_bad import MAX_MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.rows.on_bad import MAX_MASKED
 from plaudit.targets import OnBad
 
 Rewards = list[float | None]

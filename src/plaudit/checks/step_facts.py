@@ -7,7 +7,7 @@ from random import Random
 from plaudit.checks.trace import Trace
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 
 PROBES = 300
 """Random rows that tell whether facts leave enough of them."""

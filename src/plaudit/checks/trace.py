@@ -14,7 +14,7 @@ from plaudit.checks.solver.ranges import encode_value
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 from plaudit.targets.python import PythonReward
 
 Values = Sequence[float | bool]

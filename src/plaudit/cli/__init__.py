@@ -16,7 +16,7 @@ SUMMARIES = {
     "list": "List the named rewards: what they reward, their versions and their terms.",
     "show": "Show a REWARD: its terms, formula, fields, knobs and fingerprint.",
     "score": "Score every row of DATA with a REWARD.",
-    "rescore": "Apply a REWARD to every row of DATA, a data set or a ledger, and tell what changes.",
+    "rescore": "Apply a REWARD to every record of a LEDGER, and tell what changes.",
     "evaluate": "Estimate what a POLICY would have earned on the decisions in a LEDGER.",
     "check": "Find what is wrong with each REWARD, and show it.",
     "audit": "Find what really happened under each reward of a LEDGER.",

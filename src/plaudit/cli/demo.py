@@ -185,10 +185,10 @@ def _print_ledger(screen: Screen, reward: Reward, episode: Sequence[Mapping[str,
 
 def write_report(screen: Screen, output: str) -> None:
     """Write a report of a made-up run of the convoy, and say where it lies."""
-    from plaudit.cli.streams import Output
     from plaudit.ledger.ledger import Ledger
     from plaudit.page.library import Library
     from plaudit.page.report import build_report
+    from plaudit.rows.streams import Output
 
     with TemporaryDirectory() as folder, Output(output) as file:
         path = Path(folder, "tour.db")

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import click
 
 from plaudit.cli._support.options import drop_unset, tune, tuning_options
-from plaudit.cli.streams import STANDARD, Output
 from plaudit.plugins.arguments import find_reward
 from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
+from plaudit.rows.streams import STANDARD, Output
 
 
 class Exported(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from plaudit.cli.streams import STANDARD, Output
 from plaudit.errors import DefinitionError, NotInLedger
 from plaudit.plugins.options import output_option
+from plaudit.rows.streams import STANDARD, Output
 from plaudit.terminal import format_count, show_progress
 
 

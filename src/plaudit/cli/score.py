@@ -1,139 +1,169 @@
 """`plaudit score`: a reward for every row of a file."""
 
 import json
-import os
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from plaudit.cli._support.options import format_option, tune, tuning_options
-from plaudit.cli.scoring import BadRows, score_rows
-from plaudit.cli.streams import STANDARD, Output, Source, choose_format
-from plaudit.errors import FileError
-from plaudit.plugins.arguments import find_reward
+from plaudit.errors import DefinitionError
+from plaudit.plugins.arguments import find_reward, is_system
 from plaudit.plugins.options import output_option
-from plaudit.reward.row_files import Format, find_format, refuse_overlap
-from plaudit.reward.rows import RowLayout
-from plaudit.terminal import ExitCode, Screen, format_count, show_progress
+from plaudit.reward.reward import Reward
+from plaudit.rows.formats import find_format
+from plaudit.rows.streams import STANDARD
+from plaudit.targets import OnBad
+from plaudit.terminal import ExitCode, Screen, show_progress, show_status
 
-_EXAMPLE = "Example: plaudit score roadsense rows.csv --output scores.parquet --set comfort.weight=2"
+if TYPE_CHECKING:
+    from plaudit.ledger.dataset import FileScoring
+
+_EXAMPLE = "Example: plaudit score roadsense@R8 steps.parquet --against roadsense --output scored.parquet"
 
 
 @click.command(epilog=_EXAMPLE)
 @click.argument("reward")
 @click.argument("data", metavar="[DATA]", default=STANDARD)
-@click.option("-i", "--input", "old_input", metavar="FILE", hidden=True, help="DATA, as it was called once.")
-@output_option("Scores, .jsonl, .csv or .parquet; - is stdout.", default=STANDARD, show_default=True)
+@output_option("What is written: .jsonl, .csv, .parquet or a folder; - is stdout.", default=STANDARD, show_default=True)
 @click.option("--bad", metavar="FILE", help="Bad rows, .jsonl; OUTPUT.bad.jsonl unless given.")
-@format_option("What - holds, and files with other endings; jsonl unless given.")
+@click.option("--against", metavar="REWARD", help="Tell what changed, against a reward or a column of old totals.")
+@click.option("--engine", type=click.Choice(["local", "ray", "spark"]), default="local", help="What runs it.")
+@click.option("--keep", metavar="COLUMN", multiple=True, help="Keep only this column of the rows; can be repeated.")
+@click.option(
+    "--column", "columns", metavar="INPUT=COLUMN", multiple=True, help="Where an input lies; can be repeated."
+)
+@click.option("--scores", is_flag=True, help="Write each term's score too, before clamps and weights.")
+@click.option("--prefix", metavar="TEXT", default="", help="Begin the names of the new columns with it.")
+@click.option(
+    "--on-bad",
+    type=click.Choice(get_args(OnBad)),
+    default="mask",
+    help="Stop at a bad row, write NULL, or clip its numbers.",
+)
+@click.option("--decision-class", metavar="COLUMN", help="The column of decision classes.")
+@click.option("--decision", metavar="COLUMN", help="The column that candidates for one decision share.")
 @tuning_options()
-@click.option("--ignore-extra", is_flag=True, help="Leave out columns that the reward does not read.")
+@click.option("--label", metavar="LABEL", help="What the version of a reward is called whose knobs were changed.")
+@format_option("What - holds, and files with other endings; jsonl unless given.")
+@click.option("--force", is_flag=True, help="Write over an output that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def score(
     reward: str,
     data: str,
-    old_input: str | None,
-    output: str,
-    bad: str | None,
-    chosen: Format | None,
+    engine: str,
     settings: Sequence[str],
     params: str | None,
-    ignore_extra: bool,
+    label: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Score every row of DATA with a REWARD.
 
-    DATA is a .jsonl, .csv or .parquet file; without it, or as -, standard input. A row is a line, or a row of Parquet.
-    Its columns, or the keys of its JSON object, are the inputs that `plaudit show` lists: distance, prev.tokens_used,
-    torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}. An empty cell is an absent value.
+    DATA is a .jsonl, .csv or .parquet file of any size, or a folder of .parquet parts; without it, or as -, standard
+    input. Its columns, or the keys of its JSON objects, are the inputs that `plaudit show` lists: distance,
+    prev.tokens_used, torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}.
 
-    Scores come with the number of their `line` (of Parquet, the row, from 1 on), the `total`, each term's value under
-    the term's name, and under `<term>.score` what the term gave before clamps and weights.
+    The rows are written with the columns they have, `total`, each term's value under the term's name, and `ok`. A row
+    that cannot be scored has `ok` false and nothing for the rest; it is shown with its line, and kept with its error in
+    OUTPUT.bad.jsonl. The output appears when it is complete, or not at all. A folder that was stopped goes on with the
+    parts that lack.
 
-    A row that cannot be scored is shown with its number and kept with its error in OUTPUT.bad.jsonl. The exit
-    code is 0 if every row was scored, 2 if nothing could be done, 3 if some rows are bad. The output appears when it
-    is complete, or not at all.
+    The exit code is 0 if every row was scored, 2 if nothing could be done, 3 if some rows are bad.
     """
-    if old_input is not None:
-        if data != STANDARD:
-            raise click.UsageError(f"rows come from {data} or from --input {old_input}; name one file.")
-        data = old_input
-    if as_json and output == STANDARD:
+    if as_json and options["output"] == STANDARD:
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
-    job = ScoreJob(data, choose_format(data, chosen), output, choose_format(output, chosen), bad)
+    for name in ("against", "decision_class", "decision") if engine != "local" else ():
+        if options[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs the local engine; {engine} only writes.")
+    if engine != "local" and (options["output"] == STANDARD or options["bad"]):
+        raise click.UsageError(f"{engine} writes a folder of parts: name it with --output, and give no --bad.")
+    if (options["decision_class"] or options["decision"]) and not options["against"]:
+        raise click.UsageError("--decision-class and --decision tell what flips --against something; name that too.")
     found = tune(find_reward(reward), params, settings)
-    done = score_file(job, RowLayout(found, ignore_extra=ignore_extra))
+    found = found.with_version(label) if label is not None else found
+    options["columns"] = _parse_columns(options["columns"])
+    options["keep"] = options["keep"] or None
+    done = (_score_locally if engine == "local" else partial(_score_on_engine, engine))(found, data, options)
     if as_json:
-        identity = {"reward": found.name, "version": found.version, "fingerprint": found.fingerprint}
-        files = {"input": data, "output": output, "bad_rows": done.kept}
-        click.echo(json.dumps({**identity, **files, "scored": done.scored, "bad": done.bad}, indent=2))
+        click.echo(json.dumps(done.to_dict(), indent=2, default=str))
     else:
-        click.echo(_format_outcome(f"{found.name}@{found.version}", done.scored, done.bad, done.kept), err=True)
-    if done.bad:
+        click.echo(str(done), err=options["output"] == STANDARD)
+    if done.bad or done.unreadable:
         raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
-def _format_outcome(reward: str, scored: int, bad: int, kept: str | None) -> str:
-    """Return the outcome in a line.
+def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "FileScoring":
+    from plaudit.ledger.dataset.files import find_parts
+    from plaudit.ledger.dataset.job import Job
+    from plaudit.ledger.dataset.score import score_rows
+    from plaudit.rows.bad_rows import BadRows
+    from plaudit.rows.on_bad import apply_on_bad
 
-    >>> _format_outcome("roadsense@R0", 1, 1200, "scores.bad.jsonl")
-    '1 row scored with roadsense@R0. 1,200 bad rows are kept in scores.bad.jsonl.'
-    """
-    text = f"{format_count(scored, 'row')} scored with {reward}."
-    if not bad:
-        return text
-    return (
-        f"{text} {format_count(bad, 'bad row')} {'is' if bad == 1 else 'are'} {f'kept in {kept}' if kept else 'above'}."
+    output, folder = options["output"], find_parts(data) is not None
+    if folder and (output == STANDARD or options["bad"]):
+        raise click.UsageError(f"{data} becomes a folder of parts: name it with --output, and give no --bad.")
+    job = Job(
+        apply_on_bad(reward, options["on_bad"]),
+        against=_find_old(options["against"]),
+        masks=options["on_bad"] == "mask",
+        **{name: options[name] for name in ("keep", "columns", "scores", "prefix", "decision_class", "decision")},
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreJob:
-    """Where rows come from, where scores and bad rows go, and how they are written."""
-
-    source: str
-    rows: Format
-    output: str
-    scores: Format
-    bad: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How many rows were scored, how many were bad, and the file that keeps those."""
-
-    scored: int
-    bad: int
-    kept: str | None
-
-
-def score_file(job: ScoreJob, layout: RowLayout) -> Outcome:
-    """Score every row; on any failure an output that was there before stays as it was."""
-    with ExitStack() as stack:
-        source = stack.enter_context(Source(job.source))
-        output = stack.enter_context(Output(job.output))
-        aside = job.bad or (_name_bad_rows(job.output) if output.target else None)
-        kept = stack.enter_context(Output(aside)) if aside else None
-        _refuse_overlap(source, output, kept)
-        screen = Screen(stderr=True) if sys.stderr.isatty() else None
-        show = partial(screen.print, soft_wrap=True) if screen else partial(click.echo, err=True)
-        parquet = job.rows == "parquet"
-        with show_progress(os.path.basename(source.name), screen=screen, as_bytes=not parquet) as progress:
-            # Without a file of their own bad rows go to stderr, every one of them.
-            unit = "row" if parquet else "line"
-            bad = BadRows(kept.file, show, unit=unit) if kept else BadRows(sys.stderr, show, shown=0)
-            scored = score_rows(layout, source, job.rows, output.file, job.scores, bad, progress)
-        if kept and (job.bad or bad.count):
-            kept.commit()
-        output.commit()
-    if aside and not job.bad and not bad.count:
+    aside = options["bad"] or (_name_bad_rows(output) if output != STANDARD and not folder else None)
+    screen = Screen(stderr=True) if sys.stderr.isatty() else None
+    show = partial(screen.print, soft_wrap=True) if screen else partial(click.echo, err=True)
+    doing = "standard input" if data == STANDARD else Path(data).name
+    text = find_format(data) != "parquet" and not folder
+    with (
+        BadRows(aside, show, even_empty=bool(options["bad"])) as bad,
+        show_progress(doing, screen=screen, as_bytes=text) as progress,
+    ):
+        done = score_rows(
+            job, data, output, format=options["chosen"], bad=bad, overwrite=options["force"], progress=progress
+        )
+    if aside and not bad.count and not options["bad"]:
         _remove_old_bad_rows(Path(aside))  # of an earlier run, whose scores have just been replaced
-    return Outcome(scored, bad.count, aside if bad.count else None)
+    return done
+
+
+def _score_on_engine(engine: str, reward: Reward, data: str, options: Mapping[str, Any]) -> "FileScoring":
+    chosen = {name: options[name] for name in ("keep", "columns", "on_bad", "scores", "prefix")}
+    with show_status(f"{engine} is at work"):
+        if engine == "ray":
+            from plaudit.adapters.ray import score_with_ray
+
+            return score_with_ray(reward, data, options["output"], overwrite=options["force"], **chosen)
+        from plaudit.adapters.spark import score_with_spark
+
+        return score_with_spark(reward, data, options["output"], overwrite=options["force"], **chosen)
+
+
+def _find_old(text: str | None) -> Reward | str | None:
+    """Return the reward that `text` names, or the column."""
+    if text is None or not (is_system(text.partition("@")[0]) or ":" in text or text.endswith((".json", ".py"))):
+        return text
+    return find_reward(text)
+
+
+def _parse_columns(given: Sequence[str]) -> dict[str, str]:
+    """Return where inputs lie, from texts like `distance=gap_m`."""
+    pairs = [text.partition("=") for text in given]
+    for text, (name, _, column) in zip(given, pairs, strict=True):
+        if not name or not column:
+            raise DefinitionError(f"--column {text}: write an input and the column it lies in, as in distance=gap_m.")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def _name_bad_rows(output: str) -> str | None:
+    """Return the name for bad rows: `scores.bad.jsonl` beside `scores.csv`; None beside a device or a pipe."""
+    path = Path(output)
+    if path.exists() and not path.is_file():
+        return None
+    stem = path.stem if find_format(output) else path.name
+    return str(path.with_name(f"{stem}.bad.jsonl"))
 
 
 def _remove_old_bad_rows(path: Path) -> None:
@@ -145,18 +175,3 @@ def _remove_old_bad_rows(path: Path) -> None:
         return
     if ours:
         path.unlink(missing_ok=True)
-
-
-def _name_bad_rows(output: str) -> str:
-    """Return the name for bad rows: `scores.bad.jsonl` beside `scores.csv`."""
-    path = Path(output)
-    stem = path.stem if find_format(output) else path.name
-    return str(path.with_name(f"{stem}.bad.jsonl"))
-
-
-def _refuse_overlap(source: Source, output: Output, kept: Output | None) -> None:
-    for written in (output, kept):
-        if written is not None:
-            refuse_overlap(written.name, written.status, source.status)
-    if kept is not None and kept.target is not None and kept.target == output.target:
-        raise FileError(f"{kept.name} cannot hold both the scores and the bad rows; name another file with --bad.")

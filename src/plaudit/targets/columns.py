@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-LINE = "line"
-"""The number of the row that scores belong to, in files that do not hold the row itself."""
 OK = "ok"
 """Whether a row could be scored."""
 
@@ -17,7 +15,7 @@ def name_columns(terms: Sequence[str], inputs: Collection[str], *, scores: bool 
     >>> list(name_columns(["near", "kills"], ["distance", "kills"]).values())
     ['total', 'near', 'kills.value', 'near.score', 'kills.score']
     """
-    taken = {LINE, OK, *inputs, *(name.partition("[")[0] for name in inputs)}
+    taken = {OK, *inputs, *(name.partition("[")[0] for name in inputs)}
     values = {f"{term}.value": f"{term}.value" if term in taken else term for term in terms}
     named = {"total": "total", **values}
     return named | {f"{term}.score": f"{term}.score" for term in terms} if scores else named

@@ -14,7 +14,7 @@ from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fac
 from plaudit.checks.parity import Answer, Function, Recorded, parity
 from plaudit.checks.parity.candidates import build_pools
 from plaudit.checks.step_facts import StepFacts
-from plaudit.reward.rows import encode_row, flatten_row, nest_row
+from plaudit.rows.row import encode_row, flatten_row, nest_row
 from plaudit.testing.oracle import Oracle
 from plaudit.testing.rows import as_inputs
 from support.examples import examples
@@ -484,7 +484,7 @@ def test_a_bad_recorded_line_is_told_by_its_number(recorded, line, told):
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(FileError, match="does not exist"):
         parity(REACHING, Recorded(tmp_path / "nothing.jsonl"))
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="is a directory; name a file in it"):
         parity(REACHING, Recorded(tmp_path))
     (tmp_path / "empty.jsonl").write_bytes(b"\n")
     with pytest.raises(FileError, match="holds no row"):

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from plaudit import FileError
-from plaudit.ledger.dataset import csv_files, jsonl_files, rescore_file
+from plaudit.ledger.dataset import score_file
+from plaudit.rows import lines
 from support.forking import PythonProcess
 from support.mounts import need_root, small
 from support.samples import following
@@ -58,10 +59,10 @@ def test_the_output_may_not_be_the_input(tmp_path, kind):
     before = source.read_bytes()
     for overwrite in (False, True):
         with pytest.raises(FileError, match="is the file that the rows come from"):
-            rescore_file(following, source, source, overwrite=overwrite)
+            score_file(following, source, source, overwrite=overwrite)
     (tmp_path / f"link.{kind}").symlink_to(source)
     with pytest.raises(FileError, match="is the file that the rows come from"):
-        rescore_file(following, source, tmp_path / f"link.{kind}", overwrite=True)
+        score_file(following, source, tmp_path / f"link.{kind}", overwrite=True)
     assert source.read_bytes() == before
 
 
@@ -70,18 +71,18 @@ def test_an_output_that_exists_is_replaced_only_where_that_is_said(tmp_path, kin
     source, target = saved(tmp_path, kind), tmp_path / f"out.{kind}"
     target.write_text("precious")
     with pytest.raises(FileError, match="exists already"):
-        rescore_file(following, source, target)
+        score_file(following, source, target)
     assert target.read_text() == "precious"
-    assert rescore_file(following, source, target, overwrite=True).rows == 2_000
+    assert score_file(following, source, target, overwrite=True).rows == 2_000
     assert names(tmp_path) == sorted([source.name, target.name])
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_is_not_there_or_cannot_be_written_is_told(tmp_path, kind):
     with pytest.raises(FileError, match="does not exist"):
-        rescore_file(following, tmp_path / f"nothing.{kind}", tmp_path / f"out.{kind}")
+        score_file(following, tmp_path / f"nothing.{kind}", tmp_path / f"out.{kind}")
     with pytest.raises(FileError, match="cannot be written: there is no folder"):
-        rescore_file(following, saved(tmp_path, kind), tmp_path / "missing" / f"out.{kind}")
+        score_file(following, saved(tmp_path, kind), tmp_path / "missing" / f"out.{kind}")
     assert names(tmp_path) == [f"rows.{kind}"]
 
 
@@ -89,7 +90,7 @@ def test_what_is_not_there_or_cannot_be_written_is_told(tmp_path, kind):
 def test_what_is_no_parquet_is_told(tmp_path, content):
     (tmp_path / "rows.parquet").write_bytes(content)
     with pytest.raises(FileError, match=r"rows\.parquet cannot be read"):
-        rescore_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet")
+        score_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet")
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -100,8 +101,8 @@ def test_damage_in_the_middle_leaves_nothing(tmp_path, kind):
     raw[middle : middle + 3_000] = b"\xff\x00\xfe" * 1_000
     source.write_bytes(bytes(raw))
     try:
-        done = rescore_file(following, source, tmp_path / f"out.{kind}")
-        assert kind == "jsonl"
+        done = score_file(following, source, tmp_path / f"out.{kind}")
+        assert kind != "parquet"
         assert done.unreadable
     except FileError:
         assert names(tmp_path) == [source.name]
@@ -113,7 +114,7 @@ def test_an_error_in_the_progress_bar_leaves_nothing(tmp_path):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        rescore_file(following, saved(tmp_path, "parquet"), tmp_path / "out.parquet", batch_rows=100, progress=progress)
+        score_file(following, saved(tmp_path, "parquet"), tmp_path / "out.parquet", batch_rows=100, progress=progress)
     assert names(tmp_path) == ["rows.parquet"]
 
 
@@ -129,16 +130,16 @@ def small_disk(tmp_path):
 def test_a_disk_that_is_full_is_told_and_leaves_nothing(tmp_path, small_disk, kind):
     source = saved(tmp_path, kind, 30_000)
     with pytest.raises(FileError, match=r"out\.\w+ cannot be written: .*[Nn]o space left"):
-        rescore_file(following, source, small_disk / f"out.{kind}")
+        score_file(following, source, small_disk / f"out.{kind}")
     assert names(small_disk) == []
 
 
 SCRIPT = """
 import sys
 from plaudit import Reward
-from plaudit.ledger.dataset import rescore_file
+from plaudit.ledger.dataset import score_file
 
-rescore_file(Reward.from_json(sys.argv[3]), sys.argv[1], sys.argv[2], batch_rows=200)
+score_file(Reward.from_json(sys.argv[3]), sys.argv[1], sys.argv[2], batch_rows=200)
 """
 
 
@@ -161,7 +162,7 @@ def test_a_process_that_is_stopped_leaves_no_file_under_the_name(tmp_path, kind,
     assert not target.exists()
     left = [name for name in names(tmp_path) if name != source.name]
     assert len(left) == (2 if number == signal.SIGKILL else 0)  # a draft, and whose it is
-    assert rescore_file(following, saved(tmp_path, kind, 10), target).rows == 10
+    assert score_file(following, saved(tmp_path, kind, 10), target).rows == 10
     assert names(tmp_path) == sorted([source.name, target.name])  # which removes what was left
 
 
@@ -169,10 +170,10 @@ def test_a_process_that_is_stopped_leaves_no_file_under_the_name(tmp_path, kind,
 MEMORY = """
 import sys
 from plaudit import Reward
-from plaudit.ledger.dataset import rescore_file
+from plaudit.ledger.dataset import score_file
 
 reward = Reward.from_json(sys.argv[3])
-done = rescore_file(reward, sys.argv[1], sys.argv[2], against=reward.with_weights(gap=2.0))
+done = score_file(reward, sys.argv[1], sys.argv[2], against=reward.with_weights(gap=2.0))
 print(done.rows, *(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -209,13 +210,12 @@ def measure_peak(work):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_memory_does_not_grow_with_the_rows(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(csv_files, "_BLOCK", 1 << 12)  # Arrow reads dozens of them ahead
-    monkeypatch.setattr(jsonl_files, "_BLOCK", 1 << 15)
+    monkeypatch.setattr(lines, "BLOCK", 1 << 15)
     peaks = {}
     for times in (1, 2, 10):  # the first compiles what the others use
         source, target = tmp_path / f"{times}.{kind}", tmp_path / f"out.{times}.{kind}"
         repeat(saved(tmp_path, kind, 1_000), source, times)
-        peaks[times] = measure_peak(lambda s=source, t=target: rescore_file(following, s, t, batch_rows=500))
+        peaks[times] = measure_peak(lambda s=source, t=target: score_file(following, s, t, batch_rows=500))
     assert peaks[10] < 2 * peaks[2], peaks
 
 
@@ -240,7 +240,7 @@ def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
 
 def test_one_row_group_of_any_size_is_read_in_pieces(tmp_path):
     pq.write_table(plain(30_000), tmp_path / "rows.parquet", row_group_size=30_000)
-    done = rescore_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=1_000)
+    done = score_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=1_000)
     assert done.rows == 30_000
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_row_groups == 30
 
@@ -249,6 +249,6 @@ def test_long_texts_make_blocks_of_fewer_rows(mixed, tmp_path):
     rows = 3_000
     content = table(rows, text=pa.array(["x" * 50_000] * rows).dictionary_encode().cast(pa.string()))
     pq.write_table(content, tmp_path / "rows.parquet")
-    rescore_file(mixed, tmp_path / "rows.parquet", tmp_path / "out.parquet")
+    score_file(mixed, tmp_path / "rows.parquet", tmp_path / "out.parquet")
     found = pq.ParquetFile(tmp_path / "out.parquet").metadata
     assert max(found.row_group(at).num_rows for at in range(found.num_row_groups)) <= 1_024

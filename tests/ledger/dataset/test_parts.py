@@ -9,7 +9,7 @@ import pytest
 
 from plaudit import FileError
 from plaudit.errors import MissingField
-from plaudit.ledger.dataset import rescore_file
+from plaudit.ledger.dataset import score_file
 from support.tables import read, table
 
 
@@ -28,7 +28,7 @@ def whole(folder):
 
 def test_every_part_is_written_under_its_name(mixed, folder, tmp_path):
     told = []
-    done = rescore_file(mixed, folder, tmp_path / "out", progress=lambda *one: told.append(one))
+    done = score_file(mixed, folder, tmp_path / "out", progress=lambda *one: told.append(one))
     assert (done.rows, done.resumed) == (200, 0)
     assert sorted(os.listdir(tmp_path / "out")) == ["_plaudit.json", *(f"part-{at}.parquet" for at in range(4))]
     assert json.loads((tmp_path / "out/_plaudit.json").read_text())["rows"] == 200
@@ -36,15 +36,15 @@ def test_every_part_is_written_under_its_name(mixed, folder, tmp_path):
     assert [one for one, _ in told] == sorted(one for one, _ in told)
     joined = pa.concat_tables([table(50, seed=at) for at in range(4)])
     pq.write_table(joined, tmp_path / "all.parquet")
-    rescore_file(mixed, tmp_path / "all.parquet", tmp_path / "one.parquet")
+    score_file(mixed, tmp_path / "all.parquet", tmp_path / "one.parquet")
     assert whole(tmp_path / "out").equals(read(tmp_path / "one.parquet"))
 
 
 def test_a_pattern_names_parts(mixed, folder, tmp_path):
-    done = rescore_file(mixed, f"{folder}/part-[12].parquet", tmp_path / "out")
+    done = score_file(mixed, f"{folder}/part-[12].parquet", tmp_path / "out")
     assert done.rows == 100
     with pytest.raises(FileError, match="no file matches"):
-        rescore_file(mixed, f"{folder}/nothing-*.parquet", tmp_path / "out2")
+        score_file(mixed, f"{folder}/nothing-*.parquet", tmp_path / "out2")
 
 
 class Stopped(Exception):
@@ -61,13 +61,13 @@ def stop_after(rows):
 
 def test_a_run_that_was_stopped_goes_on_with_the_parts_that_lack(mixed, heavier, folder, tmp_path):
     with pytest.raises(Stopped):
-        rescore_file(mixed, folder, tmp_path / "out", progress=stop_after(110))
+        score_file(mixed, folder, tmp_path / "out", progress=stop_after(110))
     assert sorted(os.listdir(tmp_path / "out")) == ["part-0.parquet", "part-1.parquet"]
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
-    done = rescore_file(mixed, folder, tmp_path / "out", against=heavier)
+    done = score_file(mixed, folder, tmp_path / "out", against=heavier)
     assert (done.rows, done.resumed, done.changes.records) == (200, 2, 200)
     assert all(path.stat().st_mtime_ns == time for path, time in times.items())
-    rescore_file(mixed, folder, tmp_path / "straight")
+    score_file(mixed, folder, tmp_path / "straight")
     assert whole(tmp_path / "out").equals(whole(tmp_path / "straight"))
 
 
@@ -76,54 +76,54 @@ def test_bad_rows_of_finished_parts_are_counted_too(mixed, folder, tmp_path):
     rows[3]["distance"] = None
     pq.write_table(pa.Table.from_pylist(rows, table(1).schema), folder / "part-0.parquet")
     with pytest.raises(Stopped):
-        rescore_file(mixed, folder, tmp_path / "out", progress=stop_after(60))
-    done = rescore_file(mixed, folder, tmp_path / "out")
+        score_file(mixed, folder, tmp_path / "out", progress=stop_after(60))
+    done = score_file(mixed, folder, tmp_path / "out")
     assert (done.bad, done.reasons, done.resumed) == (1, {"distance is NULL": 1}, 1)
 
 
 def test_parts_of_another_reward_are_not_taken_for_ours(mixed, heavier, folder, tmp_path):
-    rescore_file(mixed, folder, tmp_path / "out")
-    with pytest.raises(FileError, match="is not what this re-scoring would write"):
-        rescore_file(heavier, folder, tmp_path / "out")
-    assert rescore_file(heavier, folder, tmp_path / "out", overwrite=True).resumed == 0
-    assert rescore_file(heavier, folder, tmp_path / "out").resumed == 4
+    score_file(mixed, folder, tmp_path / "out")
+    with pytest.raises(FileError, match="is not what this scoring would write"):
+        score_file(heavier, folder, tmp_path / "out")
+    assert score_file(heavier, folder, tmp_path / "out", overwrite=True).resumed == 0
+    assert score_file(heavier, folder, tmp_path / "out").resumed == 4
 
 
 def test_a_part_that_changed_is_written_again(mixed, folder, tmp_path):
-    rescore_file(mixed, folder, tmp_path / "out")
+    score_file(mixed, folder, tmp_path / "out")
     pq.write_table(table(50, seed=99), folder / "part-2.parquet")
     later = (tmp_path / "out/part-2.parquet").stat().st_mtime + 10
     os.utime(folder / "part-2.parquet", (later, later))
     with pytest.raises(FileError, match=r"part-2\.parquet exists already"):
-        rescore_file(mixed, folder, tmp_path / "out")
-    assert rescore_file(mixed, folder, tmp_path / "out", overwrite=True).resumed == 3
+        score_file(mixed, folder, tmp_path / "out")
+    assert score_file(mixed, folder, tmp_path / "out", overwrite=True).resumed == 3
 
 
 def test_a_part_that_lacks_a_column_is_told_before_any_is_written(mixed, folder, tmp_path):
     pq.write_table(table(5).drop_columns(["phase"]), folder / "part-9.parquet")
     with pytest.raises(MissingField, match=r"part-9\.parquet lacks 'phase'"):
-        rescore_file(mixed, folder, tmp_path / "out")
+        score_file(mixed, folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_into_itself_without_parts_or_onto_a_file_is_refused(mixed, folder, tmp_path):
     with pytest.raises(FileError, match="the folder that the rows come from"):
-        rescore_file(mixed, folder, folder)
+        score_file(mixed, folder, folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileError, match=r"has no \.parquet file"):
-        rescore_file(mixed, tmp_path / "empty", tmp_path / "out")
+        score_file(mixed, tmp_path / "empty", tmp_path / "out")
     (folder / "below").mkdir()
     pq.write_table(table(1), folder / "below/part-7.parquet")
     with pytest.raises(FileError, match="in folders below it"):
-        rescore_file(mixed, folder, tmp_path / "out")
+        score_file(mixed, folder, tmp_path / "out")
     (folder / "below/part-7.parquet").unlink()
     (tmp_path / "taken").write_text("")
     with pytest.raises(FileError, match="is a file; parts are written to a folder"):
-        rescore_file(mixed, folder, tmp_path / "taken")
+        score_file(mixed, folder, tmp_path / "taken")
 
 
 def test_a_damaged_part_in_the_output_is_told(mixed, folder, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/part-0.parquet").write_bytes(b"PAR1 and then nothing")
     with pytest.raises(FileError, match=r"part-0\.parquet cannot be read"):
-        rescore_file(mixed, folder, tmp_path / "out")
+        score_file(mixed, folder, tmp_path / "out")

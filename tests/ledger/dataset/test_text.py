@@ -8,9 +8,11 @@ import pytest
 
 from plaudit import Field, FileError, InputError, OutOfRange, Reward, term
 from plaudit.errors import MissingField, WrongType
-from plaudit.ledger.dataset import jsonl_files as lines
-from plaudit.ledger.dataset import rescore_file
-from plaudit.reward.rows import flatten_records
+from plaudit.ledger.dataset import score_file
+from plaudit.rows import lines
+from plaudit.rows.jsonl_files import JsonLinesSource
+from plaudit.rows.row import flatten_records
+from plaudit.rows.streams import Source
 from support.growth import measure_growth
 from support.tables import expected, read, table
 
@@ -67,7 +69,7 @@ def totals(reward, rows=ROWS):
 
 def test_cells_are_kept_as_they_were_written(parking, tmp_path):
     text = 'id,metres,fast,kind\na,0.30,false,wall\n"b,b",2.500,1,kerb\n"c\n""c""",1e3,FALSE,"kerb"\n'
-    done = rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    done = score_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
     found = csv_rows(tmp_path / "o.csv")
     assert done.rows == 3
     assert done.bad == 0
@@ -82,7 +84,7 @@ def test_an_empty_cell_is_absent_and_a_wrong_one_is_a_bad_row(parking, tmp_path)
     text = (
         "metres,fast,kind\n,false,wall\nfar,false,wall\n1_0,true,kerb\ninf,0,wall\n2,maybe,wall\n1,true,wal\n1,true,\n"
     )
-    done = rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    done = score_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
     found = csv_rows(tmp_path / "o.csv")
     assert [row["ok"] for row in found] == ["false", "false", "false", "false", "false", "false", "false"]
     assert done.reasons == {
@@ -100,32 +102,32 @@ def test_an_empty_cell_is_absent_and_a_wrong_one_is_a_bad_row(parking, tmp_path)
 @pytest.mark.parametrize(
     ("row", "error", "told"),
     [
-        ("far,false,wall", WrongType, "row 1 .*'far'"),
-        ("1,maybe,wall", WrongType, "row 1 .*'maybe'"),
-        (",true,wall", MissingField, "row 1 .*None"),
-        ("-1,true,wall", OutOfRange, "row 1 .*-1"),
+        ("far,false,wall", WrongType, "line 3: .*'far'"),
+        ("1,maybe,wall", WrongType, "line 3: .*'maybe'"),
+        (",true,wall", MissingField, "line 3: .*needs 'metres'"),
+        ("-1,true,wall", OutOfRange, "line 3: .*-1"),
         ("9007199254740993,true,wall", OutOfRange, "beyond 2"),
     ],
 )
 def test_a_bad_cell_can_be_an_error(parking, tmp_path, row, error, told):
     source = csv_file(tmp_path / "r.csv", f"metres,fast,kind\n1,true,wall\n{row}\n")
     with pytest.raises(error, match=told):
-        rescore_file(parking, source, tmp_path / "o.csv", on_bad="raise")
+        score_file(parking, source, tmp_path / "o.csv", on_bad="raise")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.csv"]
 
 
 def test_a_line_with_other_cells_is_left_out_and_counted(parking, tmp_path):
     source = csv_file(tmp_path / "r.csv", "metres,fast,kind\n1,true,wall\n1,true\n1,true,wall,4\n2,true,kerb\n")
-    done = rescore_file(parking, source, tmp_path / "o.csv")
+    done = score_file(parking, source, tmp_path / "o.csv")
     assert (done.rows, done.unreadable) == (2, 2)
     assert "2 lines left out: no row can be read there" in str(done)
-    with pytest.raises(InputError, match="is no row"):
-        rescore_file(parking, source, tmp_path / "o2.csv", on_bad="raise")
+    with pytest.raises(InputError, match="line 3: the row has 2 cells, the header 3"):
+        score_file(parking, source, tmp_path / "o2.csv", on_bad="raise")
 
 
 def test_csv_becomes_parquet_with_texts_for_what_is_kept(parking, tmp_path):
     source = csv_file(tmp_path / "r.csv", "id,metres,fast,kind\na,0.3,false,wall\n")
-    rescore_file(parking, source, tmp_path / "o.parquet")
+    score_file(parking, source, tmp_path / "o.parquet")
     found = read(tmp_path / "o.parquet").to_pylist()
     assert found[0]["metres"] == "0.3"
     assert found[0]["total"] == totals(parking)[0]
@@ -137,59 +139,55 @@ def test_csv_becomes_parquet_with_texts_for_what_is_kept(parking, tmp_path):
         (b"", "is empty"),
         (b"metres,fast,kind,metres\n1,true,wall,2\n", "has the column 'metres' twice"),
         (b"\xff\xfem\x00", "r.csv is UTF-16 text; save it as UTF-8."),
-        (b"\xffm\n", "r.csv, line 1: this is not UTF-8; save the file as UTF-8."),
-        (b'"metres,fast,kind', "its header cannot be read"),
-        (b"metres,fast,kind\n1,true,\xff\n", "r.csv, line 2: this is not UTF-8"),
-        (b"metres,fast,kind\n1,true,wall\n\xff\n", "r.csv, line 3: this is not UTF-8"),
-        (b"metres,fast,kind\n1,true,w\xc3", "r.csv, line 2: this is not UTF-8"),
-        (b"metres,fast,kind\n" + b"1,true,wall\n" * 400_000 + b"\xff", "r.csv, line 400002: this is not UTF-8"),
+        (b"\xffm\n", "r.csv, line 1: byte 1 is not UTF-8."),
+        (b'"metres,fast,kind', "line 1: this is not a line of CSV"),
     ],
 )
 def test_what_is_no_csv_is_refused(parking, tmp_path, text, told):
     with pytest.raises(FileError, match=told):
-        rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+        score_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
     assert not (tmp_path / "o.csv").exists()
 
 
 def test_a_header_alone_gives_a_header(parking, tmp_path):
-    rescore_file(parking, csv_file(tmp_path / "r.csv", "metres,fast,kind\n"), tmp_path / "o.csv")
+    score_file(parking, csv_file(tmp_path / "r.csv", "metres,fast,kind\n"), tmp_path / "o.csv")
     assert (tmp_path / "o.csv").read_text() == "metres,fast,kind,total,gap,calm,ok\n"
 
 
 def test_a_csv_without_a_column_is_told_at_once(parking, tmp_path):
     with pytest.raises(MissingField, match=r"lacks 'metres'.*\n.*Did you mean 'meters'"):
-        rescore_file(parking, csv_file(tmp_path / "r.csv", "meters,fast,kind\n1,0,wall\n"), tmp_path / "o.csv")
+        score_file(parking, csv_file(tmp_path / "r.csv", "meters,fast,kind\n1,0,wall\n"), tmp_path / "o.csv")
 
 
 def test_an_empty_text_and_an_absent_one_stay_apart(parking, tmp_path):
     text = 'note,metres,fast,kind\n"",1,1,wall\n,1,1,wall\n'
-    rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    score_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
     assert (tmp_path / "o.csv").read_text().splitlines()[1].startswith('""')
     assert (tmp_path / "o.csv").read_text().splitlines()[2].startswith(",")
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_mistake(parking, tmp_path):
     source = csv_file(tmp_path / "r.csv", b"\xef\xbb\xbfmetres,fast,kind\r\n0.3,false,wall\r\n")
-    rescore_file(parking, source, tmp_path / "o.csv")
+    score_file(parking, source, tmp_path / "o.csv")
     assert [float(row["total"]) for row in csv_rows(tmp_path / "o.csv")] == totals(parking)[:1]
 
 
 def test_json_lines_in_utf_16_are_refused(parking, tmp_path):
     (tmp_path / "r.jsonl").write_bytes(json.dumps(ROWS[0]).encode("utf-16"))
     with pytest.raises(FileError, match=r"r.jsonl is UTF-16 text; save it as UTF-8."):
-        rescore_file(parking, tmp_path / "r.jsonl", tmp_path / "o.jsonl")
+        score_file(parking, tmp_path / "r.jsonl", tmp_path / "o.jsonl")
 
 
 def test_a_file_that_is_not_there_is_told_with_one_that_is(parking, tmp_path):
     csv_file(tmp_path / "rows.csv", "metres,fast,kind\n")
     with pytest.raises(FileError, match=r"row.csv does not exist. Did you mean 'rows.csv'\?"):
-        rescore_file(parking, tmp_path / "row.csv", tmp_path / "o.csv")
+        score_file(parking, tmp_path / "row.csv", tmp_path / "o.csv")
 
 
 def test_csv_cannot_hold_lists(mixed, write, tmp_path):
     with pytest.raises(FileError, match="CSV cannot hold the column 'torque'"):
-        rescore_file(mixed, write("rows.parquet", table(2)), tmp_path / "o.csv")
-    rescore_file(mixed, write("rows.parquet", table(2)), tmp_path / "o.csv", keep=["id", "prev"])
+        score_file(mixed, write("rows.parquet", table(2)), tmp_path / "o.csv")
+    score_file(mixed, write("rows.parquet", table(2)), tmp_path / "o.csv", keep=["id", "prev"])
     assert (tmp_path / "o.csv").read_text().startswith("id,prev.done,prev.note,total,")
 
 
@@ -198,7 +196,7 @@ def test_csv_cannot_hold_lists(mixed, write, tmp_path):
 
 def test_lines_are_kept_as_they_were_written(parking, tmp_path):
     texts = ['{"metres":0.30, "fast":false,"kind":"wall", "z": [1, {"y": null}]}', *map(json.dumps, ROWS[1:])]
-    done = rescore_file(parking, json_file(tmp_path / "r.jsonl", texts), tmp_path / "o.jsonl")
+    done = score_file(parking, json_file(tmp_path / "r.jsonl", texts), tmp_path / "o.jsonl")
     written = (tmp_path / "o.jsonl").read_text().splitlines()
     assert done.rows == 3
     assert all(new.startswith(old[:-1] + ', "total": ') for old, new in zip(texts, written, strict=True))
@@ -218,7 +216,7 @@ def test_values_of_another_kind_are_bad_rows(parking, tmp_path):
         {**ROWS[0], "metres": 2**53 + 1},
         {"id": "x"},
     ]
-    done = rescore_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.jsonl")
+    done = score_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.jsonl")
     found = json_objects(tmp_path / "o.jsonl")
     assert [row["ok"] for row in found] == [True, False, False, False, False, True, False, False, False, False]
     assert done.reasons == {
@@ -229,25 +227,25 @@ def test_values_of_another_kind_are_bad_rows(parking, tmp_path):
         "kind is not a string": 1,
     }
     assert found[1]["total"] is None
-    with pytest.raises(WrongType, match=r"row 1 .*'metres' holds a value of another kind"):
-        rescore_file(parking, tmp_path / "r.jsonl", tmp_path / "o2.jsonl", on_bad="raise")
+    with pytest.raises(WrongType, match=r"line 2: .*'far' is a str; a number is needed"):
+        score_file(parking, tmp_path / "r.jsonl", tmp_path / "o2.jsonl", on_bad="raise")
 
 
 def test_a_torn_last_line_is_left_out_and_counted(parking, tmp_path):
     source = tmp_path / "r.jsonl"
     source.write_text(json.dumps(ROWS[0]) + "\n\n" + json.dumps(ROWS[1]) + "\n" + json.dumps(ROWS[2])[:20])
-    done = rescore_file(parking, source, tmp_path / "o.jsonl")
+    done = score_file(parking, source, tmp_path / "o.jsonl")
     assert (done.rows, done.unreadable) == (2, 1)
     assert [row["id"] for row in json_objects(tmp_path / "o.jsonl")] == ["a", "b"]
-    with pytest.raises(InputError, match="is no row"):
-        rescore_file(parking, source, tmp_path / "o2.jsonl", on_bad="raise")
+    with pytest.raises(InputError, match="line 4: this is not JSON"):
+        score_file(parking, source, tmp_path / "o2.jsonl", on_bad="raise")
 
 
 @pytest.mark.parametrize("line", ["[1, 2]", '{"metres": 1, "metres": 2}', "{} {}", "nonsense", '"text"', "\udcff"])
 def test_a_line_that_is_no_row_is_left_out(parking, tmp_path, line):
     source = tmp_path / "r.jsonl"
     source.write_bytes(f"{json.dumps(ROWS[0])}\n{line}\n{json.dumps(ROWS[1])}\n".encode(errors="surrogateescape"))
-    done = rescore_file(parking, source, tmp_path / "o.jsonl")
+    done = score_file(parking, source, tmp_path / "o.jsonl")
     assert (done.rows, done.unreadable, done.bad) == (2, 1, 0)
 
 
@@ -261,7 +259,7 @@ def test_records_may_be_nested_or_dotted_from_line_to_line(mixed, tmp_path):
     mixture = [one if at % 2 else two for at, (one, two) in enumerate(zip(rows, dotted, strict=True))]
     for name, content in (("nested", rows), ("dotted", dotted), ("first", mixture), ("second", mixture[::-1])):
         source = json_file(tmp_path / f"{name}.jsonl", content)
-        rescore_file(mixed, source, tmp_path / "o.jsonl", overwrite=True)
+        score_file(mixed, source, tmp_path / "o.jsonl", overwrite=True)
         wanted = [total for total, _, _ in expected(mixed, rows)]
         found = [row["total"] for row in json_objects(tmp_path / "o.jsonl")]
         assert found == (wanted[::-1] if name == "second" else wanted), name
@@ -275,27 +273,27 @@ def test_a_row_that_gives_a_name_flat_and_in_a_record_is_left_out(mixed, tmp_pat
         rows = [flatten_records(row) for row in rows]
     name, value = next((name, value) for name, value in flatten_records(rows[at]).items() if name.startswith("prev."))
     rows[at] = {**rows[at], name: value, "prev": {name.removeprefix("prev."): value}}
-    done = rescore_file(mixed, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.jsonl")
+    done = score_file(mixed, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.jsonl")
     assert (done.rows, done.unreadable, done.bad) == (5, 1, 0)
 
 
 def test_many_blocks_give_what_one_gives(mixed, tmp_path, monkeypatch):
     rows = table(200).to_pylist()
     source = json_file(tmp_path / "r.jsonl", rows)
-    monkeypatch.setattr(lines, "_BLOCK", 1_000)
+    monkeypatch.setattr(lines, "BLOCK", 1_000)
     told = []
-    rescore_file(mixed, source, tmp_path / "o.jsonl", progress=lambda *one: told.append(one), batch_rows=3)
+    score_file(mixed, source, tmp_path / "o.jsonl", progress=lambda *one: told.append(one), batch_rows=3)
     assert [row["total"] for row in json_objects(tmp_path / "o.jsonl")] == [t for t, _, _ in expected(mixed, rows)]
     assert told[-1] == (source.stat().st_size, source.stat().st_size)
 
 
 def test_json_lines_become_parquet_and_back(mixed, tmp_path):
     rows = table(20).to_pylist()
-    rescore_file(mixed, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")
+    score_file(mixed, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")
     found = read(tmp_path / "o.parquet")
     assert found.schema.field("prev").type == pa.struct([("done", pa.float64()), ("note", pa.string())])
     assert [row["total"] for row in found.to_pylist()] == [total for total, _, _ in expected(mixed, rows)]
-    rescore_file(mixed, tmp_path / "o.parquet", tmp_path / "back.jsonl", prefix="again.", against="total")
+    score_file(mixed, tmp_path / "o.parquet", tmp_path / "back.jsonl", prefix="again.", against="total")
     assert json_objects(tmp_path / "back.jsonl")[0]["again.total"] == found["total"][0].as_py()
 
 
@@ -303,44 +301,60 @@ def test_a_column_that_changes_its_kind_is_told(parking, tmp_path):
     rows = [{**ROWS[0], "note": 1}, {**ROWS[0], "note": "one"}]
     source = json_file(tmp_path / "r.jsonl", [rows[0]] * 10 + [rows[1]])
     with pytest.raises(FileError, match="'note'"):
-        rescore_file(
+        score_file(
             parking, json_file(tmp_path / "r.jsonl", [rows[0]] * 10 + [rows[1]]), tmp_path / "o.parquet", batch_rows=2
         )
-    rescore_file(parking, source, tmp_path / "o.jsonl")
+    score_file(parking, source, tmp_path / "o.jsonl")
 
 
 def test_a_key_that_is_taken_is_told(parking, tmp_path):
     source = json_file(tmp_path / "r.jsonl", [ROWS[0], {**ROWS[0], "total": 3}])
     with pytest.raises((FileError, ValueError), match="'total' already"):
-        rescore_file(parking, source, tmp_path / "o.jsonl")
-    rescore_file(parking, source, tmp_path / "o.jsonl", prefix="new.")
+        score_file(parking, source, tmp_path / "o.jsonl")
+    score_file(parking, source, tmp_path / "o.jsonl", prefix="new.")
 
 
-def test_an_empty_file_lacks_every_column(parking, tmp_path):
-    with pytest.raises(MissingField, match="lacks 'metres', 'fast' and 'kind'|lacks"):
-        rescore_file(parking, json_file(tmp_path / "r.jsonl", []), tmp_path / "o.jsonl")
+def test_a_file_whose_rows_all_lack_a_key_is_told_and_one_without_rows_is_scored(parking, tmp_path):
+    with pytest.raises(MissingField, match="lacks 'metres', 'fast' and 'kind'"):
+        score_file(parking, json_file(tmp_path / "r.jsonl", [{"id": 1}]), tmp_path / "o.jsonl")
+    assert score_file(parking, json_file(tmp_path / "r.jsonl", []), tmp_path / "o.jsonl").rows == 0
+
+
+def test_an_input_with_a_default_may_come_in_a_later_block(tmp_path, monkeypatch):
+    @term
+    def late(x):
+        return x
+
+    reward = Reward("late", version="1", terms=[late], fields=[Field("x", missing=1.0)])
+    monkeypatch.setattr(lines, "BLOCK", 100)
+    source = json_file(tmp_path / "r.jsonl", [*[{"id": at} for at in range(50)], {"id": 50, "x": 7.0}])
+    score_file(reward, source, tmp_path / "o.jsonl")
+    assert [row["total"] for row in json_objects(tmp_path / "o.jsonl")] == [*[1.0] * 50, 7.0]
 
 
 def test_only_some_keys_may_be_kept(parking, tmp_path):
-    rescore_file(parking, json_file(tmp_path / "r.jsonl", ROWS), tmp_path / "o.jsonl", keep=["id"])
+    score_file(parking, json_file(tmp_path / "r.jsonl", ROWS), tmp_path / "o.jsonl", keep=["id"])
     assert json_objects(tmp_path / "o.jsonl")[0] == {
         "id": "a", "total": 1.5, "gap": 1.0, "calm": 0.5, "ok": True,
     }  # fmt: skip
 
 
-def test_a_line_without_end_is_refused(parking, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1_000)
-    monkeypatch.setattr(lines, "_BLOCK", 100)
-    with pytest.raises(FileError, match="a line is longer"):
-        rescore_file(parking, json_file(tmp_path / "r.jsonl", ["x" * 10_000]), tmp_path / "o.jsonl")
-
-
 def test_keys_that_every_line_has_others_of_cost_no_more_than_their_number(parking, tmp_path):
     def work(size):
         rows = [{**ROWS[0], f"k{n}": n} for n in range(size)]
-        lines.JsonLinesSource(str(json_file(tmp_path / f"{size}.jsonl", rows)), {})
+        with Source(str(json_file(tmp_path / f"{size}.jsonl", rows))) as source:
+            JsonLinesSource(source)
 
     assert measure_growth(work, 100, 1_600) < 60  # 16 times as many; the square would be 256
+
+
+def test_rows_that_were_never_finished_are_not_read(parking, tmp_path):
+    path = json_file(tmp_path / "r.jsonl", ROWS)
+    whole = len(path.read_bytes())
+    with path.open("ab") as file:
+        file.write(path.read_bytes() + b"\0unfinished batch from byte %020d" % whole)
+    found = score_file(parking, path, tmp_path / "o.jsonl")
+    assert (found.rows, found.unreadable) == (len(ROWS), 0)
 
 
 INTEGERS = [
@@ -359,10 +373,10 @@ def test_integers_of_json_lines_are_integers_in_parquet(tmp_path, monkeypatch, r
         return x + prev.y
 
     reward = Reward("whole", version="1", terms=[both], fields=[Field("x", infinite=True), Field("y")])
-    monkeypatch.setattr(lines, "_BLOCK", 4_096)  # the last line is not in the first block
+    monkeypatch.setattr(lines, "BLOCK", 4_096)  # the last line is not in the first block
     texts = [json.dumps(row) for row in [rows[0]] * many + [rows[1]]]
     (tmp_path / "rows.jsonl").write_text("\n".join(texts), encoding="utf-8")
-    rescore_file(reward, tmp_path / "rows.jsonl", tmp_path / "out.parquet")
+    score_file(reward, tmp_path / "rows.jsonl", tmp_path / "out.parquet")
     found = read(tmp_path / "out.parquet").flatten()
     assert [str(found.schema.field(name).type) for name in ("x", "prev.y", "id")] == [*kinds, "int64"]
     assert found["total"].to_pylist()[0] == 4.0

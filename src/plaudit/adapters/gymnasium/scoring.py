@@ -15,10 +15,10 @@ from plaudit.errors import DefinitionError, InputError, UnknownInput, WrongType,
 from plaudit.language.program import Program
 from plaudit.ledger.storage.episode_parts import MASKED, to_number
 from plaudit.reward.lower import clip_field
-from plaudit.reward.on_bad import MaskCount, validate_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.reward.schedules import NumberInForce
 from plaudit.reward.signal import Signal
+from plaudit.rows.on_bad import MaskCount, validate_on_bad
 from plaudit.targets.inputs import collect_columns as flatten
 from plaudit.targets.inputs import drop_unread, find_default, list_columns, list_slots, make_missing_error
 

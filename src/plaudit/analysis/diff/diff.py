@@ -10,7 +10,7 @@ from plaudit.analysis.compare.coverage import keep_shared_terms
 from plaudit.analysis.diff.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.diff.effect import Effect
 from plaudit.checks.prove import Difference, Proof, prove
-from plaudit.errors import DefinitionError, MissingExtra, MissingField, UnusableFile
+from plaudit.errors import DefinitionError, MissingField, UnusableFile
 from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.rescore.translation import NO_TERMINAL_TERM
@@ -229,12 +229,8 @@ def _measure_ledger(
 def _measure_data(
     before: Reward, after: Reward, definition: DefinitionChanges, source: str, progress: Progress | None
 ) -> Effect:
-    try:
-        from plaudit.ledger.dataset.scored import FileScorer
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pyarrow":
-            raise
-        raise MissingExtra("reading a data set needs pyarrow. Install it: pip install 'plaudit[data]'") from None
+    from plaudit.ledger.dataset.scored import FileScorer
+
     try:
         scorer = FileScorer((before, after), source)
     except MissingField as error:

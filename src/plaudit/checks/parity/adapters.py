@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from plaudit.checks.parity.answers import Answer, NoAnswer, parse_answer, parse_line
 from plaudit.checks.parity.conversation import Conversation
 from plaudit.errors import DefinitionError
-from plaudit.reward.rows import encode_row
+from plaudit.rows.row import encode_row
 
 
 class Session:

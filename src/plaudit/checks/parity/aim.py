@@ -17,7 +17,7 @@ from plaudit.checks.trace import FLOATS_BETWEEN, PAST, Values, find_edge, move_t
 from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, Value
+from plaudit.rows.row import FlatRow, Value
 
 EXPLORED = 400
 """Rows that are drawn at random to see which branches they take. Only the reward itself is asked."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from plaudit.errors import did_you_mean, shorten
 from plaudit.language.codec import build_object
-from plaudit.reward.rows import Value
+from plaudit.rows.row import Value
 
 KEYS = ("total", "values", "breakdown")
 """What an answer may hold; `breakdown` is another name for `values`."""

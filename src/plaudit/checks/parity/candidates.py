@@ -10,7 +10,7 @@ from plaudit.checks.solver.breakpoints import find_breakpoints, list_values_to_t
 from plaudit.checks.trace import list_neighbours, to_float32
 from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import Value
+from plaudit.rows.row import Value
 
 
 class Pool(NamedTuple):

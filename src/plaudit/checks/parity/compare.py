@@ -18,7 +18,7 @@ from plaudit.checks.parity.recorded import Recorded, compare_pairs
 from plaudit.checks.step_facts import StepFacts
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, nest_row
+from plaudit.rows.row import FlatRow, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""

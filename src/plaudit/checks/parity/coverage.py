@@ -9,7 +9,7 @@ from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAns
 from plaudit.checks.solver.ranges import NumericRow
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.language import nodes as n
-from plaudit.reward.rows import FlatRow
+from plaudit.rows.row import FlatRow
 
 
 class Coverage:

@@ -12,7 +12,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from plaudit.reward.rows import FlatRow
+from plaudit.rows.row import FlatRow
 
 
 class _Found(Exception):

@@ -10,7 +10,7 @@ from plaudit.checks.solver.ranges import decode_value
 from plaudit.checks.trace import EPSILON, Trace, Values, next_float32, round_constants
 from plaudit.errors import InputError
 from plaudit.language.program import Program
-from plaudit.reward.rows import FlatRow, Value, encode_row, nest_row
+from plaudit.rows.row import FlatRow, Value, encode_row, nest_row
 from plaudit.targets.python import PythonReward
 
 NEAR = 8

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, parse_answer
 from plaudit.checks.parity.coverage import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
-from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
-from plaudit.reward.rows import flatten_row
+from plaudit.errors import InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
+from plaudit.rows.chunks import explain_length
+from plaudit.rows.lines import read_blocks
+from plaudit.rows.row import flatten_row
+from plaudit.rows.streams import Source
 
-LONGEST_LINE = 1 << 20
 EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'
 
 
@@ -42,19 +44,14 @@ class Recorded:
 
     def pairs(self, terms: Sequence[str]) -> Iterator[RecordedPair]:
         """Yield the pairs; a line that is none is an error with its number."""
-        try:
-            with Path(self.path).open("rb") as file:
-                number = 0
-                while raw := file.readline(LONGEST_LINE):
-                    number += 1
+        with Source(self.name) as source:
+            for block in read_blocks(source.file, self.name):
+                for number, raw in enumerate(block.lines, start=block.first):
                     if raw.strip():
-                        yield self._parse_pair(number, raw.removeprefix(b"\xef\xbb\xbf"), terms)
-        except FileError:
-            raise
-        except FileNotFoundError:
-            raise FileError(f"{self.path} does not exist.") from None
-        except OSError as error:
-            raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
+                        yield self._parse_pair(number, raw, terms)
+                if block.long:
+                    number = block.first + len(block.lines)
+                    raise UnusableFile(f"{self.path}, line {number}: {explain_length()}")
 
     def _parse_pair(self, number: int, raw: bytes, terms: Sequence[str]) -> RecordedPair:
         where = f"{self.path}, line {number}"

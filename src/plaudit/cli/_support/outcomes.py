@@ -9,7 +9,7 @@ from plaudit.language.codec import build_object
 from plaudit.language.field import RECORDS
 from plaudit.plugins.arguments import open_ledger
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import Row, convert_infinities, flatten_records
+from plaudit.rows.row import Row, convert_infinities, flatten_records
 
 Episodes = dict[str, list[Row]]
 _ENTRIES = tuple(f"{record}." for record in RECORDS)

@@ -21,8 +21,8 @@ from plaudit.ledger.rescore.translation import Translation, find_translation
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.schema import scopes
 from plaudit.ledger.storage.specs import SpecCache
-from plaudit.reward.on_bad import apply_on_bad, validate_on_bad
 from plaudit.reward.reward import Reward
+from plaudit.rows.on_bad import apply_on_bad, validate_on_bad
 from plaudit.terminal import format_count
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Data sets larger than memory: Parquet, CSV and JSON Lines, scored with a reward as they stream by."""
+"""Files of rows larger than memory: Parquet, CSV and JSON lines, scored with a reward as they stream by."""
 
-from plaudit.ledger.dataset.files import FileRescoring
-from plaudit.ledger.dataset.rescore import rescore_file
+from plaudit.ledger.dataset.files import FileScoring
+from plaudit.ledger.dataset.score import score_file
 
-__all__ = ["FileRescoring", "rescore_file"]
+__all__ = ["FileScoring", "score_file"]

@@ -10,12 +10,13 @@ import pyarrow.dataset as arrow_dataset
 
 from plaudit.atomic import AtomicFolder
 from plaudit.errors import FileError, InputError
-from plaudit.ledger.dataset.files import FileRescoring, find_parts, require_format
+from plaudit.ledger.dataset.files import FileScoring, find_parts
 from plaudit.ledger.dataset.job import Job, Run, build_outcome
-from plaudit.ledger.dataset.parquet_files import ParquetSource
-from plaudit.ledger.dataset.scoring import Scoring
-from plaudit.reward.on_bad import apply_on_bad
 from plaudit.reward.reward import Reward
+from plaudit.rows.formats import find_format
+from plaudit.rows.on_bad import apply_on_bad
+from plaudit.rows.parquet_files import ArrowChunk, ParquetSource, build_arrays
+from plaudit.rows.scoring import Scoring
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,6 @@ class Parts:
     job: Job
     source: str
     paths: Sequence[str]
-    schema: pa.Schema
     kept: Sequence[str]
     scoring: Scoring
     dictionaries: Sequence[str]
@@ -47,7 +47,8 @@ class Scorer:
         """Return the rows with their rewards."""
         whole = table.combine_chunks()
         batch = whole.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema=table.schema)
-        added = self._job.build_columns(self._scoring(batch), batch.num_rows)
+        scored = self._scoring(ArrowChunk(batch, batch.num_rows))
+        added = build_arrays(self._job.list_added(scored, batch.num_rows), scored.ok)
         new = dict(zip(self._job.new_columns, added, strict=True))
         return pa.table({**{name: whole.column(name) for name in self._kept}, **new})
 
@@ -69,14 +70,14 @@ def inspect_parts(
     parts = find_parts(source)
     paths = [str(part.resolve()) for part in parts or [Path(source)]]
     for path in paths:
-        if require_format(path) != "parquet":
+        if find_format(path) != "parquet":
             raise FileError(f"{path} is not Parquet, which is what Ray and Spark read here; use the local engine.")
-    runs = [Run(job, path, None, "parquet") for path in paths]
+    runs = [Run(job, path, "parquet", "parquet", None) for path in paths]
     for run in runs[1:]:
-        if run.source.schema.names != runs[0].source.schema.names:
+        if run.source.columns != runs[0].source.columns:
             raise FileError(f"{run.source.name} has other columns than {runs[0].source.name}; parts are alike.")
     first = runs[0]
-    return Parts(job, source, paths, first.source.schema, first.kept, first.scoring, _find_dictionaries(first))
+    return Parts(job, source, paths, first.kept, first.scoring, _find_dictionaries(first))
 
 
 def _find_dictionaries(run: Run) -> list[str]:
@@ -86,13 +87,11 @@ def _find_dictionaries(run: Run) -> list[str]:
 
 
 @contextmanager
-def write_parts(
-    parts: Parts, target: str, engine: str, *, overwrite: bool
-) -> Iterator[tuple[Path, list[FileRescoring]]]:
+def write_parts(parts: Parts, target: str, engine: str, *, overwrite: bool) -> Iterator[tuple[Path, list[FileScoring]]]:
     """Yield a folder to write Parquet to, and a list that holds what came of it when the folder is under its name."""
     if any(Path(path).parent == Path(target).resolve() for path in parts.paths):
         raise FileError(f"{target} is the folder that the rows come from; write to another one.")
-    results: list[FileRescoring] = []
+    results: list[FileScoring] = []
     with AtomicFolder(target, overwrite=overwrite) as draft:
         yield draft.path, results
         rows, bad = _count_rows(draft.path, f"{parts.job.prefix}ok")

@@ -1,18 +1,19 @@
-"""The files of a data set: their formats and parts, and what came of re-scoring them."""
+"""The files of a data set: their parts, and what came of scoring them."""
 
 import glob
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plaudit.errors import DefinitionError, FileError
-from plaudit.ledger.rescore.changes import Changes
-from plaudit.reward.row_files import SUFFIXES, Format, find_format
+from plaudit.errors import FileError
 from plaudit.terminal import escape_controls, format_count
+
+if TYPE_CHECKING:
+    from plaudit.ledger.rescore.changes import Changes
 
 
 @dataclass(frozen=True, slots=True)
-class FileRescoring:
+class FileScoring:
     """What was scored, what could not be, and what changed."""
 
     reward: str
@@ -30,37 +31,35 @@ class FileRescoring:
     reasons: dict[str, int] = field(default_factory=dict)
     """How many rows are bad for which reason, the first one of each row."""
     unreadable: int = 0
-    """Lines that are no row at all, of CSV or JSON Lines; they are left out."""
+    """Lines that are not rows, of CSV or JSON lines; they are left out."""
+    bad_rows: str | None = None
+    """The file that keeps bad rows, and lines that are not rows, as they were."""
     resumed: int = 0
     """Parts of a folder that an earlier run had finished."""
-    changes: Changes | None = None
+    changes: "Changes | None" = None
     """Against another reward, or a column of totals."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
-        plain = {name: getattr(self, name) for name in FileRescoring.__slots__}
+        plain = {name: getattr(self, name) for name in FileScoring.__slots__}
         return {**plain, "reasons": dict(self.reasons), "changes": self.changes and self.changes.to_dict()}
 
     def __str__(self) -> str:
         """Return a few lines that a person can read."""
         scored = format_count(self.rows - self.bad, "row")
-        lines = [f"{scored} scored with {self.reward} and written to {self.output}."]
+        written = "" if self.output == "-" else f" and written to {self.output}"
+        lines = [f"{scored} scored with {self.reward}{written}."]
         if self.resumed:
             lines.append(f"{format_count(self.resumed, 'part')} of it had been finished before.")
         if self.bad:
-            lines.append(f"{format_count(self.bad, 'row')} cannot be scored, and are written with NULL:")
+            verb = "is" if self.bad == 1 else "are"
+            lines.append(f"{format_count(self.bad, 'row')} cannot be scored, and {verb} written with NULL:")
             lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
         if self.unreadable:
             lines.append(f"{format_count(self.unreadable, 'line')} left out: no row can be read there.")
+        if self.bad_rows is not None:
+            lines.append(f"Bad rows are kept in {self.bad_rows}.")
         return escape_controls("\n".join(lines if self.changes is None else [*lines, "", str(self.changes)]))
-
-
-def require_format(path: str) -> Format:
-    """Return the format of a file; an error where the ending of its name does not say it."""
-    found = find_format(path)
-    if found is None:
-        raise DefinitionError(f"{path} ends in none of {', '.join(SUFFIXES)}, which say how a data set is written.")
-    return found
 
 
 def find_parts(source: str) -> list[Path] | None:
@@ -69,7 +68,7 @@ def find_parts(source: str) -> list[Path] | None:
     if path.is_dir():
         found = [part for part in path.iterdir() if part.suffix == ".parquet" and not part.name.startswith((".", "_"))]
         if any(part.parent != path for part in path.rglob("*.parquet")):
-            raise FileError(f"{source} has Parquet files in folders below it; re-score one folder at a time.")
+            raise FileError(f"{source} has Parquet files in folders below it; score one folder at a time.")
         if not found:
             raise FileError(f"the folder {source} has no .parquet file.")
         return sorted(found)
@@ -82,6 +81,6 @@ def find_parts(source: str) -> list[Path] | None:
             if part.suffix not in (".parquet", ".pq"):
                 raise FileError(f"{part} is not Parquet; a pattern names Parquet files, and other files one at a time.")
             if names.count(part.name) > 1:
-                raise FileError(f"two files that match {source} are called {part.name}; re-score one folder at a time.")
+                raise FileError(f"two files that match {source} are called {part.name}; score one folder at a time.")
         return matching
     return None

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,44 +12,37 @@ import pyarrow.parquet as pq
 
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError
-from plaudit.ledger.dataset.arrow import translate_read_errors
-from plaudit.ledger.dataset.files import FileRescoring
-from plaudit.ledger.dataset.job import NOTE, Job, Run, build_outcome
-from plaudit.ledger.rescore.changes import Changes
+from plaudit.ledger.dataset.files import FileScoring
+from plaudit.ledger.dataset.job import NOTE, Job, Progress, Run, build_outcome
+from plaudit.rows.arrow import translate_read_errors
 
 SUMMARY = "_plaudit.json"
 """Written when every part is there. Readers of Parquet folders pass over names that begin with an underscore."""
 
 
-def rescore_parts(
-    job: Job,
-    source: str,
-    parts: Sequence[Path],
-    target: Path,
-    *,
-    overwrite: bool,
-    progress: Callable[[int, int], None] | None,
-) -> FileRescoring:
-    """Re-score every part into the folder `target`."""
+def score_parts(
+    job: Job, source: str, parts: Sequence[Path], target: Path, *, overwrite: bool, progress: Progress | None
+) -> FileScoring:
+    """Score every part into the folder `target`."""
     if any(part.parent.resolve() == target.resolve() for part in parts):
         raise FileError(f"{target} is the folder that the rows come from; write to another one.")
-    changes = None if job.against is None else Changes()
-    runs = [
-        Run(job, str(part), changes, "parquet") for part in parts
-    ]  # every part has every column, before one is read
+    changes = job.make_changes()
+    # Every part has every column, before one is read.
+    runs = [Run(job, str(part), "parquet", "parquet", changes) for part in parts]
     _make_folder(target)
     done = {run.source.name: _read_finished(job, run, target) for run in runs}
     _refuse_others(target, [name for name, note in done.items() if note is None], overwrite)
     (target / SUMMARY).unlink(missing_ok=True)
-    tally = _Tally(sum(run.source.total for run in runs), progress)
+    tally = _Tally(sum(run.source.rows or 0 for run in runs), progress)
     for run in runs:
         note = done[run.source.name]
         if note is None:
-            run.write(str(target / Path(run.source.name).name), tally.report)
+            run.write(str(target / Path(run.source.name).name), None, tally.report)
             note = {"rows": run.rows, "bad": run.scoring.bad, "reasons": run.scoring.reasons}
         elif changes is not None:
-            run.compare(tally.report)
-        tally.add(note, run.source.total)
+            for _ in run.score(None, tally.report):
+                pass  # what changed is counted on the way
+        tally.add(note, run.source.rows or 0)
     resumed = sum(note is not None for note in done.values())
     counts = {**tally.counts, "resumed": resumed}
     found = build_outcome(job, source, str(target), runs[0].scoring.target, counts, changes)
@@ -64,13 +57,13 @@ class _Tally:
     """What all parts add up to."""
 
     total: int
-    progress: Callable[[int, int], None] | None
+    progress: Progress | None
     done: int = 0
     rows: int = 0
     bad: int = 0
     reasons: Any = None
 
-    def report(self, done: int, total: int) -> None:
+    def report(self, done: int, total: int | None) -> None:
         """Pass on how far one part has come."""
         if self.progress is not None:
             self.progress(self.done + done, self.total)
@@ -120,6 +113,6 @@ def _refuse_others(target: Path, to_write: Sequence[str], overwrite: bool) -> No
         path = target / Path(name).name
         if path.exists() and not overwrite:
             raise FileError(
-                f"{path} exists already and is not what this re-scoring would write; name another folder, or say that "
+                f"{path} exists already and is not what this scoring would write; name another folder, or say that "
                 "it may be overwritten, with overwrite=True (--force)."
             )

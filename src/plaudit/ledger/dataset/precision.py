@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from plaudit.ledger.dataset.arrow import find_entry_type, find_narrow_dtype
-from plaudit.ledger.dataset.scoring import Scored, Scoring
 from plaudit.ledger.rescore.rounding import Rounding
+from plaudit.rows.arrow import find_entry_type, find_narrow_dtype
+from plaudit.rows.scoring import Scored, Scoring
 from plaudit.targets.dtypes import estimate_rounding
 
 Numbers = NDArray[np.float64]

@@ -8,14 +8,16 @@ import numpy as np
 
 from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.files import find_parts
-from plaudit.ledger.dataset.job import Job, Source, mask_totals, read_ahead
-from plaudit.ledger.dataset.scoring import Scored, Scoring
+from plaudit.ledger.dataset.job import mask_totals
 from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.summary.returns import Classes
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.rows.files import open_rows, read_ahead
+from plaudit.rows.scoring import Scored, Scoring
+from plaudit.rows.streams import choose_format
 from plaudit.targets.compiled import Scores
 
 
@@ -25,14 +27,12 @@ class FileScorer:
     def __init__(self, rewards: tuple[Reward, Reward], source: str) -> None:
         """Find the columns of every file: a missing one is an error here, before any row is read."""
         self.rewards = rewards
-        parts = find_parts(source) or [Path(source)]
-        job = Job(reward=rewards[1], against=rewards[0])
-        self._files = [job.open(str(part)) for part in parts]
+        parts = list(map(str, find_parts(source) or [Path(source)]))
+        self._files = [open_rows(part, choose_format(part, None)) for part in parts]
         self._layouts = [RecordLayout(reward) for reward in rewards]
-        self._scorings = [[self._find_columns(reward, file) for reward in rewards] for file in self._files]
-
-    def _find_columns(self, reward: Reward, file: Source) -> Scoring:
-        return Scoring(reward, file.schema, file.name, texts=file.texts, rows=file.rows)
+        self._scorings = [[Scoring(reward, file) for reward in rewards] for file in self._files]
+        self.unreadable = 0
+        """Lines that are not rows."""
 
     @property
     def reasons(self) -> list[dict[str, int]]:
@@ -44,35 +44,30 @@ class FileScorer:
                     reasons[reason] = reasons.get(reason, 0) + count
         return counted
 
-    @property
-    def unreadable(self) -> int:
-        """Lines that are no row at all."""
-        return sum(file.unreadable for file in self._files)
-
     def score(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ScoredBatch]:
         """Yield the rows in order."""
-        first, total = 0, sum(file.total for file in self._files)
+        first, total = 0, sum(file.total or 0 for file in self._files)
         passed = 0
         for file, scorings in zip(self._files, self._scorings, strict=True):
-            context = find_context(file.schema)
-            decided = "decision_class" in file.schema.names
+            context = find_context(file)
+            decided = "decision_class" in file.columns
             context += ["decision_class"] if decided else []
             needed = dict.fromkeys([*context, *(one.dotted for scoring in scorings for one in scoring.found)])
-            for chunk in read_ahead(file.chunks(list(needed), None)):
-                rows = chunk.batch.num_rows
-                scored = [scoring(chunk.batch, chunk.wrong) for scoring in scorings]
+            for chunk in read_ahead(file.chunks(list(needed))):
+                self.unreadable += len(chunk.refused)
+                rows = chunk.rows
+                if not rows:
+                    continue
+                scored = [scoring(chunk) for scoring in scorings]
                 scores = tuple(self._build_scores(at, each, rows) for at, each in enumerate(scored))
                 numbers = np.arange(first, first + rows)
-                classes = (
-                    read_classes(chunk.batch.column("decision_class"))
-                    if decided
-                    else Classes([None], np.zeros(rows, np.intp))
-                )
-                yield ScoredBatch(numbers, read_episodes(chunk.batch), read_steps(chunk.batch), classes, scores)
+                classes = read_classes(chunk, "decision_class") if decided else Classes([None], np.zeros(rows, np.intp))
+                yield ScoredBatch(numbers, read_episodes(chunk, file), read_steps(chunk, file), classes, scores)
                 first += rows
                 if progress is not None:
                     progress(passed + chunk.done, total)
-            passed += file.total
+            file.close()
+            passed += file.total or 0
 
     def _build_scores(self, at: int, scored: Scored, rows: int) -> RewardScores:
         layout, scores = self._layouts[at], scored.scores

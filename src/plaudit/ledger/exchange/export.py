@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from plaudit.ledger.storage.revisions import prepare_tables
 from plaudit.ledger.storage.schema import imported, metadata, powers, schema_revision, table_heads, writers
 from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
-from plaudit.reward.row_files import FORMATS, find_format
+from plaudit.rows.csv_files import CsvSink
+from plaudit.rows.formats import FORMATS, find_format
 
 Progress = Callable[[int, int], None]
 
@@ -123,28 +125,32 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
 def _write_columns(history: History, path: str | os.PathLike[str], report: Callable[[int], None], kind: str) -> int:
     """Write CSV or Parquet, batch by batch; such a file has the columns of one reward."""
     from plaudit.ledger.arrow import LABEL, open_parquet
-    from plaudit.ledger.exchange.csv_sink import CsvSink
+    from plaudit.rows.parquet_files import ArrowChunk, list_leaves
 
     count = 0
     writer: Any = None
     about: dict[bytes, bytes] = {}
     with AtomicPath(path) as draft:
-        try:
+        with draft.path.open("wb") as file, ExitStack() as stack:
             for batch in history.arrow():
                 if writer is None:
                     about = batch.schema.metadata
-                    writer = (open_parquet if kind == "parquet" else CsvSink)(draft.path, batch.schema)
+                    if kind == "csv":
+                        writer = CsvSink(file, list_leaves(batch.schema), (), None)
+                    else:
+                        writer = stack.enter_context(open_parquet(file, batch.schema))
                 elif batch.schema.metadata[LABEL] != about[LABEL]:
                     raise LedgerError(
                         f"{path}: the records chosen are of several rewards, which have different columns. Choose one "
                         "with reward= and version=, or export as JSONL."
                     )
-                writer.write(batch.replace_schema_metadata(about))
+                batch = batch.replace_schema_metadata(about)
+                if kind == "csv":
+                    writer.write(ArrowChunk(batch, batch.num_rows), {}, None)
+                else:
+                    writer.write_batch(batch)
                 count += batch.num_rows
                 report(count)
-        finally:
-            if writer is not None:
-                writer.close()
         if writer is None:
             raise LedgerError(f"{path}: there are no records to export, and so no columns.")
         draft.commit()

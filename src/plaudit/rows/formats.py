@@ -1,10 +1,14 @@
-"""Files of rows: the formats that they are written in, how they begin, and that nobody writes over what is read."""
+"""Files of rows: their formats by name, how they begin, and how numbers are written in text."""
 
 import codecs
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from plaudit.errors import FileError, UnusableFile
 
@@ -48,3 +52,26 @@ def refuse_overlap(name: str, target: os.stat_result | None, source: os.stat_res
     """Refuse to write to `target`, called `name`, where it is the regular file that the rows are read from."""
     if target and source and stat.S_ISREG(source.st_mode) and os.path.samestat(target, source):
         raise FileError(f"{name} is the file that the rows come from; write to another one.")
+
+
+def format_columns(added: Mapping[str, Any], ok: Any, nothing: str) -> list[list[str]]:
+    """Return numbers and flags of rows as text, column by column; numbers of rows that are not `ok` as `nothing`."""
+    bad = [] if ok is None or ok.all() else np.flatnonzero(~ok).tolist()
+    columns = []
+    for column in added.values():
+        if column.dtype == np.bool_:
+            columns.append(np.where(column, "true", "false").tolist())
+            continue
+        texts = _format_numbers(column)
+        for at in bad:
+            texts[at] = nothing
+        columns.append(texts)
+    return columns
+
+
+def _format_numbers(column: NDArray[np.float64]) -> list[str]:
+    bits, places = np.unique(column.view(np.int64), return_inverse=True)  # rewards often are few distinct numbers
+    if len(bits) > len(column) // 2:
+        return list(map(repr, column.tolist()))
+    texts = list(map(repr, bits.view(np.float64).tolist()))
+    return [texts[at] for at in places.tolist()]

@@ -1,49 +1,21 @@
-"""A data set as Arrow columns: the chunks that readers hand on, and their values as NumPy columns and back."""
+"""Arrow columns as NumPy columns, and back."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from plaudit.errors import FileError, explain_unreadable
-from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.field import Field
 from plaudit.language.shapes import Shape
-from plaudit.reward.rows import parse_bool, parse_number
+from plaudit.rows.columns import Values, find_stand_in
 
-CHUNK_BYTES = 16 << 20
-"""How much of a data set is in one block, about. Some five blocks are in memory at any time."""
-MAX_ROWS = 1 << 19
-Flags = NDArray[np.bool_]
 _NARROW = {pa.float16(): "float16", pa.float32(): "float32"}
 _NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Rows of a data set."""
-
-    batch: pa.RecordBatch
-    done: int
-    """How far the reader has come, in the unit of its `total`."""
-    lines: Sequence[bytes] | None = None
-    """The rows as they were written, where they were written as JSON Lines."""
-    wrong: Mapping[str, Flags] = field(default_factory=dict)
-    """By column, the rows whose value is not of its kind; the batch has NULL there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """A column as a compiled reward takes it, with the rows that have no value, and those of another kind."""
-
-    array: NDArray[Any]
-    absent: Flags | None = None
-    wrong: Flags | None = None
 
 
 @contextmanager
@@ -63,27 +35,17 @@ def convert_column(array: pa.Array, field: Field, shape: Shape = ()) -> Values:
         return _convert_vectors(array, field, shape)
     if pa.types.is_null(array.type):
         array = array.cast({"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}[field.kind])
-    wrong = None
     if field.kind == "category":
         return _convert_categories(array, field)
-    if _is_string(array.type):
-        array, wrong = _parse_strings(array, field)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.float64())
     if not array.null_count:
-        return Values(to_numpy(array), None, wrong)
+        return Values(to_numpy(array))
     absent = to_numpy(array.is_null())
-    stand_in = field.at_rest if field.missing is None else field.missing
-    filled = to_numpy(array.fill_null(pa.scalar(stand_in).cast(array.type, safe=False)))
-    if wrong is not None:
-        absent = absent & ~wrong
-    return Values(filled, absent if field.missing is None else None, wrong)
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    filled = to_numpy(array.fill_null(pa.scalar(find_stand_in(field)).cast(array.type, safe=False)))
+    return Values(filled, absent if field.missing is None else None)
 
 
 def _convert_categories(array: pa.Array, field: Field) -> Values:
@@ -92,8 +54,7 @@ def _convert_categories(array: pa.Array, field: Field) -> Values:
     labels = {label: position for position, label in enumerate(field.labels)}
     unknown = len(labels) if field.other is None else labels[field.other]
     positions = [unknown if text is None else labels.get(text, unknown) for text in encoded.dictionary.to_pylist()]
-    stand_in = labels[str(field.at_rest if field.missing is None else field.missing)]
-    table = np.array([*positions, stand_in], np.int32)  # the last is for an absent text
+    table = np.array([*positions, find_stand_in(field)], np.int32)  # the last is for an absent text
     empty = {at for at, text in enumerate(encoded.dictionary.to_pylist()) if text is None}
     codes = encoded.indices
     absent = None
@@ -108,7 +69,7 @@ def _convert_categories(array: pa.Array, field: Field) -> Values:
     return Values(table[at], absent if field.missing is None else None)
 
 
-def _convert_vectors(array: pa.Array, field: Field, shape: Shape) -> Values:
+def _convert_vectors(array: pa.Array, field: Field, shape: Shape, *, inner: bool = False) -> Values:
     """Return lists as rows of a matrix; a list of another length is wrong, an entry that lacks makes its row absent.
 
     Lists of lists become rows of matrices.
@@ -124,7 +85,8 @@ def _convert_vectors(array: pa.Array, field: Field, shape: Shape) -> Values:
         offsets = to_numpy(array.offsets)
         starts = offsets[:-1]
         wrong = (np.diff(offsets) != length) & ~absent
-    entries = convert_column(array.values, field, shape[1:])
+    rest = shape[1:]
+    entries = _convert_vectors(array.values, field, rest, inner=True) if rest else convert_column(array.values, field)
     bad = absent | wrong
     if not bad.any() and rows and starts[-1] - starts[0] == (rows - 1) * length:
         whole = slice(int(starts[0]), int(starts[0]) + rows * length)
@@ -138,6 +100,10 @@ def _convert_vectors(array: pa.Array, field: Field, shape: Shape) -> Values:
         matrix = safe[at]
         holes, odd = (None if part is None else _pad(part)[at] for part in (entries.absent, entries.wrong))
     assert matrix is not None
+    if field.missing is not None and absent.any() and not inner:  # as `reward.score` takes a vector that is None
+        matrix = np.array(matrix)
+        matrix[absent] = find_stand_in(field)
+        absent = np.zeros(rows, bool)
     absent = absent if holes is None else absent | (holes.any(axis=1) & ~bad)
     wrong = wrong if odd is None else wrong | (odd.any(axis=1) & ~bad)
     return Values(matrix, absent if absent.any() else None, wrong if wrong.any() else None)
@@ -146,46 +112,6 @@ def _convert_vectors(array: pa.Array, field: Field, shape: Shape) -> Values:
 def _pad(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that has an entry at 0 even if it is empty."""
     return array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
-
-
-# -- texts that stand for numbers and flags, as in CSV --------------------------------------------------------------
-
-
-def _parse_strings(array: pa.Array, field: Field) -> tuple[pa.Array, Flags | None]:
-    """Return texts as numbers or flags, and which of them are neither; those become NULL."""
-    if field.kind == "flag":
-        encoded = array.dictionary_encode()
-        return _parse_each(encoded.dictionary, parse_bool, pa.bool_(), encoded.indices)
-    try:
-        numbers = pc.cast(array, pa.float64())
-    except pa.ArrowInvalid:
-        return _parse_each(array, parse_number, pa.float64(), None)
-    largest = pc.max(pc.abs(numbers)).as_py() if len(numbers) else None
-    if largest is not None and largest >= LARGEST_INTEGER:  # a whole number that no float holds is none of ours
-        return _parse_each(array, parse_number, pa.float64(), None)
-    return numbers, None
-
-
-def _parse_each(
-    texts: pa.Array, parse: Callable[[str], float | bool], kind: pa.DataType, indices: pa.Array | None
-) -> tuple[pa.Array, Flags | None]:
-    parsed: list[float | bool | None] = []
-    wrong = np.zeros(len(texts), bool)
-    for at, text in enumerate(texts.to_pylist()):
-        try:
-            value = None if text is None else parse(text)
-            if isinstance(value, int) and not isinstance(value, bool):
-                raise ValueError(text)
-            parsed.append(value)
-        except ValueError:
-            parsed.append(None)
-            wrong[at] = True
-    array = pa.array(parsed, kind)
-    if indices is not None:
-        array = array.take(indices)
-        known = to_numpy(indices.is_valid())
-        wrong = wrong[to_numpy(indices.fill_null(0))] & known if len(wrong) else np.zeros(len(indices), bool)
-    return array, wrong if wrong.any() else None
 
 
 def find_entry_type(kind: Any) -> Any:

@@ -2,17 +2,15 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plaudit.errors import InputError, UnknownInput, UnusableFile, WrongType, did_you_mean, shorten
+from plaudit.errors import InputError, UnknownInput, shorten
 from plaudit.language.codec import build_object
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
-from plaudit.language.shapes import Shape, list_entries, nest_entries
-from plaudit.reward.reward import Reward
-from plaudit.targets.inputs import InputSlot, list_slots
+from plaudit.language.shapes import nest_entries
+from plaudit.targets.inputs import list_slots
 
 INFINITIES = {text: float(text) for text in ("inf", "-inf", "Infinity", "-Infinity")}
 """How JSON, which has no infinity, spells it."""
@@ -103,12 +101,15 @@ def nest_row(program: Program, row: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def encode_row(row: Mapping[str, Any]) -> str:
-    """Return a nested row as one line of JSON, in which infinity is the string "inf".
+    """Return a nested row as one line of JSON, in which infinity is the string "inf", and other types are strings too.
 
     >>> encode_row({"distance": float("inf"), "braking": True})
     '{"distance": "inf", "braking": true}'
     """
-    return json.dumps(_spell_infinities(row), allow_nan=False)
+    try:
+        return json.dumps(row, allow_nan=False, default=str)
+    except ValueError:
+        return json.dumps(_spell_infinities(row), default=str)
 
 
 def _spell_infinities(value: Any) -> Any:
@@ -116,7 +117,7 @@ def _spell_infinities(value: Any) -> Any:
         return {name: _spell_infinities(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_spell_infinities(part) for part in value]
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def flatten_records(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,118 +144,27 @@ def flatten_row(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _convert_due(fields.get(name), value) for name, value in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Where the values of flat rows with these names go; a vector is put together from several of them."""
+def arrange_row(program: Program, row: Mapping[str, Any]) -> Row:
+    """Return a flat row as `reward.score` takes it: `prev` and `curr` as records, entries of vectors in lists.
 
-    names: tuple[str, ...]
-    records: tuple[tuple[str, tuple[tuple[str, str, Shape], ...]], ...]
-    """For each record, or "" for none: the keys there, their columns, and the shape where entries are put together."""
-
-    def arrange(self, row: Row) -> Row:
-        """Return a flat row as `reward.score` takes it."""
-        arranged: Row = {}
-        for record, parts in self.records:
-            values = {
-                key: nest_entries([row.get(f"{name}{entry}") for entry in list_entries(shape)], shape)
-                if shape
-                else row[name]
-                for key, name, shape in parts
-            }
-            if record:
-                arranged[record] = values
-            else:
-                arranged |= values
-        return arranged
-
-
-class RowLayout:
-    """How a reward takes its inputs: `prev` and `curr` as records, vectors as lists, and no other names.
-
-    >>> from plaudit import Field, term
+    >>> from plaudit import Field, Reward, term
     >>> @term
     ... def closer(prev, curr):
     ...     return prev.distance - curr.distance
     >>> reaching = Reward("reaching", version="1", terms=[closer], fields=[Field("distance", low=0, high=9)])
-    >>> RowLayout(reaching).arrange({"prev.distance": 5.0, "curr": {"distance": 4.0}})
-    {'prev': {'distance': 5.0}, 'curr': {'distance': 4.0}}
+    >>> arrange_row(reaching.program, {"prev.distance": 5.0})
+    {'prev': {'distance': 5.0}, 'curr': {}}
     """
-
-    def __init__(self, reward: Reward, *, ignore_extra: bool = False) -> None:
-        self.reward = reward
-        self.ignore_extra = ignore_extra
-        self.inputs = {place.name: place for place in list_slots(reward.program)}
-        whole = {place.column: _drop_entry(place) for place in self.inputs.values()}
-        self._places = {**whole, **self.inputs}
-        self._records = {place.record for place in whole.values() if place.record}
-        self._top = {place.key for place in whole.values() if not place.record} | self._records
-        self._as_it_is = not (ignore_extra and self._records)
-        self._plan = Plan((), ())
-
-    def arrange(self, row: Row) -> Row:
-        """Return a row, flat or nested, as `reward.score` takes it; an unknown or doubled name is an error."""
-        if self._as_it_is and row.keys() <= self._top and self._has_records(row):
-            return row
-        if self._records & row.keys():
-            row = self._flatten(row)
-        names = tuple(row)
-        if names != self._plan.names:  # rows of one file have the same names, one after the other
-            self._plan = self._build_plan(names)
-        return self._plan.arrange(row)
-
-    def _has_records(self, row: Row) -> bool:
-        return all(type(row.get(record)) is dict for record in self._records)
-
-    def _build_plan(self, names: tuple[str, ...]) -> Plan:
-        found: dict[str, dict[str, tuple[str, Shape]]] = {}
-        for name in names:
-            place = self._places.get(name)
-            if place is None:
-                if self.ignore_extra:
-                    continue
-                raise self._explain_unknown(name)
-            record = found.setdefault(place.record, {})
-            part = (name, ()) if place.entry is None else (place.column, place.field.shape)
-            if record.setdefault(place.key, part) != part:
-                raise InputError(f"{place.column!r} is given whole and by its entries.")
-        records = {record: tuple((key, *part) for key, part in parts.items()) for record, parts in found.items()}
-        return Plan(names, tuple(records.items()))
-
-    def arrange_infinite(self, row: Row) -> Row:
-        """Return a row with the texts "inf" and "-inf" as numbers where numbers are due."""
-        changed = {}
-        for name, value in self._flatten(row).items():
-            place = self._places.get(name)
-            changed[name] = _convert_due(place.field if place else None, value)
-        return self.arrange(changed)
-
-    def check(self, row: Iterable[str] | Row) -> None:
-        """Refuse a file whose header, or first row, has names that the reward does not read."""
-        for name in self._flatten(row) if isinstance(row, dict) else row:
-            if name not in self._places and not self.ignore_extra:
-                raise UnusableFile(str(self._explain_unknown(name)))
-
-    def _flatten(self, row: Row) -> Row:
-        for record in self._records & row.keys():
-            if not isinstance(row[record], dict):
-                given = shorten(row[record], 40)
-                raise WrongType(f"reward {self.reward.name!r}: {record!r} must be an object, not {given}.")
-        try:
-            return flatten_records(row)
-        except InputError as error:
-            raise InputError(f"reward {self.reward.name!r}: {error}") from None
-
-    def _explain_unknown(self, name: str) -> UnknownInput:
-        near = did_you_mean(name, self.inputs)
-        comma = " Cells are separated by commas." if ";" in name or "\t" in name else ""
-        return UnknownInput(
-            f"reward {self.reward.name!r} does not read {shorten(name, 40)}.{near}{comma}\n"
-            f"It reads: {', '.join(self.inputs)}. Use --ignore-extra to leave out everything else."
-        )
-
-
-def _drop_entry(place: InputSlot) -> InputSlot:
-    return InputSlot(place.column, place.record, place.key, None, place.field)
+    arranged: Row = {}
+    for place in list_slots(program):
+        record = arranged.setdefault(place.record, {}) if place.record else arranged
+        if place.column in row:
+            record[place.key] = row[place.column]
+        elif place.entry is not None and place.key not in record:
+            entries = [row.get(f"{place.column}{entry}") for entry in place.field.entries]
+            if entries.count(None) < len(entries):
+                record[place.key] = nest_entries(entries, place.field.shape)
+    return arranged
 
 
 def convert_infinities(value: Any) -> Any:

@@ -11,11 +11,11 @@ import pytest
 from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters import openenv, ray, spark, trl, verifiers
 from plaudit.cli.evaluate import evaluate as evaluate_command
-from plaudit.cli.rescore import rescore as rescore_command
+from plaudit.cli.score import score as score_command
 from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange, TooManyMasked
 from plaudit.learn import off_policy
-from plaudit.ledger.dataset import rescore_file
-from plaudit.reward.on_bad import MaskCount, validate_on_bad
+from plaudit.ledger.dataset import score_file
+from plaudit.rows.on_bad import MaskCount, validate_on_bad
 from plaudit.targets import OnBad
 
 WORDS = ("raise", "mask", "clip")
@@ -60,10 +60,10 @@ def test_the_words_are_the_same_everywhere():
     for function in functions:
         assert signature(function).parameters["on_bad"].default == "raise"
         assert signature(function).parameters["max_masked"].default == 0.5
-    for function in (rescore_file, spark.rescore_with_spark, ray.rescore_with_ray):
+    for function in (score_file, spark.score_with_spark, ray.score_with_ray):
         assert signature(function).parameters["on_bad"].default == "mask"
     assert signature(off_policy.evaluate).parameters["on_bad"].default == "raise"
-    for command in (rescore_command, evaluate_command):
+    for command in (score_command, evaluate_command):
         (option,) = (each for each in command.params if each.name == "on_bad")
         assert tuple(option.type.choices) == WORDS
     for word in WORDS:
@@ -159,10 +159,10 @@ def test_a_data_set_is_scored_with_its_numbers_clipped(tmp_path):
     alone = REWARD.select_terms("pace")
     (tmp_path / "rows.csv").write_text("speed\n12\n99\n")
     with pytest.raises(OutOfRange):
-        rescore_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="raise")
-    done = rescore_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="clip")
+        score_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="raise")
+    done = score_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="clip")
     assert (done.rows, done.bad) == (2, 0)
-    assert "99,3,3,true" in (tmp_path / "out.csv").read_text()
+    assert "99,3.0,3.0,true" in (tmp_path / "out.csv").read_text()
 
 
 def test_decisions_are_scored_with_their_numbers_clipped(tmp_path):

@@ -10,7 +10,7 @@ from typing import BinaryIO, Self, TextIO
 
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import DefinitionError, explain_unreadable
-from plaudit.reward.row_files import Format, find_format, read_status
+from plaudit.rows.formats import Format, find_format, read_status
 
 STANDARD = "-"
 
@@ -25,7 +25,7 @@ def choose_format(path: str, chosen: Format | None) -> Format:
         return chosen or "jsonl"
     found = find_format(path) or chosen
     if found is None:
-        raise DefinitionError(f"{path} ends in none of .jsonl, .csv and .parquet; say which it is with --format.")
+        raise DefinitionError(f"{path} ends in none of .jsonl, .csv and .parquet; say what it is: format= (--format).")
     return found
 
 
@@ -44,6 +44,10 @@ class Source:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
         if self.file is not sys.stdin.buffer:
             self.file.close()
 

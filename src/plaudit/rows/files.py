@@ -1,0 +1,109 @@
+"""Files of rows opened by their format: to read, and to write with new columns."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Protocol, TypeVar
+
+from plaudit.errors import FileError, MissingExtra
+from plaudit.rows.chunks import Chunk, RowSource
+from plaudit.rows.csv_files import CsvSink, CsvSource
+from plaudit.rows.formats import Format
+from plaudit.rows.jsonl_files import JsonLinesSink, JsonLinesSource
+from plaudit.rows.streams import Source
+
+T = TypeVar("T")
+
+
+class Sink(Protocol):
+    """A file of rows to be written."""
+
+    def write(self, chunk: Chunk, added: Mapping[str, Any], ok: Any) -> None:
+        """Write some rows with their new columns; where `ok` is false these are absent."""
+
+    def close(self) -> None:
+        """Write what ends the file."""
+
+    def abandon(self) -> None:
+        """Let go of the file without finishing it."""
+
+
+def open_rows(path: str, kind: Format, batch_rows: int | None = None) -> RowSource:
+    """Return a file to be read; `-` is standard input.
+
+    Raises:
+        FileError: It cannot be read.
+        UnusableFile: It is not what its format says, or has a column twice.
+        MissingExtra: It is Parquet, and pyarrow is not installed.
+    """
+    with explain_missing_arrow("reading Parquet"):
+        if kind == "parquet":
+            from plaudit.rows.parquet_files import ParquetSource
+
+            with Source(path) as source:
+                if source.path is None or source.size is None:
+                    name = source.name
+                    raise FileError(f"{name} cannot be read as Parquet, which begins at its end; save it in a file.")
+            return ParquetSource(path, batch_rows)
+    source = Source(path)
+    try:
+        return (CsvSource if kind == "csv" else JsonLinesSource)(source, batch_rows)
+    except BaseException:
+        source.close()
+        raise
+
+
+def open_sink(
+    kind: Format, file: BinaryIO, source: RowSource, kept: Sequence[str] | None, new: Sequence[str], inputs: Any
+) -> Sink:
+    """Return a file to be written: the columns of `source` that are `kept`, all if None, and the `new` ones.
+
+    The last of the new ones says whether a row could be scored; the `inputs` are the columns that a reward reads.
+    """
+    names = source.columns if kept is None else kept
+    if kind == "csv":
+        whole = source if isinstance(source, CsvSource) and kept is None else None
+        return CsvSink(file, source.list_leaves(names), new, whole)
+    if kind == "jsonl":
+        lines = source if isinstance(source, JsonLinesSource) and kept is None else None
+        return JsonLinesSink(file, names, new, lines)
+    with explain_missing_arrow("writing Parquet"):
+        from plaudit.rows.parquet_files import ParquetSink
+    return ParquetSink(file, names, new, source, inputs)
+
+
+@contextmanager
+def explain_missing_arrow(what: str) -> Iterator[None]:
+    """Say which extra brings pyarrow where that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyarrow":
+            raise
+        raise MissingExtra(f"{what} needs pyarrow. Install it: pip install 'plaudit[data]'") from None
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield what `items` yields, which are made in another thread, one before it is asked for."""
+    end = object()
+    with ThreadPoolExecutor(1, "plaudit-reader") as reader:
+        coming: Future[Any] = reader.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = reader.submit(next, items, end)
+            yield item
+
+
+@contextmanager
+def write_behind(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
+    """Yield a function that does `work` in another thread; it waits for the call before the last, and raises for it."""
+    with ThreadPoolExecutor(1, "plaudit-writer") as writer:
+        pending: list[Future[None]] = []
+
+        def hand_over(*arguments: Any) -> None:
+            while len(pending) > 1:
+                pending.pop(0).result()
+            pending.append(writer.submit(work, *arguments))
+
+        yield hand_over
+        for last in pending:
+            last.result()

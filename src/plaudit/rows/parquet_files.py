@@ -1,0 +1,363 @@
+"""Parquet: row groups read in batches of bounded size, written compressed as they were."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from plaudit.errors import FileError, UnusableFile, WrongType
+from plaudit.language.field import RECORDS, Kind
+from plaudit.language.shapes import Shape
+from plaudit.rows.arrow import (
+    bools_to_arrow,
+    convert_column,
+    find_narrow_dtype,
+    narrow_value,
+    numbers_to_arrow,
+    to_numpy,
+    translate_read_errors,
+)
+from plaudit.rows.chunks import Chunk, Numbers, RowSource
+from plaudit.rows.columns import FoundColumn, Path, Refused, Values
+from plaudit.rows.formats import read_status
+from plaudit.rows.jsonl_files import JsonLinesSource
+
+CHUNK_BYTES = 16 << 20
+"""How much of a data set is in one block, about. Some five blocks are in memory at any time."""
+MAX_ROWS = 1 << 19
+_CODECS = {"SNAPPY": "snappy", "ZSTD": "zstd", "LZ4": "lz4", "LZ4_RAW": "lz4", "UNCOMPRESSED": "none"}
+_OTHER = "zstd"
+"""For gzip and brotli: as small, and several times as fast."""
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}
+_BUFFER = 1 << 20
+_SAMPLE = 4_096
+_BOOLS = {0: False, 1: True}
+_KINDS = {"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}
+
+
+class ArrowChunk(Chunk):
+    """Rows of an Arrow batch; NULL is an absent value."""
+
+    def __init__(self, batch: pa.RecordBatch, done: int) -> None:
+        self.batch, self.done = batch, done
+        self.numbers = range(done - batch.num_rows + 1, done + 1)
+        self.refused: list[Refused] = []
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return int(self.batch.num_rows)
+
+    def read(self, found: FoundColumn) -> Values:
+        """Return a column as a compiled reward takes it."""
+        return convert_column(self._pick(found.path), found.place.field, found.shape)
+
+    def _pick(self, path: Path) -> pa.Array:
+        column = self.batch.column(self.batch.schema.get_field_index(path[0]))
+        return column if len(path) == 1 else pc.struct_field(column, path[1:])
+
+    def get_value(self, found: FoundColumn, row: int) -> Any:
+        """Return a value as Python's; a float that is narrower than Python's as NumPy's."""
+        value = self._pick(found.path)[row].as_py()
+        kind, dtype = found.place.field.kind, find_narrow_dtype(found.type)
+        if value is None or kind == "category":
+            return value
+        if kind == "flag":
+            return _BOOLS.get(value, value) if not found.shape else value
+        if dtype is not None:
+            return narrow_value(value, dtype)
+        return float(value) if pa.types.is_decimal(found.type) else value
+
+    def list_column(self, name: str) -> list[Any]:
+        """Return a column, or a child of a struct, as Python's values."""
+        values: list[Any] = self._find(name).to_pylist()
+        return values
+
+    def _find(self, name: str) -> pa.Array:
+        whole = self.batch.schema.get_field_index(name)
+        return self.batch.column(whole) if whole >= 0 else self._pick(tuple(name.split(".")))
+
+    def format_row(self, row: int) -> bytes:
+        """Return a row as JSON, absent values left out."""
+        [given] = self.batch.slice(row, 1).to_pylist()
+        return json.dumps({name: value for name, value in given.items() if value is not None}, default=str).encode()
+
+    def encode_labels(self, name: str) -> tuple[list[Any], Any]:
+        """Return the distinct values of a column, None at the end, and the position of each row's own."""
+        column = self._find(name)
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        labels = [*encoded.dictionary.to_pylist(), None]
+        return labels, to_numpy(encoded.indices.cast(pa.int64()).fill_null(len(labels) - 1))
+
+    def read_numbers(self, name: str) -> Numbers | None:
+        """Return a column of numbers, NaN where one is absent; None where it holds anything else."""
+        try:
+            return np.asarray(to_numpy(self._find(name).cast(pa.float64()).fill_null(float("nan"))), np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+
+
+class ParquetSource(RowSource):
+    """A Parquet file."""
+
+    format = "parquet"
+    unit = "row"
+
+    def __init__(self, path: str, batch_rows: int | None = None) -> None:
+        """Read the footer of the file at `path`."""
+        self.name, self.status = path, read_status(path)
+        self._batch_rows = batch_rows
+        with translate_read_errors(path):
+            # Buffered: a column of a row group of any size is read piece by piece, not whole.
+            self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
+        self.schema = self._file.schema_arrow
+        self.columns = self.schema.names
+        self.paths = list_paths(self.schema, path)
+        self.rows = self.total = self._file.metadata.num_rows
+
+    def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
+        """Yield the rows in order, with the needed columns."""
+        done = 0
+        with translate_read_errors(self.name):
+            size = self._batch_rows or self._choose_rows(needed)
+            for batch in self._file.iter_batches(size, columns=list(needed)):
+                done += batch.num_rows
+                yield ArrowChunk(batch, done)
+
+    def check_column(self, where: str, found: FoundColumn) -> None:
+        """Refuse a column whose type cannot hold what is read."""
+        check_type(where, found)
+
+    def list_leaves(self, kept: Sequence[str]) -> list[str]:
+        """Return the columns that CSV has for those that are kept."""
+        return list_leaves(pa.schema([self.schema.field(name) for name in kept]))
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._file.close()
+
+    def _choose_rows(self, needed: Sequence[str]) -> int:
+        """Return how many rows make a chunk of the usual size, from the first ones and from what the footer says."""
+        for first in self._file.iter_batches(1_024, columns=list(needed)):
+            if first.num_rows:
+                each = max(first.nbytes / first.num_rows, self._measure_rows())
+                return int(min(max(CHUNK_BYTES / max(each, 1.0), 1_024), MAX_ROWS))
+        return MAX_ROWS
+
+    def _measure_rows(self) -> float:
+        footer = self._file.metadata
+        groups = [footer.row_group(i) for i in range(min(footer.num_row_groups, 64))]
+        return max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0.0)
+
+    def codecs(self) -> dict[str, str]:
+        """Return how each column is compressed."""
+        return {name: _CODECS.get(chunk.compression, _OTHER) for name, chunk in self._list_chunks()}
+
+    def dictionaries(self) -> list[str]:
+        """Return the columns for which a dictionary pays; numbers that are all different have begun one in vain."""
+        return [name for name, chunk in self._list_chunks() if chunk.has_dictionary_page and _is_small(chunk)]
+
+    def _list_chunks(self) -> Iterator[tuple[str, pq.ColumnChunkMetaData]]:
+        if self._file.metadata.num_row_groups:
+            group = self._file.metadata.row_group(0)
+            for i in range(group.num_columns):
+                yield group.column(i).path_in_schema, group.column(i)
+
+
+def list_paths(schema: pa.Schema, source: str) -> dict[Path, pa.DataType]:
+    """Return every column, and the children of `prev` and `curr`; UnusableFile where two have one name."""
+    if len(set(schema.names)) < len(schema.names):
+        name = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise UnusableFile(f"{source} has the column {name!r} twice; nobody can tell which one is meant.")
+    paths: dict[Path, pa.DataType] = {(column.name,): column.type for column in schema}
+    for record in RECORDS:
+        kind = paths.get((record,))
+        if kind is not None and pa.types.is_struct(kind):
+            paths |= {(record, child.name): child.type for child in kind}
+    return paths
+
+
+def list_leaves(fields: Any, before: str = "") -> list[str]:
+    """Return the columns of a schema or a struct as CSV has them; FileError where CSV cannot hold one."""
+    leaves = []
+    for column in fields:
+        name = f"{before}{column.name}"
+        if pa.types.is_struct(column.type):
+            leaves += list_leaves(column.type, f"{name}.")
+        elif pa.types.is_nested(column.type):
+            raise FileError(
+                f"CSV cannot hold the column {name!r} of {column.type}; write .parquet or .jsonl, or leave the column "
+                "out with keep=."
+            )
+        else:
+            leaves.append(name)
+    return leaves
+
+
+def check_type(where: str, found: FoundColumn) -> None:
+    """Raise WrongType where a column's type cannot hold what a reward reads."""
+    kind: Any = found.type
+    for size in found.shape:
+        if not _is_list(kind):
+            raise WrongType(f"{where}: a column of {found.type} is no {_describe(found.shape)}; a list is needed.")
+        if pa.types.is_fixed_size_list(kind) and kind.list_size != size:
+            raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {size}.")
+        kind = kind.value_type
+    if not _holds(kind, found.place.field.kind):
+        needed = {"number": "a number", "flag": "a bool", "category": "a string"}[found.place.field.kind]
+        raise WrongType(f"{where}: a column of {kind} does not hold {needed}. Convert the column first.")
+
+
+def _describe(shape: Shape) -> str:
+    return f"vector of {shape[0]}" if len(shape) == 1 else f"list of lists of the shape {shape}"
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _holds(kind: pa.DataType, needed: Kind) -> bool:
+    if pa.types.is_null(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _holds(kind.value_type, needed)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if needed == "flag":
+        return bool(number or pa.types.is_boolean(kind))
+    if needed == "number":
+        return bool(number or pa.types.is_decimal(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def build_arrays(added: Mapping[str, Any], ok: Any) -> list[pa.Array]:
+    """Return the numbers and flags of rows; numbers of rows that are not `ok` are NULL."""
+    known = None if ok.all() else ok
+    return [
+        bools_to_arrow(column) if column.dtype == np.bool_ else numbers_to_arrow(column, known)
+        for column in added.values()
+    ]
+
+
+class ParquetSink:
+    """A Parquet file to be written: one row group a chunk."""
+
+    def __init__(
+        self, file: BinaryIO, kept: Sequence[str], new: Sequence[str], source: RowSource, inputs: Sequence[FoundColumn]
+    ) -> None:
+        """Write to `file`; columns that are kept are compressed as they are in a Parquet `source`.
+
+        Those that are `inputs` have the type of their fields where the source is JSON lines.
+        """
+        self._file = file
+        self._kept = kept
+        self._source = source
+        self._inputs = {one.dotted: one for one in inputs}
+        fields, metadata = self._list_kept()
+        added = [pa.field(name, pa.float64()) for name in new[:-1]] + [pa.field(new[-1], pa.bool_())]
+        self._schema = pa.schema([*fields, *added], metadata=metadata)
+        self._writer: pq.ParquetWriter | None = None
+        self._notes: dict[str, str] = {}
+
+    def _list_kept(self) -> tuple[list[pa.Field], Mapping[bytes, bytes] | None]:
+        if isinstance(self._source, ParquetSource):
+            schema = self._source.schema
+            return [schema.field(name) for name in self._kept], schema.metadata
+        if not isinstance(self._source, JsonLinesSource):
+            return [pa.field(name, pa.string()) for name in self._kept], None
+        first = self._source.first
+        self._integers = self._source.find_integers()
+        return [pa.field(name, self._infer_type(name, first.list_column(name))) for name in self._kept], None
+
+    def _infer_type(self, name: str, values: list[Any]) -> pa.DataType:
+        """Return the type of a column of JSON: by its field, or as its first values are."""
+        found = self._inputs.get(name)
+        if found is not None:
+            kind = pa.int64() if name in self._integers else _KINDS[found.place.field.kind]
+            for _ in found.shape:
+                kind = pa.list_(kind)
+            return kind
+        inner = [value for value in values if isinstance(value, dict)] if name in RECORDS else []
+        if inner:
+            keys = dict.fromkeys(key for value in inner for key in value)
+            children = [(key, self._infer_type(f"{name}.{key}", [value.get(key) for value in inner])) for key in keys]
+            return pa.struct(children)
+        try:
+            kind = pa.array(values).type
+        except (pa.ArrowException, OverflowError):
+            return pa.string()
+        return pa.string() if pa.types.is_null(kind) else kind
+
+    def write(self, chunk: Chunk, added: Mapping[str, Any], ok: Any) -> None:
+        """Write some rows with their new columns."""
+        if isinstance(chunk, ArrowChunk):
+            old = [chunk.batch.column(chunk.batch.schema.get_field_index(name)) for name in self._kept]
+        else:
+            old = [self._build_array(chunk, self._schema.field(name)) for name in self._kept]
+        batch = pa.record_batch([*old, *build_arrays(added, ok)], schema=self._schema)
+        if self._writer is None:
+            self._writer = self._open_writer(batch)
+        self._writer.write_batch(batch)
+
+    def _build_array(self, chunk: Chunk, field: pa.Field) -> pa.Array:
+        if field.name in RECORDS and pa.types.is_struct(field.type):
+            named = [pa.field(f"{field.name}.{child.name}", child.type) for child in field.type]
+            return pa.StructArray.from_arrays([self._build_array(chunk, each) for each in named], fields=[*field.type])
+        values = chunk.list_column(field.name)
+        try:
+            return pa.array(values, field.type)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            found = self._inputs.get(field.name)
+            if found is not None:  # those of another kind belong to bad rows, which are kept as they were
+                wrong = chunk.read(found).wrong
+                bad = np.zeros(chunk.rows, bool) if wrong is None else wrong
+                spelt = [None if no else chunk.get_value(found, at) for at, no in enumerate(bad.tolist())]
+                return pa.array(spelt, field.type)
+            raise UnusableFile(
+                f"{self._source.name}: the column {field.name!r} is {field.type} in its first rows and something else "
+                f"later ({str(error).splitlines()[0]}). Write .jsonl, or leave the column out with keep=."
+            ) from None
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Keep a text in the footer."""
+        self._notes |= notes
+
+    def close(self) -> None:
+        """Finish the file, which its owner closes; without rows it has its columns all the same."""
+        if self._writer is None:
+            self._writer = self._open_writer(None)
+        if self._notes:
+            self._writer.add_key_value_metadata(self._notes)
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file without finishing it."""
+        if self._writer is not None:
+            self._writer.is_open = False  # else it would write a footer, on a disk that may be full
+
+    def _open_writer(self, first: pa.RecordBatch | None) -> pq.ParquetWriter:
+        if not isinstance(self._source, ParquetSource):
+            return pq.ParquetWriter(self._file, self._schema)
+        new = [name for name in self._schema.names if name not in self._kept]
+        codecs = self._source.codecs() | dict.fromkeys(new, "snappy")
+        few = [name for name in new if first and _has_few_values(first.column(self._schema.get_field_index(name)))]
+        words = [name for name in self._source.dictionaries() if name not in new]
+        # A list that is empty would mean every column.
+        return pq.ParquetWriter(self._file, self._schema, compression=codecs, use_dictionary=[*words, *few] or False)
+
+
+def _is_small(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Return whether a column takes clearly less room than its values would one by one."""
+    width = _WIDTHS.get(chunk.physical_type)
+    return width is None or chunk.total_uncompressed_size < 0.7 * width * chunk.num_values
+
+
+def _has_few_values(column: pa.Array) -> bool:
+    """Return whether the first numbers of a column are few distinct ones, so that a dictionary of them pays."""
+    if pa.types.is_boolean(column.type):
+        return False
+    head = to_numpy(column.slice(0, _SAMPLE).drop_null())
+    return len(np.unique(head)) <= len(head) // 8
