@@ -184,7 +184,7 @@ def test_an_unknown_ending_needs_a_format(plaudit, write):
 
 def test_without_a_file_for_them_bad_rows_go_to_stderr_every_one(plaudit):
     result = plaudit("score", "roadsense", "-", "-o", "-", stdin="{}\n" * 12)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert [json.loads(line)["ok"] for line in result.stdout.splitlines()] == [False] * 12
     *bad, _, _, _ = result.stderr.splitlines()
     assert [json.loads(line)["line"] for line in bad] == list(range(1, 13))
@@ -315,6 +315,6 @@ def test_a_state_is_a_column_and_one_that_lacks_is_told_where_it_comes_from(plau
     assert objects("scores.jsonl")[0]["total"] == found.total
     write("rows.csv", ",".join(f"contact[{foot}]" for foot in range(4)) + "\n1,0,1,0\n")
     done = plaudit("score", "reward.json", "rows.csv", "--output", "scores.csv")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "lacks 'prev.air_time', which reward" in done.stderr
     assert "reward.score_episodes computes it" in done.stderr

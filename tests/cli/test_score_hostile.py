@@ -67,7 +67,7 @@ def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, l
     if kind is None:
         assert scored == [1.0, 0.5, 1.0]
         return
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert scored == [1.0, 1.0]
     assert len(written) == (2 if kind == "InputError" else 3)  # a line that is no row has no columns to be kept
     assert result.stderr.startswith("line 2: ")
@@ -110,7 +110,7 @@ def test_a_bad_row_of_csv_is_told_and_kept(plaudit, write, objects, line, kind, 
     if kind is None:
         assert len(scored) == 3
         return
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert scored == [1.0, 1.0]
     assert told in result.stderr
     [bad] = objects("scores.bad.jsonl")
@@ -135,7 +135,7 @@ def test_a_line_that_is_too_long_is_kept_byte_for_byte(plaudit, tmp_path, object
     good = b'{"distance":9,"deceleration":1,"action":0}\n'
     (tmp_path / "rows.jsonl").write_bytes(good + line + end + (good if end else b""))
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert len(objects("scores.jsonl")) == (2 if end else 1)
     [bad] = objects("scores.bad.jsonl")
     assert base64.b64decode(bad["row_base64"]) == line
@@ -176,7 +176,7 @@ def test_a_value_that_overflows_is_a_bad_row(plaudit, write, objects):
         "from plaudit import Field, Reward, term\n@term(weight=1e305)\ndef big(x):\n    return x\n"
         "reward = Reward('big', version='1', terms=[big], fields=[Field('x')])",
     )
-    assert plaudit("score", "big.py:reward", "rows.jsonl", "-o", "s.jsonl").exit_code == 1
+    assert plaudit("score", "big.py:reward", "rows.jsonl", "-o", "s.jsonl").exit_code == 3
     assert [row["ok"] for row in objects("s.jsonl")] == [True, False]
 
 
@@ -196,7 +196,7 @@ def test_no_line_is_ever_lost(tmp_path_factory, name, lines):
         main, ["score", "roadsense", str(folder / name), "-o", str(output)], catch_exceptions=False
     )
     bad = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
-    assert result.exit_code == bool(bad)
+    assert result.exit_code == (3 if bad else 0)
     assert [row["line"] for row in bad] == sorted({row["line"] for row in bad})
     no_rows = [
         row["row"].encode() if "row" in row else base64.b64decode(row["row_base64"])
@@ -262,7 +262,7 @@ def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, nam
     (tmp_path / name).write_bytes(content)
     (tmp_path / "s.jsonl").write_bytes(b"as it was")
     result = plaudit("score", "roadsense", name, "-o", "s.jsonl", "--force")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert told in result.stderr
     assert files(tmp_path) == {name, "s.jsonl"}
     assert (tmp_path / "s.jsonl").read_bytes() == b"as it was"
@@ -379,7 +379,7 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
 
     monkeypatch.setattr(step, fails)
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv", "--force")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "cannot be written: No space left on device" in result.stderr
     assert files(tmp_path) == {"rows.jsonl", "s.csv"}
     assert output.read_text(encoding="utf-8") == "as it was\n"

@@ -135,7 +135,7 @@ def test_strings_and_flags_come_in_whatever_type(plaudit, write, tmp_path, kind)
     colours = pa.array(["red", "blue", "green", None]).cast(kind)
     pq.write_table(pa.table({"ready": pa.array([1, 0, 1, 1]), "colour": colours}), tmp_path / "rows.parquet")
     result = plaudit("score", "odd.json", "rows.parquet", "-o", "s.parquet")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert [row["total"] for row in read(tmp_path / "s.parquet")] == [11.0, 0.0, None, None]
     assert "row 3: reward 'odd', field 'colour': 'green'" in result.stderr
     assert "row 4: reward 'odd' needs 'colour', which was not given." in result.stderr
@@ -301,10 +301,10 @@ def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, steps, tmp
 def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
     pq.write_table(pa.table({**STEPS, "distance": [30.0, None, -1.0, 50.0]}), tmp_path / "steps.parquet")
     done = plaudit("score", "roadsense", "steps.parquet", "--output", "out.parquet")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "2 rows cannot be scored, and are written with NULL:\n  1 × distance is NULL\n" in done.stdout
     stopped = plaudit("score", "roadsense", "steps.parquet", "--output", "o2.parquet", "--on-bad", "raise")
-    assert stopped.exit_code == 1
+    assert stopped.exit_code == 2
     assert "steps.parquet, row 2: " in stopped.stderr
     assert not (tmp_path / "o2.parquet").exists()
 
@@ -335,7 +335,7 @@ def test_what_cannot_be_done_is_told(plaudit, steps, tmp_path, arguments, told):
 
 def test_data_that_lack_a_column_are_no_wrong_usage(plaudit, steps, tmp_path):
     done = plaudit("score", "roadsense@R8", "steps.parquet", "-o", "o.csv")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "lacks 'closing_rate'" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == [steps]
 

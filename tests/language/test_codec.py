@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plaudit import SpecError
 from plaudit.language import codec
 from plaudit.language import nodes as n
-from plaudit.ledger.jsonl.encoding import decode
+from plaudit.ledger.jsonl import decode
 from plaudit.rows.row import parse_json_row
 from support.examples import examples
 from support.growth import measure_growth
