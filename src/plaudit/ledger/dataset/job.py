@@ -188,14 +188,19 @@ class Run:
         self.unreadable += len(chunk.refused)
         if self.job.masks and bad is None:
             return
-        rows = np.flatnonzero(~scored.ok).tolist() if scored is not None and scored.bad else []
-        rows = rows if self.job.masks else rows[:1]
-        found = [Refused(chunk.numbers[row], chunk.format_row(row), self.scoring.explain(chunk, row)) for row in rows]
-        for one in sorted([*chunk.refused, *found], key=lambda refused: refused.number):
+        bad_rows = np.flatnonzero(~scored.ok).tolist() if scored is not None and scored.bad else []
+        rows = {chunk.numbers[row]: row for row in bad_rows}
+        refused = {each.number: each for each in chunk.refused}
+        for number in sorted([*refused, *rows]):
+            # one after the other: thousands of errors with their frames would fill the memory
+            one = refused.get(number) or self._refuse(chunk, rows[number])
             if not self.job.masks:
-                raise type(one.error)(f"{self.source.name}, {self.source.unit} {one.number:,}: {one.error}")
+                raise type(one.error)(f"{self.source.name}, {self.source.unit} {number:,}: {one.error}")
             if bad is not None:
-                bad.keep(self.source.unit, one.number, one.raw, one.error)
+                bad.keep(self.source.unit, number, one.raw, one.error)
+
+    def _refuse(self, chunk: Chunk, row: int) -> Refused:
+        return Refused(chunk.numbers[row], chunk.format_row(row), self.scoring.explain(chunk, row))
 
     def _compare(self, changes: "Changes", chunk: Chunk, scored: Scored) -> None:
         job, rows = self.job, chunk.rows
