@@ -16,8 +16,9 @@ from click.testing import CliRunner
 
 from plaudit.checks.rules import RULES
 from plaudit.cli import main
+from plaudit.systems import BUILT_IN
 from plaudit.terminal import ExitCode
-from support.command_line import BUILT_IN, built_in
+from support.command_line import built_in
 from support.forking import run_python
 
 CARS = """\
