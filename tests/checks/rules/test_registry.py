@@ -116,4 +116,6 @@ def test_a_page_says_what_why_and_what_to_do(code):
 
 def test_the_page_on_checking_links_to_every_rule():
     page = (FOLDER.parent / "checks.md").read_text(encoding="utf-8")
-    assert re.findall(r"\]\(checks/(.+)\.md\)", page) == list(RULES), "the table of docs/checks.md has not these rules"
+    assert re.findall(r"\]\(checks/(.+)\.md\)", page) == list(RULES), (
+        "docs/checks.md does not list these rules in this order"
+    )
