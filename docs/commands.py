@@ -1,7 +1,7 @@
 """Write the reference of the command line from the commands themselves: `python docs/commands.py`.
 
-It replaces the table of exit codes and what stands after the mark in docs/command-line.md; a test fails where the page
-is not what this would write.
+It replaces the list of commands, the table of exit codes and what stands after the mark in docs/command-line.md; a test
+fails where the page is not what this would write.
 """
 
 import inspect
@@ -63,12 +63,20 @@ def _escape(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def list_summaries() -> str:
+    """Return the commands as `plaudit --help` lists them in a terminal of 100 columns."""
+    formatter = click.HelpFormatter(width=98)
+    main.format_commands(click.Context(main), formatter)
+    return formatter.getvalue().lstrip("\n")
+
+
 def write_reference(page: str) -> str:
     """Return a page with the reference as the commands are now."""
     before, mark, _ = page.partition(MARK)
     assert mark, f"the page has no line {MARK}"
     codes = "".join(f"| {code} | {code.meaning} |\n" for code in ExitCode)
     before = re.sub(rf"{re.escape(CODES)}(\|.*\n)+", lambda _: CODES + codes, before, count=1)
+    before = re.sub(r"(?<=…\n)Commands:\n.*?(?=…\n)", lambda _: list_summaries(), before, count=1, flags=re.DOTALL)
     commands = [describe_command(*each) for each in list_commands(main, "plaudit")]
     return before + "\n\n".join([MARK, "## Every command", *commands]) + "\n"
 

@@ -223,6 +223,7 @@ def write_table(page: str) -> str:
     before, mark, _ = page.partition(MARK)
     assert mark, f"the page has no line {MARK}"
     targets, refusals = get_args(Target), Refusals()
+    assert set(PLACES) == set(targets), f"say in PLACES where these run: {set(targets) - set(PLACES)}"
     rows: dict[str, list[str]] = {
         "runs in": [PLACES[target][0] for target in targets],
         "on": [PLACES[target][1] for target in targets],

@@ -185,6 +185,14 @@ def test_a_page_that_shows_something_else_fails(tmp_path, monkeypatch):
         pages.run_page(page, tmp_path)
 
 
+def test_every_path_in_the_guide_for_contributors_exists():
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"(?<![\w/])(?:src|tests|docs|\.ci)/[\w./-]*\w", guide)
+    named += re.findall(r"`([\w.-]+\.(?:js|md|py|toml|txt)|Makefile)`", guide)
+    assert len(named) > 20
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_commands_have_one_grammar():
     for name, command in walk(main, "plaudit"):
         arguments = [each.human_readable_name for each in command.params if isinstance(each, click.Argument)]

@@ -16,8 +16,9 @@ from click.testing import CliRunner
 
 from plaudit.checks.rules import RULES
 from plaudit.cli import main
+from plaudit.systems import BUILT_IN
 from plaudit.terminal import ExitCode
-from support.command_line import BUILT_IN, built_in
+from support.command_line import built_in
 from support.forking import run_python
 
 CARS = """\
@@ -326,7 +327,6 @@ def test_the_built_in_rewards_have_the_flaws_they_are_known_for(built_in_reports
 def test_the_text_of_a_real_report_fits_eighty_columns(built_in_reports):
     _, shown = built_in_reports
     assert max(map(len, shown.splitlines())) <= 80
-    assert "nothing to complain about" not in shown
 
 
 def test_every_total_of_a_witness_is_what_the_reward_gives(built_in_reports):

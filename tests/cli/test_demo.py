@@ -9,7 +9,8 @@ import pytest
 from plaudit import Field, Ledger, Reward, check, term
 from plaudit.analysis import audit
 from plaudit.cli.demo import build_columns, record_runs
-from support.command_line import BUILT_IN, built_in
+from plaudit.systems import BUILT_IN
+from support.command_line import built_in
 from support.forking import PythonProcess
 
 

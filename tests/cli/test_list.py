@@ -2,7 +2,8 @@
 
 import json
 
-from support.command_line import BUILT_IN, built_in
+from plaudit.systems import BUILT_IN
+from support.command_line import built_in
 
 
 def test_every_built_in_reward_is_listed_with_its_versions_and_terms(plaudit):

@@ -6,7 +6,8 @@ import pytest
 
 from plaudit import Field, Reward, fact, prefer, term
 from plaudit.cli.show import format_allowed, format_range
-from support.command_line import BUILT_IN, built_in
+from plaudit.systems import BUILT_IN
+from support.command_line import built_in
 
 
 def versions_of(plaudit, name: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""Writes the kept files anew: `python tests/golden/make.py`. Only for what no released plaudit has written yet."""
+"""Writes the kept files again: `python tests/golden/make.py`. Only for what no released plaudit has written yet.
+
+`python tests/golden/make.py systems` adds the built-in rewards that are not kept yet; what is kept stays.
+"""
 
 import json
 import sys
@@ -10,7 +13,7 @@ sys.path.insert(0, str(HERE.parent))
 from golden.rewards import REWARDS, ROWS  # noqa: E402
 from golden.vectors import VECTOR_REWARDS  # noqa: E402
 from plaudit import Ledger, learn  # noqa: E402
-from plaudit.systems import BUILT_IN, system  # noqa: E402
+from plaudit.systems import BUILT_IN, load, system  # noqa: E402
 from support.bandits import LEARNERS, context_of, run_steps  # noqa: E402 - after the path
 
 STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1), ((0.0, 2.0, -1.0), 0.9)]
@@ -29,11 +32,15 @@ def records(ledger) -> list[dict[str, object]]:
     return [json.loads(json.dumps(record.to_dict())) for record in (*ledger.history(), *ledger.history(job=1))]
 
 
+def write_systems(kept: dict[str, dict[str, str]]) -> None:
+    found = {f"{name}@{label}": identity(load(name, label)) for name in BUILT_IN for label in system(name).VERSIONS}
+    write("systems.json", found | kept)
+
+
 def main() -> None:
     write("rewards.json", {name: identity(reward) for name, reward in REWARDS.items()})
     write("vectors.json", {name: identity(reward) for name, reward in VECTOR_REWARDS.items()})
-    labels = {name: system(name).VERSIONS for name in BUILT_IN}
-    write("systems.json", {f"{n}@{v}": identity(system(n).version(v)) for n, found in labels.items() for v in found})
+    write_systems({})
     path = HERE / "rewards.db"
     path.unlink(missing_ok=True)
     with Ledger(path) as ledger:
@@ -56,4 +63,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["systems"]:
+        write_systems(json.loads((HERE / "systems.json").read_text(encoding="utf-8")))
+    else:
+        main()

@@ -55,7 +55,9 @@ def test_the_page_on_the_language_names_every_function():
     page = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
     [listed] = [line for line in page.splitlines() if line.startswith("| functions |")]
     for kind in (*n.FUNCTIONS, n.IsInf):
-        assert re.search(rf"\b{n.split_function(kind)[1]}\b", listed), kind
+        assert re.search(rf"\b{n.split_function(kind)[1]}\b", listed), (
+            f"docs/language.md does not name {kind.function} in its row of functions"
+        )
 
 
 def test_flags_are_flat_and_what_is_inexact_is_a_function():

@@ -17,8 +17,6 @@ from plaudit.cli import main
 from support.forking import PythonProcess, kill_running
 from support.samples import EPISODES
 
-BUILT_IN = ("apex", "deepthinker", "roadsense", "hackmatrix")
-"""The systems that come with plaudit, as the command line knows them."""
 DRIVE = (3 * EPISODES["following"])[:12]
 """Twelve steps of `samples.following`."""
 

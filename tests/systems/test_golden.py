@@ -8,7 +8,7 @@ import pytest
 
 from golden.make import identity
 from plaudit import Reward
-from plaudit.systems import load
+from plaudit.systems import BUILT_IN, load, system
 
 KEPT = json.loads((Path(__file__).parents[1] / "golden" / "systems.json").read_text(encoding="utf-8"))
 
@@ -23,6 +23,11 @@ def without_wishes(kept):
     spec = {key: part for key, part in spec.items() if key not in WISHES} | {"prefer": []}
     spec["fields"] = [{k: v for k, v in field.items() if k not in FIELD_WISHES} for field in spec["fields"]]
     return {"fingerprint": kept["fingerprint"], "spec": spec}
+
+
+def test_every_version_of_a_built_in_reward_is_kept():
+    missing = {f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS} - set(KEPT)
+    assert not missing, f"not kept yet: {missing}. Add them: python tests/golden/make.py systems"
 
 
 @pytest.mark.parametrize("name", KEPT)

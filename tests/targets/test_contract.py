@@ -1,9 +1,13 @@
 """Every target by one contract, and the contract itself: what it finds, what it refuses to say, what it reports."""
 
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from plaudit.errors import InputError, NotFinite, TargetError, UnsupportedNode
+from plaudit.targets import Target
 from plaudit.targets.compiled import Scores, convert_scores
 from plaudit.testing import LAWS, ContractBroken, check_target, run_columns, run_rows
 from support.contract import TIMES, draw
@@ -34,6 +38,13 @@ def test_a_target_keeps_every_law_in_float32(target, rewards, times):
     report = check_target(target, **draw(rewards, times), dtype="float32")
     assert {each.outcome for each in report.laws} == {"kept"}
     assert report.counts["aside"] <= 0.25 * report.counts["rows"]
+
+
+def test_every_target_is_held_to_the_contract():
+    files = Path(__file__).parent.glob("*/test_*.py")
+    written = {path.parent.name for path in files if "check_target(" in path.read_text(encoding="utf-8")}
+    missing = set(get_args(Target)) - set(REWARDS) - written
+    assert not missing, f"add {missing} to REWARDS above, or call check_target in a folder of its name beside this file"
 
 
 # -- what breaks a law -------------------------------------------------------------------------------------------------

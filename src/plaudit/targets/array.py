@@ -139,7 +139,7 @@ def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the spellings call: functions of an array library, and `names`, which it lacks."""
     functions = [n.split_function(kind)[1] for kind in n.FUNCTIONS]
     called = [*functions, "where", "stack", "logical_not", "isinf", "isfinite", "divide", "floor_divide", "remainder"]
-    found = {name: _find_function(library, _NAMES.get(name, name)) for name in called if name not in names}
+    found = {name: find_function(library, name) for name in called if name not in names}
 
     def smooth_sqrt(number: Any, zero: Any, one: Any) -> Any:
         positive = number > 0
@@ -148,8 +148,9 @@ def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "smooth_sqrt": smooth_sqrt, "inf": math.inf, "nan": math.nan, **names}
 
 
-def _find_function(library: Any, name: str) -> Any:
-    """Return a function of a library; what Python calls `atan` is `arctan` in some."""
+def find_function(library: Any, name: str) -> Any:
+    """Return a function of an array library; what Python calls `atan` is `arctan` in some."""
+    name = _NAMES.get(name, name)
     return getattr(library, name if hasattr(library, name) else f"arc{name[1:]}")
 
 

@@ -98,7 +98,10 @@ FOLDER = Path(__file__).parents[3] / "docs" / "checks"
 
 
 def test_every_rule_has_its_page_and_every_page_a_rule():
-    assert {path.stem for path in FOLDER.glob("*.md")} == set(RULES)
+    found = {path.stem for path in FOLDER.glob("*.md")}
+    assert found == set(RULES), (
+        f"docs/checks/ has no page of {set(RULES) - found} or one too many: {found - set(RULES)}"
+    )
 
 
 @pytest.mark.parametrize("code", RULES)
@@ -113,4 +116,6 @@ def test_a_page_says_what_why_and_what_to_do(code):
 
 def test_the_page_on_checking_links_to_every_rule():
     page = (FOLDER.parent / "checks.md").read_text(encoding="utf-8")
-    assert re.findall(r"\]\(checks/(.+)\.md\)", page) == list(RULES)
+    assert re.findall(r"\]\(checks/(.+)\.md\)", page) == list(RULES), (
+        "docs/checks.md does not list these rules in this order"
+    )

@@ -15,10 +15,11 @@ from plaudit.language.reading.expressions import add_number, fit, list_items, re
 from plaudit.language.reading.values import Constant, Ref, Value
 from plaudit.language.reading.vectors import to_array
 
+_ARCS = ("asin", "acos", "atan")
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "abs": ("absolute", "fabs"),
     "round": ("rint", "around"),
-    **{name: (f"arc{name[1:]}",) for name in ("atan", "asin", "acos", "atan2")},
+    **{name: (f"arc{name[1:]}",) for _, name in map(n.split_function, n.FUNCTIONS) if name[:4] in _ARCS},
 }
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from plaudit.errors import UnsupportedNode
 from plaudit.language import nodes as n
 from plaudit.language.intervals import ANYTHING, Interval
 from plaudit.language.program import Program
+from plaudit.targets.array import find_function
 
 DEEPEST = 60
 """How many operations may stand inside one another before a value becomes a field."""
@@ -43,6 +43,7 @@ def _use_numpy(function: Any) -> Callable[..., pl.Expr]:
 
 
 _OPERATIONS: dict[type[n.Node], Callable[..., pl.Expr]] = {
+    **{kind: _use_numpy(find_function(np, n.split_function(kind)[1])) for kind in n.FUNCTIONS},
     n.Neg: operator.neg,
     n.Add: operator.add,
     n.Sub: operator.sub,
@@ -60,7 +61,6 @@ _OPERATIONS: dict[type[n.Node], Callable[..., pl.Expr]] = {
     n.Abs: pl.Expr.abs,
     n.Sqrt: pl.Expr.sqrt,
     n.Exp: pl.Expr.exp,
-    n.Expm1: _use_numpy(np.expm1),
     n.Log: pl.Expr.log,
     n.Log1p: pl.Expr.log1p,
     n.Sin: pl.Expr.sin,
@@ -70,7 +70,6 @@ _OPERATIONS: dict[type[n.Node], Callable[..., pl.Expr]] = {
     n.Asin: pl.Expr.arcsin,
     n.Acos: pl.Expr.arccos,
     n.Atan2: pl.arctan2,
-    n.Hypot: _use_numpy(np.hypot),
     n.Floor: pl.Expr.floor,
     n.Ceil: pl.Expr.ceil,
     n.Round: lambda number: number.round(mode="half_to_even"),
@@ -227,10 +226,6 @@ class Writer:
             case n.Binary() if type(node) in _COMPARISONS:
                 risks = self._may_be_nan(node.left), self._may_be_nan(node.right)
                 return self._compare(type(node), operands[0], operands[1], risks)
-        if type(node) not in _OPERATIONS:
-            raise UnsupportedNode(
-                f"reward {self._program.name!r} uses {type(node).__name__}, which Polars cannot express"
-            )
         return _OPERATIONS[type(node)](*operands)
 
     def _find_inexact_divisor(self, node: n.Div) -> float | None:
