@@ -113,7 +113,7 @@ CAN = (
     "show roadsense --json",
     "show parking@2 --json",
     "check park-2 --fail-on never",
-    "score parking -i rows.jsonl -o scores.jsonl",
+    "score parking rows.jsonl -o scores.jsonl",
     "run parking --times 2",
     "run --times 3 parking",
     "run --help",
