@@ -10,7 +10,7 @@ from sqlalchemy import select
 from plaudit import Ledger
 from plaudit.errors import LedgerBroken
 from plaudit.learn.off_policy import read_decisions
-from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.context import encode_context
 from plaudit.ledger.storage.chain import split_column
 from plaudit.ledger.storage.codec import decode_column
 from plaudit.ledger.storage.decisions import is_packed, pack_contexts
@@ -23,7 +23,7 @@ ANYTHING = st.none() | st.booleans() | st.integers() | FINITE | NAMES
 
 
 def text_of(contexts):
-    return f"[{','.join(encode_compact(context, 'context') for context in contexts)}]"
+    return f"[{','.join(encode_context(context) for context in contexts)}]"
 
 
 @st.composite
