@@ -149,12 +149,16 @@ class WriteBuffer:
         self._lost = 0
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._closing = threading.RLock()
         self._writing = threading.Lock()
         self._wake = threading.Event()
         self._safe_until = time.monotonic()
         """The moment before which everything is durable."""
-        self._drop_waiting("it was recorded in the process that this one was forked from, which writes it.")
+        parent = LedgerError("it was recorded in the process that this one was forked from, which writes it.")
+        self._refuse([*self._kept, *_drain(self._receipts)], parent, for_good=True)
         self._kept = []
+        for stream in self._streams.values():
+            stream.drop()
 
     # -- what is recorded -------------------------------------------------------------------------------------------
 
@@ -215,8 +219,6 @@ class WriteBuffer:
             LedgerError: The buffer is closed.
         """
         if self._closed:
-            with self._writing:
-                self._drop_waiting("its ledger was closed.")
             raise self._build_closed()
         self._start_thread()
         self._raise_failure()
@@ -230,17 +232,20 @@ class WriteBuffer:
 
     def close(self) -> None:
         """Write what waits for the last time; closing twice is no error."""
-        with self._starting:
-            if self._closed:
-                return
-            self._closed = True  # before the last write: what misses it is told
-            self._attend_always()
-        self._wake.set()
-        self._write_aside(None)
-        if (thread := self._thread) is not None and thread is not threading.current_thread():
-            thread.join(_LOOK)
-        self._give_up(self._kept)
-        self._raise_failure()
+        with self._closing:  # whoever closes it too waits for the last write: the ledger is closed next
+            with self._starting:
+                if self._closed:
+                    return
+                self._closed = True  # before the last write: what misses it is told
+                self._attend_always()
+            self._wake.set()
+            try:
+                self._write_aside(None)
+            finally:
+                if (thread := self._thread) is not None and thread is not threading.current_thread():
+                    thread.join(_LOOK)
+                self._give_up()
+            self._raise_failure()
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -296,7 +301,12 @@ class WriteBuffer:
         except RuntimeError:
             self._write()
         else:
-            thread.join(timeout)
+            try:
+                thread.join(timeout)
+            except BaseException:
+                if self._closed:  # nothing is written later: only a second Ctrl-C does not wait
+                    thread.join()
+                raise
 
     def _write(self) -> None:
         with self._writing:
@@ -315,7 +325,7 @@ class WriteBuffer:
                 self._refuse(self._kept, error, for_good=False)
                 self._fail(error)
                 if _count(self._kept) > MOST_WAITING:  # whoever goes on in spite of errors does not fill the memory
-                    self._give_up(self._kept)
+                    self._give_up()
             with self._settled:
                 self._settled.notify_all()
 
@@ -359,11 +369,6 @@ class WriteBuffer:
     def _has_waiting(self) -> bool:
         return bool(self._receipts) or any(stream.waiting for stream in self._streams.values())
 
-    def _drop_waiting(self, why: str) -> None:
-        self._refuse([*self._kept, *_drain(self._receipts)], LedgerError(why), for_good=True)
-        for stream in self._streams.values():
-            stream.drop()
-
     # -- what went wrong --------------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException) -> None:
@@ -375,17 +380,19 @@ class WriteBuffer:
             if isinstance(item, Receipt) and item.state == "buffered":
                 item._refuse(error, for_good=for_good)
 
-    def _give_up(self, items: Sequence["Block | Receipt"]) -> None:
-        if items:
-            self._lost += _count(items)
-            self._refuse(items, self._failure or LedgerError("it was not recorded."), for_good=True)
+    def _give_up(self) -> None:
+        if self._kept:
+            failure = self._failure or LedgerError("what could not be written was given up.")
+            self._lost += _count(self._kept)
+            self._refuse(self._kept, failure, for_good=True)
             self._kept = []
+            self._fail(failure)
 
     def _raise_failure(self) -> None:
-        failure, self._failure = self._failure, None
-        lost, self._lost = self._lost, 0
+        failure = self._failure
         if failure is None:
             return
+        lost, self._lost, self._failure = self._lost, 0, None
         if not isinstance(failure, Exception):
             raise failure
         counts = {"Records waiting to be recorded": _count(self._kept), "Records not recorded": lost}
