@@ -289,3 +289,15 @@ def test_a_loss_is_told_though_another_thread_was_told_why(where, monkeypatch):
         with pytest.raises(LedgerError, match="not recorded: 1"):
             writer.close()
         assert receipt.state == "failed"
+
+
+def test_a_failure_without_a_message_is_named(where, monkeypatch):
+    def lack_memory(records):
+        raise MemoryError
+
+    with Ledger(where) as ledger:
+        monkeypatch.setattr(ledger, "_write", lack_memory)
+        writer = ledger.writer(max_delay=60)
+        writer.record(signal())
+        with pytest.raises(LedgerError, match=r"MemoryError: .* not recorded: 1"):
+            writer.close()

@@ -238,9 +238,12 @@ class WriteBuffer:
                     return
                 self._closed = True  # before the last write: what misses it is told
                 self._attend_always()
-            self._wake.set()
             try:
+                self._wake.set()
                 self._write_aside(None)
+            except BaseException:  # Ctrl-C: nothing is written later, and only a second one does not wait
+                self._write()
+                raise
             finally:
                 if (thread := self._thread) is not None and thread is not threading.current_thread():
                     thread.join(_LOOK)
@@ -301,12 +304,7 @@ class WriteBuffer:
         except RuntimeError:
             self._write()
         else:
-            try:
-                thread.join(timeout)
-            except BaseException:
-                if self._closed:  # nothing is written later: only a second Ctrl-C does not wait
-                    thread.join()
-                raise
+            thread.join(timeout)
 
     def _write(self) -> None:
         with self._writing:
@@ -396,8 +394,10 @@ class WriteBuffer:
         if not isinstance(failure, Exception):
             raise failure
         counts = {"Records waiting to be recorded": _count(self._kept), "Records not recorded": lost}
-        told = " ".join([str(failure), *(f"{what}: {count:,}." for what, count in counts.items() if count)])
-        raise (type(failure) if isinstance(failure, PlauditError) else LedgerError)(told) from failure
+        told = " ".join(f"{what}: {count:,}." for what, count in counts.items() if count)
+        if isinstance(failure, PlauditError):
+            raise type(failure)(f"{failure} {told}".rstrip()) from failure
+        raise LedgerError(f"{type(failure).__name__}: {failure}. {told}".rstrip()) from failure
 
     def _build_closed(self) -> LedgerError:
         return LedgerError(f"{self._open_store().backend.name}: this writer is closed; nothing more is recorded by it.")
