@@ -165,18 +165,19 @@ def test_what_the_disk_refuses_for_good_fails_and_its_loss_is_told(where, monkey
         assert ledger.history().count() == 0
 
 
-def test_a_record_that_may_have_been_written_is_not_written_again(where, monkeypatch):
+@pytest.mark.parametrize("failure", [CommitUnknown("whether it was recorded is not known."), SystemExit()], ids=repr)
+def test_a_record_that_may_have_been_written_is_not_written_again(where, monkeypatch, failure):
     with Ledger(where) as ledger:
         write = ledger._write
 
         def lose_the_answer(records):
             write(records)
-            raise CommitUnknown("whether it was recorded is not known.")
+            raise failure
 
         monkeypatch.setattr(ledger, "_write", lose_the_answer)
         writer = ledger.writer(max_delay=60)
         receipt = writer.record(signal())
-        with pytest.raises(CommitUnknown):
+        with pytest.raises(type(failure)):
             writer.flush()
         writer.close()
         assert (receipt.state, ledger.history().count()) == ("failed", 1)

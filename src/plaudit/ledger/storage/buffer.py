@@ -314,13 +314,11 @@ class WriteBuffer:
                 self._kept.extend(self._take_waiting())
                 self._commit(self._kept)
                 self._kept, self._safe_until = [], begun
-            except (CommitUnknown, KeyboardInterrupt) as error:  # to write it again might write it twice
-                self._refuse(self._kept, error, for_good=True)
-                self._kept, self._safe_until = [], begun
-                self._fail(error)
             except BaseException as error:
-                self._kept = [item for item in self._kept if isinstance(item, Block) or item.state == "buffered"]
-                self._refuse(self._kept, error, for_good=False)
+                unknown = isinstance(error, CommitUnknown) or not isinstance(error, Exception)
+                left = [item for item in self._kept if isinstance(item, Block) or item.state == "buffered"]
+                self._refuse(left, error, for_good=unknown)
+                self._kept = [] if unknown else left  # to write it again might write it twice
                 self._fail(error)
                 if _count(self._kept) > MOST_WAITING:  # whoever goes on in spite of errors does not fill the memory
                     self._give_up()
