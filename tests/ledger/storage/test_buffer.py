@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from signal import SIGINT
 
 import pytest
 
@@ -164,18 +165,19 @@ def test_what_the_disk_refuses_for_good_fails_and_its_loss_is_told(where, monkey
         assert ledger.history().count() == 0
 
 
-def test_a_record_that_may_have_been_written_is_not_written_again(where, monkeypatch):
+@pytest.mark.parametrize("failure", [CommitUnknown("whether it was recorded is not known."), SystemExit()], ids=repr)
+def test_a_record_that_may_have_been_written_is_not_written_again(where, monkeypatch, failure):
     with Ledger(where) as ledger:
         write = ledger._write
 
         def lose_the_answer(records):
             write(records)
-            raise CommitUnknown("whether it was recorded is not known.")
+            raise failure
 
         monkeypatch.setattr(ledger, "_write", lose_the_answer)
         writer = ledger.writer(max_delay=60)
         receipt = writer.record(signal())
-        with pytest.raises(CommitUnknown):
+        with pytest.raises(type(failure)):
             writer.flush()
         writer.close()
         assert (receipt.state, ledger.history().count()) == ("failed", 1)
@@ -207,3 +209,96 @@ def test_record_waits_where_the_buffer_is_full(where, monkeypatch):
         recording.join()
         writer.close()
         assert [ledger[receipt.id].step for receipt in receipts] == list(range(20))
+
+
+def test_whoever_records_while_it_is_closed_is_told_and_nothing_else_is_lost(where, monkeypatch):
+    with Ledger(where) as ledger:
+        writer = ledger.writer(max_delay=60)
+        receipt = writer.record(signal())
+        write = writer._write_aside
+
+        def write_late(timeout):
+            with pytest.raises(LedgerError, match="writer is closed"):
+                writer.record(signal())
+            write(timeout)
+
+        monkeypatch.setattr(writer, "_write_aside", write_late)
+        writer.close()
+        assert (receipt.state, ledger.history().count()) == ("durable", 1)
+
+
+@pytest.fixture
+def slow(where, monkeypatch):
+    """Return a ledger that begins to write when it is told to, its writer, a receipt and the event that tells it."""
+    with Ledger(where) as ledger:
+        write, begun, go_on = ledger._write, threading.Event(), threading.Event()
+
+        def begin_late(records):
+            begun.set()
+            assert go_on.wait(300)
+            return write(records)
+
+        monkeypatch.setattr(ledger, "_write", begin_late)
+        writer = ledger.writer(max_delay=60)
+        yield ledger, writer, writer.record(signal()), begun, go_on
+
+
+def test_a_ledger_is_not_closed_before_its_writer_that_another_thread_closes(slow):
+    ledger, writer, receipt, begun, go_on = slow
+    first, second = (threading.Thread(target=each.close) for each in (writer, ledger))
+    first.start()
+    assert begun.wait(300)
+    second.start()
+    time.sleep(0.1)
+    go_on.set()
+    first.join()
+    second.join()
+    assert receipt.state == "durable"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGINT")
+def test_ctrl_c_while_a_ledger_is_closed_loses_nothing(slow):
+    ledger, _, receipt, begun, go_on = slow
+
+    def interrupt():
+        assert begun.wait(300)
+        os.kill(os.getpid(), SIGINT)
+        time.sleep(0.1)
+        go_on.set()
+
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    with pytest.raises(KeyboardInterrupt):
+        ledger.close()
+    interrupting.join()
+    assert receipt.state == "durable"
+
+
+def test_a_loss_is_told_though_another_thread_was_told_why(where, monkeypatch):
+    with Ledger(where) as ledger:
+        monkeypatch.setattr(ledger, "_write", refuse)
+        writer = ledger.writer(max_delay=60)
+        receipt = writer.record(signal())
+        write = writer._write_aside
+
+        def write_and_tell(timeout):
+            write(timeout)
+            with pytest.raises(FileError, match="waiting to be recorded: 1"):
+                writer._raise_failure()
+
+        monkeypatch.setattr(writer, "_write_aside", write_and_tell)
+        with pytest.raises(LedgerError, match="not recorded: 1"):
+            writer.close()
+        assert receipt.state == "failed"
+
+
+def test_a_failure_without_a_message_is_named(where, monkeypatch):
+    def lack_memory(records):
+        raise MemoryError
+
+    with Ledger(where) as ledger:
+        monkeypatch.setattr(ledger, "_write", lack_memory)
+        writer = ledger.writer(max_delay=60)
+        writer.record(signal())
+        with pytest.raises(LedgerError, match=r"MemoryError: .* not recorded: 1"):
+            writer.close()

@@ -223,9 +223,10 @@ def test_few_blocks_are_left_as_they_are(tmp_path, short_segments):
         assert count_blocks(ledger) == 3
 
 
-def test_a_record_is_there_also_where_merging_fails(tmp_path, short_segments, monkeypatch):
+@pytest.mark.parametrize("failure", [LedgerError("the disk is full"), MemoryError()], ids=repr)
+def test_a_record_is_there_also_where_merging_fails(tmp_path, short_segments, monkeypatch, failure):
     def fail(*arguments):
-        raise LedgerError("the disk is full")
+        raise failure
 
     monkeypatch.setattr(merge, "_merge_spans", fail)
     with Ledger(tmp_path / "ledger.db") as ledger:

@@ -192,3 +192,8 @@ def test_an_older_ledger_is_not_changed_by_reading_it(path, upgrade):
     with pytest.raises(LedgerError, match=r"older tables \(revision 1\); open it once to write"):
         upgrade(path, add_note, read_only=True)
     assert path.read_bytes() == before
+
+
+def test_a_server_without_a_ledger_is_not_said_to_have_lost_a_file(postgres_url):
+    with pytest.raises(LedgerError, match=r"holds no ledger\.$"):
+        Ledger(postgres_url, read_only=True)

@@ -225,3 +225,16 @@ def test_whatever_a_function_raises_loses_no_record(tmp_path):
         assert ledger.record(signal(0)) == 1
     with pytest.raises(LedgerError, match="oops"):
         ledger.close()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_nothing_is_recorded_twice_where_the_warning_of_a_publisher_is_an_error(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db", publish=[sys.executable, "-c", "raise SystemExit(1)"], publish_every=1)
+    assert ledger.record(signal(0)) == 1
+    writer = ledger.writer(max_delay=60)
+    receipt = writer.record(signal(1))
+    writer.flush()
+    writer.flush()
+    assert (receipt.id, ledger.history().count()) == (2, 2)
+    with pytest.raises(LedgerError, match="could not be published"):
+        ledger.close()

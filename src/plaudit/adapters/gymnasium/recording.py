@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from plaudit.adapters.gymnasium.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
-from plaudit.ledger.storage.buffer import Steps
 from plaudit.ledger.storage.episode_parts import to_number
+from plaudit.ledger.storage.steps import Steps
 from plaudit.reward.reward import Reward
 from plaudit.targets.dtypes import Dtypes
 

@@ -26,10 +26,11 @@ def prepare_tables(backend: Backend) -> None:
         return
     if backend.read_only:
         if found is None:
-            raise LedgerError(
-                f"{backend.name} holds no ledger. If it is a copy, its log {backend.name}-wal was left behind: copy a "
-                "ledger with `plaudit ledger backup`, or all of its files."
+            hint = (
+                f" If it is a copy, its log {backend.name}-wal was left behind: copy a ledger with `plaudit ledger "
+                "backup`, or all of its files."
             )
+            raise LedgerError(f"{backend.name} holds no ledger.{hint if isinstance(backend, SqliteBackend) else ''}")
         raise LedgerError(
             f"{backend.name} has older tables (revision {found}); open it once to write "
             "(`plaudit ledger compact` does)."

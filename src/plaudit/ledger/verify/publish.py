@@ -5,6 +5,7 @@ import os
 import subprocess
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -52,7 +53,9 @@ class Publisher:
             try:
                 self._publish(recorded)
             except LedgerError as error:
-                warnings.warn(f"{error} What was recorded is durable; it is tried again.", RuntimeWarning, stacklevel=2)
+                told = f"{error} What was recorded is durable; it is tried again."
+                with suppress(RuntimeWarning):  # as an error it would say that nothing was recorded
+                    warnings.warn(told, RuntimeWarning, stacklevel=2)
 
     def close(self) -> None:
         """Publish what has not been published; LedgerError where that fails."""
