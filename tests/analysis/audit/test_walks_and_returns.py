@@ -59,11 +59,11 @@ def go_round(steps=100):
     return walk([10, *[9, 10] * (steps // 2)], left=False)
 
 
-def audit_episodes(tmp_path, reward, episodes, **how):
+def audit_episodes(tmp_path, reward, episodes, thresholds=None, **how):
     """Return the codes that are found, and the report."""
     with Ledger(tmp_path / "rewards.db") as ledger:
         record_episodes(ledger, reward, episodes, **how)
-        report = audit(ledger, reward)
+        report = audit(ledger, reward, thresholds=thresholds)
     return {finding.code: finding for finding in report}, report
 
 
@@ -203,6 +203,12 @@ def test_the_goal_earns_less_than_sitting(tmp_path):
     found, _ = audit_episodes(tmp_path, LANDER, [sit(), land()] * 15)
     worse = found["goal-earned-less"]
     assert "15 episodes reach the goal and earn 14 on average; 15 do not and earn 100" in worse.message
+
+
+def test_a_goal_that_every_episode_reaches_is_compared_with_nothing(tmp_path):
+    _, report = audit_episodes(tmp_path, LANDER, [land()] * 5, Thresholds(min_episodes=3))
+    assert report.skipped["goal-earned-less"] == "too few episodes miss the goal to compare: 0"
+    assert not report.failed
 
 
 def test_a_goal_that_seldom_earns_much_but_more_on_average_is_no_finding(tmp_path):

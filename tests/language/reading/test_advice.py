@@ -209,9 +209,12 @@ def test_constants_that_do_not_compare_are_refused(text):
         term(load(f"def f(x): return {text}\n")["f"])
 
 
-def test_a_number_too_long_to_print_is_refused():
+@pytest.mark.parametrize(
+    "text", ["x + 10**1000 * 10**1000 * 10**1000 * 10**1000 * 10**1000", "x + float(10**400)", "x ** 10**400"]
+)
+def test_a_number_too_long_to_print_or_for_a_float_is_refused(text):
     with pytest.raises(ReadError):
-        term(load("def f(x): return x + 10**1000 * 10**1000 * 10**1000 * 10**1000 * 10**1000\n")["f"])
+        term(load(f"def f(x): return {text}\n")["f"])
 
 
 def test_what_is_only_wrong_for_the_fields_is_refused_by_the_reward_with_the_same_place():

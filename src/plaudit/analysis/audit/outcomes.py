@@ -181,7 +181,7 @@ class EpisodeOutcomes(Detector):
         rows = np.flatnonzero(context.table.whole)
         done = reached[rows]
         one, other = int(done.sum()), int((~done).sum())
-        if min(one, other) < context.thresholds.min_episodes // 4:
+        if min(one, other) < max(1, context.thresholds.min_episodes // 4):
             few = "reach" if one < other else "miss"
             context.skip(f"too few episodes {few} the goal to compare: {min(one, other)}")
             return

@@ -96,7 +96,7 @@ def _fold_constants(context: Context, node: ast.AST, op: ast.operator, left: Con
 def raise_to_power(context: Context, base: Value, exponent: Value, node: ast.AST) -> Value:
     """Return a power: written out where its exponent is a constant integer, else of a base that is not negative."""
     known = to_number(exponent.value) if isinstance(exponent, Constant) else None
-    if known is not None and float(known).is_integer():
+    if known is not None and known % 1 == 0:
         if abs(known) > LARGEST_POWER:
             what = f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}."
             raise context.error(node, what, "For a larger one write math.exp(n * math.log(x)).")

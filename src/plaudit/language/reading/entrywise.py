@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from math import log, pi
 
@@ -34,7 +35,8 @@ def cast_entry(context: Context, node: ast.AST, x: Value) -> Value:
     """Return one value as a number."""
     number = to_number(x.value) if isinstance(x, Constant) else None
     if number is not None:
-        return Constant(float(number))
+        with suppress(OverflowError):  # `add_number` says that no float holds it
+            return Constant(float(number))
     return Ref(add_number(context, x, node), NUMBER)
 
 
