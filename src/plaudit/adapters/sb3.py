@@ -204,7 +204,6 @@ class RewardTermsCallback(BaseCallback):
 
 
 def _find_evaluations(callback: Any) -> Iterator[EvalCallback]:
-    """Yield a callback and all within it that evaluate."""
     if isinstance(callback, EvalCallback):
         yield callback
     within = (getattr(callback, name, None) for name in ("callback", "callback_on_new_best"))

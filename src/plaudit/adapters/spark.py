@@ -78,7 +78,6 @@ def build_select(parts: "Parts") -> str:
 
 
 def _build_inputs(program: Program, found: Sequence["FoundColumn"]) -> dict[str, str]:
-    """Return each input as an expression over the columns of the data set."""
     by_name = {one.name: one for one in found}
     terminal: object = object() if "terminal" in by_name else False
     texts = {}

@@ -113,7 +113,6 @@ class Branches:
         return at in self.sides or isinstance(self.program.nodes[at], n.Item)
 
     def _list_conditions(self, root: str, user: int) -> Iterator[Decision]:
-        """Yield the parts of every condition that a node reads."""
         node = self.program.nodes[user]
         for operand in dict.fromkeys(n.operands(node)):
             chosen: tuple[Requirement, ...] = ()

@@ -124,7 +124,6 @@ def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
 
 
 def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: int, seed: int) -> "Transitions":
-    """Return steps of a Gymnasium environment's random policy."""
     from plaudit.analysis.environments import sample_transitions
 
     found = [find_reward(each) for each in rewards]

@@ -73,7 +73,6 @@ def bound_errors(
 
 
 def _spread(node: n.Node, result: Uncertain, operands: Sequence[Uncertain]) -> Array:
-    """Return how far the errors of its operands can move an operation."""
     inherited = [each.error for each in operands]
     match node, operands:
         case n.Neg() | n.Abs() | n.Add() | n.Sub(), _:

@@ -320,7 +320,6 @@ def _validate_counter(kind: str, counter: object) -> None:
 
 
 def _format(value: float) -> str:
-    """Return a number as people write it."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 

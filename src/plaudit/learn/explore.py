@@ -215,7 +215,6 @@ def _build_panels(means: Sequence[float], deviations: Sequence[float], of: int) 
 
 
 def _coerce_float(rule: Explore, name: str) -> None:
-    """Make a setting the plain float that a file can hold."""
     try:
         object.__setattr__(rule, name, float(getattr(rule, name)))
     except (TypeError, ValueError):

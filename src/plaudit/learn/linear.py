@@ -171,7 +171,6 @@ class LinearBandit:
 
     @cached_property
     def _row(self) -> tuple[int]:
-        """The shape of the features."""
         return (len(self.features),)
 
     @cached_property
@@ -184,7 +183,6 @@ class LinearBandit:
         return load_machine_code()
 
     def _foreign_state(self) -> ShapeMismatch:
-        """Return the error for a state of another learner."""
         parts = f"{len(self.actions)} actions, {len(self.features)} features"
         also = "an intercept" if self.intercept else "no intercept"
         return ShapeMismatch(f"the state is not that of a bandit with {parts} and {also}.")
@@ -248,7 +246,6 @@ class LinearBandit:
         )
 
     def _parse_reward(self, reward: Any) -> float:
-        """Return a reward as a plain number."""
         earned = parse_number(reward, "reward")
         if abs(earned) >= HUGE:
             raise OutOfRange(f"reward={earned!r} is too large to be added up. Nothing was learnt.")

@@ -109,7 +109,6 @@ def _weigh_rows(
     floor: float,
     likely: Numbers,
 ) -> None:
-    """Fill in how likely each action is for each row of features."""
     for at in range(rows.shape[0]):
         _weigh_actions(table, rows[at], decisions, alpha, inverse_gap, first, second, over, floor, likely[at])
 

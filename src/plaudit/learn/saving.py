@@ -170,7 +170,6 @@ def _build_learner(spec: Any, fallback: Fallback | None) -> Learner:
 
 
 def _describe_difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Return a sentence on the first thing in which two descriptions differ."""
     expected, found = ({"intercept": False, **each} for each in (expected, found))
     name = next((name for name in expected if expected[name] != found.get(name)), "kind")
     if name == "bandit" and isinstance(found.get(name), Mapping):

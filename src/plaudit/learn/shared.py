@@ -166,7 +166,6 @@ class SharedLearner:
             raise not_comparable(self.decision_class, str(self.formula), formula)
 
     def _mark(self, last: int) -> str:
-        """Return what tells the record with this number from one of another ledger."""
         if not last:
             return ""
         record = self.ledger[last]

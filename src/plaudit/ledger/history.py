@@ -266,7 +266,6 @@ class History:
 
 
 def _list_paid(record: Record, terms: Sequence[str]) -> list[float | str | None]:
-    """Return the total and the values of some terms for a table."""
     if math.isnan(record.total):
         return ["not scored", *(None for _ in terms)]
     return [record.total, *map(record.signal.values.get, terms)]

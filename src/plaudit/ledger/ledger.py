@@ -287,7 +287,6 @@ class Ledger:
             self._reopen_if_forked().writer.write_blocks(blocks)
 
     def _record_head(self, head: Mapping[str, Any]) -> None:
-        """Record the head of another ledger."""
         signal = build_head_reward().score(records=float(head["records"]))
         self.record(signal, run=head["ledger"], context=head)
 

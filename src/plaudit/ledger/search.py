@@ -208,7 +208,6 @@ class BlockSearch:
 
     @cached_property
     def _deciding(self) -> list[ColumnElement[Any]]:
-        """The columns that say which records of a block are chosen."""
         query = self.query
         found: list[ColumnElement[Any]] = [blocks.c.first, blocks.c.records]
         if query.since is not None or query.until is not None:
@@ -217,7 +216,6 @@ class BlockSearch:
         return found + [blocks.c[column] for name, column in needed.items() if getattr(query, name) is not None]
 
     def _find_chosen(self, row: Any, window: Window) -> Positions:
-        """Return the positions of the records wanted."""
         query = self.query
         numbers = np.arange(row.first, row.first + row.records)
         keep = np.ones(row.records, np.bool_)
@@ -255,7 +253,6 @@ def _find_steps(column: str, step: int) -> Iterator[int]:
 
 
 def _locate_step(column: str, step: int, count: int) -> NDArray[np.bool_]:
-    """Return which records of a block have a step."""
     found = np.zeros(count, np.bool_)
     position = place = 0
     for start in _find_steps(column, step):
@@ -277,7 +274,6 @@ def _meets(fork: Any, low: Any, high: Any, start: int | None, end: int | None) -
 
 
 def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
-    """Return a statement on blocks with the tables joined whose columns it has."""
     asked = statement.columns_clause_froms
     source: Any = blocks
     if scopes in asked:
@@ -309,7 +305,6 @@ def _limit_to(window: Window) -> list[ColumnElement[bool]]:
 
 
 def _lies_in(row: Any, window: Window) -> bool:
-    """Return whether all records of a block are in the window."""
     end = row.first + row.records
     return (window.after is None or row.first > window.after) and (window.before is None or end <= window.before)
 

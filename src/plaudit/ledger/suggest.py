@@ -58,7 +58,6 @@ def _find_values(store: Store, column: Column[Any], wanted: str) -> list[str]:
 
 
 def _read_episodes(store: Store, query: Query) -> Iterator[str]:
-    """Yield episodes of the newest blocks that the rest of a query chooses."""
     others = replace(query, episode=None, step=None, key=None, since=None, until=None, after=None)
     search = BlockSearch(store, others)
     for found in islice(search.read((blocks.c.records, blocks.c.episodes), newest_first=True), _BLOCKS):

@@ -191,7 +191,6 @@ def _prepare_columns(program: Program, encode: Encode, columns: Any, count: int)
 
 
 def _explain_row(program: Program, given: Mapping[str, Any], states: Mapping[str, Any], row: int) -> InputError:
-    """Return the error for one row that cannot be scored."""
     from plaudit.targets.numpy import NumpyReward
 
     values = {name: array[row] if array.ndim else array for name, array in given.items()}

@@ -124,7 +124,6 @@ def _read_entries(what: str, name: str, declared: Field, value: Any) -> Sequence
 
 
 def _fit_value(what: str, name: str, declared: Field, value: Any) -> float | bool | str:
-    """Return a value as the input holds it."""
     number = to_number(value)
     known = value if number is None else number
     fits = isinstance(known, str) or (number is not None and is_exact(number))

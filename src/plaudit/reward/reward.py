@@ -170,7 +170,6 @@ class Reward(Definition):
         return render_python(self.program, self._find_local_names())
 
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
-        """Return what the functions of terms call the nodes of the program."""
         own = [function for function in self._functions if function.source is not None]
         return {each.name: self._read_function(Builder(self.program.nodes), each).names for each in own}
 

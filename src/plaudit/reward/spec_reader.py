@@ -216,7 +216,6 @@ def _read_position(position: object, found: tuple[str, ...], kind: str) -> int:
 
 
 def _find_field(name: str, fields: Mapping[str, Field]) -> Field:
-    """Return the field that an input is a value of."""
     if name == "terminal":
         return TERMINAL
     record, dot, key = name.rpartition(".")

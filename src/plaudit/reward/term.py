@@ -151,7 +151,6 @@ def share(term: Any, names: Iterable[str]) -> Any:
 
 
 def _to_array(value: tuple[Any, ...]) -> Any:
-    """Return a vector parameter as a plain function takes it."""
     import numpy as np
 
     return np.array(value)

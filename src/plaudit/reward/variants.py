@@ -127,7 +127,6 @@ def _select_idle(reward: Definition, inputs: Mapping[str, Field]) -> Row | None:
 
 
 def _find_counters(reward: Definition, terms: Sequence[Term]) -> set[str]:
-    """Return the counters that some terms and the total follow."""
     others = {name for term in reward.terms if term not in terms for name in term.numbers}
     return {schedule.counter for name, schedule in reward._schedules.items() if name not in others}
 
@@ -178,7 +177,6 @@ def _suggest(reward: Definition, name: str) -> str:
 
 
 def _apply_overrides(owners: Iterable[Owner], changed: Mapping[str, Parameter]) -> tuple[Owner, ...]:
-    """Return the terms or states with the validated overrides in place."""
     found = []
     for owner in owners:
         own = {name.partition(".")[2]: v for name, v in changed.items() if name.partition(".")[0] == owner.name}

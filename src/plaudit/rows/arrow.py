@@ -110,7 +110,6 @@ def _convert_vectors(array: pa.Array, field: Field, shape: Shape, *, inner: bool
 
 
 def _pad(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that has an entry at 0 even if it is empty."""
     return array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
 
 

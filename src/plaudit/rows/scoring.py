@@ -162,7 +162,6 @@ class Scoring:
         return Scored(scores, ok, bad, columns)
 
     def _note(self, one: FoundColumn, column: Values, refused: dict[str, Flags]) -> None:
-        """Note the rows whose value is absent or of another kind."""
         absent = None if one.name == "terminal" else column.absent  # an episode goes on unless a row says otherwise
         if column.wrong is not None and column.wrong.any():
             sizes = " × ".join(map(str, one.shape))

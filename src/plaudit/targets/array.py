@@ -50,7 +50,6 @@ def _format_domain(domain: n.Domain) -> str:
 
 
 def _format_function(kind: type[n.Node]) -> str:
-    """Return a function whose argument is replaced by a harmless one outside the domain."""
     name = n.split_function(kind)[1]
     if kind.domain is None:
         return f"{name}({n.format_slots(kind)})"

@@ -54,7 +54,6 @@ class RowDiagnosis:
         )
 
     def _explain_state(self, output: str, row: Sequence[Any], where: str) -> InputError:
-        """Return the error for a state that the step takes out of its range."""
         program = self.program
         name = output.removeprefix("curr.")
         (value,) = _build_evaluator(program, [program.outputs[output]])(*row)

@@ -80,7 +80,6 @@ class LoopWriter:
         return name
 
     def _write_reduction(self, at: int, node: n.Node) -> None:
-        """Write the loop of one reduction."""
         match node:
             case SumOnto(start, vector):
                 emit(self.program, [start], SCALAR, self.code, defined=self._defined)
@@ -117,7 +116,6 @@ class LoopWriter:
 
 
 def _count_entries(nodes: list[n.Node]) -> int:
-    """Return how many entries a vector has that is computed by these nodes."""
     for node in nodes:
         match node:
             case Entries(given) | Params(given) | Constants(given):

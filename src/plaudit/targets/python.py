@@ -151,7 +151,6 @@ class PythonReward(Compiled):
 
     @cached_property
     def _everything(self) -> Callable[..., Row]:
-        """The function from a converted row to every output of the layout."""
         return self._generate(self._bound, self.layout.roots)
 
     def _write_body(
@@ -401,7 +400,6 @@ def _read_record(path: FastPath, program: Program, name: str, top: list[str], fo
 
 
 def _format_argument(path: FastPath, name: str, top: list[str]) -> str:
-    """Return the expression for what was passed under a name."""
     return f"y{top.index(name)}" if path.keywords is not None else f"inputs[q{top.index(name)}]"
 
 

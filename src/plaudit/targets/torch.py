@@ -254,7 +254,6 @@ class _Fixed:
 
 
 def _needs_gradients(arguments: Sequence[torch.Tensor]) -> bool:
-    """Return whether a gradient may be taken of what is computed from these."""
     return torch.is_grad_enabled() and any(argument.requires_grad for argument in arguments)
 
 

@@ -60,7 +60,6 @@ def law(function: Law) -> Law:
 
 
 def _build_case(source: str, *fields: Field, **parts: Any) -> Case:
-    """Return the case in which every function of a text is a term."""
     names = [line[4:].partition("(")[0] for line in source.splitlines() if line.startswith("def ")]
     return Case(f"import math\n\n{source}", fields, tuple(map(TermSpec, names)), **parts)
 

@@ -76,7 +76,6 @@ class Recorder:
         flush_at_termination()
 
     def _change_dtypes(self, dtypes: Dtypes) -> None:
-        """Say in which dtypes the inputs come from now on."""
         self._dtypes = dtypes
         self._stream.change_dtypes(dtypes)
 

@@ -341,5 +341,4 @@ def _merge_info(begun: Mapping[str, Any], final: Mapping[str, Any], ended: Mask)
 
 
 def _widen(mask: Mask, like: NDArray[Any]) -> Mask:
-    """Return a mask that fits an array with more axes."""
     return mask.reshape(-1, *(1,) * (like.ndim - 1))

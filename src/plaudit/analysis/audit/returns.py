@@ -97,7 +97,6 @@ def find_length(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding
 
 
 def _explain_by(lengths: Numbers, returns: Numbers) -> float:
-    """Return the share of the variance of returns that a line through lengths explains."""
     return float(np.corrcoef(lengths, returns)[0, 1] ** 2) if returns.std() else 0.0
 
 

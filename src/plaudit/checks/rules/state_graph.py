@@ -177,7 +177,6 @@ class StateGraph:
         return self.model.reward.compile("numpy", on_bad="mask", guard="facts")
 
     def _allowed(self, columns: dict[str, np.ndarray]) -> np.ndarray:
-        """Return which steps change each field as it is declared to change."""
         allowed = np.ones(len(next(iter(columns.values()))), dtype=bool)
         for before, after in self.model.step_ends():
             field = self.model.fields[before]
@@ -218,7 +217,6 @@ class StateGraph:
 
     @cached_property
     def _changes(self) -> np.ndarray:
-        """How many fields a step from each state to each other changes."""
         values = np.array([list(state.values()) for state in self.states])
         return np.asarray((values[:, None, :] != values[None, :, :]).sum(axis=2), dtype=float)
 

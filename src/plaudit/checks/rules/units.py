@@ -249,7 +249,6 @@ def list_mismatches(program: Program) -> list[UnitMismatch]:
 
 
 def _like_operands(node: n.Node) -> tuple[int, ...]:
-    """Return the operands of a joining operation that must have the same unit."""
     return (node.then, node.otherwise) if isinstance(node, n.Select) else n.operands(node)
 
 

@@ -113,7 +113,6 @@ def _find_tied(model: RewardModel, name: str) -> frozenset[str]:
 
 
 def _can_differ(context: CheckContext, name: str) -> bool:
-    """Return whether two steps can differ in this input alone."""
     question = Question()
     for label in ("worse", "better"):
         context.model.add_row(question, names={name: f"{name}, {label}"})

@@ -81,7 +81,6 @@ def _scale(move: Direction, factor: Interval) -> Direction:
 
 
 def _switch(move: Direction, then: Interval, otherwise: Interval) -> Direction:
-    """Return how a choice moves with its condition."""
     if move == 0 or then.low >= otherwise.high:
         return move
     return _turn(move) if then.high <= otherwise.low else None

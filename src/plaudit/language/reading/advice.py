@@ -272,7 +272,6 @@ def suggest_rewrite(node: ast.AST) -> str:
 
 
 def _list_functions() -> str:
-    """Return the functions that the language has."""
     listed: dict[str, list[str]] = {}
     for kind in n.KINDS.values():
         if kind.function and kind is not n.IsFinite:

@@ -76,7 +76,6 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
 
 
 def _load(target: ast.expr) -> ast.expr:
-    """Return the target of an assignment as an expression that is read."""
     read: ast.expr = ast.parse(ast.unparse(target), mode="eval").body
     for node in ast.walk(read):
         ast.copy_location(node, target)

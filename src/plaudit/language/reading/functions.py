@@ -152,7 +152,6 @@ def _make_update_error(context: Context, result: Value, wanted: str) -> ReadErro
 
 
 def _read_result(context: Context, knobs: Mapping[str, Value]) -> Value:
-    """Return what a function returns whose positional parameters are data."""
     source = context.source
     data = {a.arg: read_parameter(context, a.arg, a) for a in source.tree.args.args}
     context.enter_function(source, {**data, **knobs})

@@ -217,7 +217,6 @@ def _choose_item(context: Context, items: list[Value], index: Part, node: ast.AS
 
 
 def _look_up_item(context: Context, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
-    """Return the entry of a constant table at a computed index."""
     numbers = [to_number(entry) for entry in table]
     if not numbers or None in numbers or not all(is_exact(entry) for entry in numbers if entry is not None):
         raise context.error(node, "a table indexed by a computed number holds finite numbers or bools.")

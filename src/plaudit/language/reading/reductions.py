@@ -257,7 +257,6 @@ def _dot(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
 
 @spells("inner vdot", X_Y)
 def _inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
-    """Return the sum of the products of two vectors."""
     shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
     if any(len(shape) != 1 for shape in shapes):
         what = f"an inner product is of two vectors, and these have the shapes {shapes[0]} and {shapes[1]}."

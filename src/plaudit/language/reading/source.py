@@ -175,7 +175,6 @@ def read_current(function: types.FunctionType, name: str) -> object:
 
 
 def _read_closure(function: types.FunctionType) -> dict[str, object]:
-    """Return the names of enclosing functions that already have a value."""
     values = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # an empty cell: the name is assigned further down

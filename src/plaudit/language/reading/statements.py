@@ -89,7 +89,6 @@ def _take_part(context: Context, value: Value, part: int | str | None, node: ast
 
 
 def _take_first_row(context: Context, value: Value, node: ast.expr) -> Value:
-    """Return what a function for batches returns for the first row."""
     if not isinstance(value, Vector):
         return value
     first = list_entries(value.items[0])

@@ -213,7 +213,6 @@ def is_object(known: object) -> bool:
 
 
 def _list_sizes(value: Value) -> Iterator[int]:
-    """Yield the sizes of a vector and of its first rows."""
     while isinstance(value, Vector):
         yield len(value.items)
         value = value.items[0] if value.items else Unassigned()

@@ -201,7 +201,6 @@ def stack_arrays(values: Sequence[Value], axis: object) -> Value:
 
 
 def _swap_axes(value: Value, at: int) -> Value:
-    """Return an array with an axis and the next one exchanged."""
     if at == 0:
         rows = [list_parts(row) or () for row in list_parts(value) or ()]
         return Vector(tuple(Vector(column, array=True) for column in zip(*rows, strict=True)), array=True)

@@ -138,7 +138,6 @@ def _deal_groups(case: Case, rng: np.random.Generator) -> Codes | None:
 
 
 def _sum_groups(columns: list[Numbers], groups: Codes | None) -> Numbers:
-    """Return the sum of each column over each group."""
     return np.stack([column if groups is None else np.bincount(groups, column) for column in columns], axis=1)
 
 

@@ -156,7 +156,6 @@ def _number_records(pages: Sequence[Page]) -> Codes:
 
 
 def _encode_episodes(pages: Sequence[Page]) -> Encoded:
-    """Return the run and the episode of the chosen records of some pages."""
     names = [_select_entries(page, page.row.episodes) for page in pages]
     if len(pages) > 1:
         return encode([(page.row.run, name) for page, own in zip(pages, names, strict=True) for name in own])
@@ -165,7 +164,6 @@ def _encode_episodes(pages: Sequence[Page]) -> Encoded:
 
 
 def _select_entries(page: Page, column: str | None) -> list[Any]:
-    """Return the entries of the chosen records of a page."""
     return _choose(page, list(decode_column(column, page.row.records)))  # type: ignore[return-value]
 
 

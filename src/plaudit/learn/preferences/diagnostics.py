@@ -61,7 +61,6 @@ def find_warnings(
 
 
 def _find_undetermined(names: tuple[str, ...], found: Optimum, prior: Prior) -> Iterator[str]:
-    """Yield the directions about which the choices say less than the prior."""
     free, unit = found.free, prior.deviation[found.free]
     known = found.information[np.ix_(free, free)] * np.outer(unit, unit)
     if not len(free) or not np.isfinite(known).all():

@@ -262,7 +262,6 @@ class PostgresBackend(Backend):
 
 
 def _number_name(name: str) -> int:
-    """Return the number of the advisory lock of a name."""
     return int.from_bytes(hashlib.sha256(f"plaudit {name}".encode()).digest()[:8], signed=True)
 
 

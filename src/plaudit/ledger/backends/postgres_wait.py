@@ -138,8 +138,6 @@ class Connector:
 
 
 def _build_class(budget: Budget, answers: Callable[[], bool] | None) -> "type[psycopg.Connection[Any]]":
-    """Return a class of connections that wait as long as the budget lasts."""
-
     class BoundedConnection(psycopg.Connection[Any]):
         @classmethod
         def _connect_gen(cls, *arguments: Any, **options: Any) -> Any:

@@ -86,7 +86,6 @@ def compare_rounding(store: Store, layout: RecordLayout, job: int, rounding: Rou
 
 
 def _compare_blocks(found: Translation, target: str, rows: Sequence[Any], rounding: Rounding) -> None:
-    """Tell which totals of blocks that one target scored changed by rounding alone."""
     chosen = [np.arange(row.records) if row.picked is None else np.asarray(json.loads(row.picked)) for row in rows]
     names = np.concatenate([row.first + at for row, at in zip(rows, chosen, strict=True)])
     computation = found.find_computation(target, as_recorded=True)

@@ -66,7 +66,6 @@ class LedgerReplay:
         return filled
 
     def _split(self, states: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield each entry of each state as a column of its own."""
         for name, carried in self._states.items():
             entries = states[name].reshape(len(states[name]), -1).T
             yield from zip(carried.list_names("prev"), entries, strict=True)

@@ -55,7 +55,6 @@ class Computation(NamedTuple):
 
 
 def _list_numbers(program: Program) -> tuple[str, ...]:
-    """Return the columns of a reward that hold numbers."""
     return tuple(column.name for column in list_columns(program) if column.slots[0].field.kind == "number")
 
 

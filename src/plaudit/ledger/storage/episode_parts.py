@@ -164,7 +164,6 @@ def _list_columns(scores: NDArray[np.float64], order: NDArray[np.intp]) -> list[
 def _find_times(
     times: str | None, earliest: int, order: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> tuple[list[int], list[int]]:
-    """Return the earliest and the latest moment of each episode."""
     if times is None:
         return [earliest] * len(starts), [earliest] * len(starts)
     moments = (np.array(json.loads(times), np.int64) + earliest)[order]
@@ -194,7 +193,6 @@ def _find_steps(
 def _find_ends(
     contexts: str | None, count: int, order: NDArray[np.intp], spans: Sequence[tuple[int, int]]
 ) -> list[str | None]:
-    """Return how each episode ended."""
     found: list[str | None] = [None] * len(spans)
     if contexts is None:
         return found

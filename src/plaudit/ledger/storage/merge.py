@@ -160,7 +160,6 @@ def _merge_fitting(rows: Sequence[_Row]) -> Iterator[tuple[Sequence[_Row], _Row]
 
 
 def _merge_rows(rows: Sequence[_Row]) -> _Row:
-    """Return one block with the records of several."""
     moments: list[int] = []
     for row in rows:
         count = row["records"]

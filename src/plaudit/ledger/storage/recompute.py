@@ -102,7 +102,6 @@ class Recomputer:
         return different
 
     def _find_beyond(self, computed: Rows, rows: Rows, stored: Rows, computation: Computation) -> Flags:
-        """Return which rows differ by more than rounding in their dtype can explain."""
         room = estimate_rounding(self.program, computation.dtype, np.concatenate([rows, stored], axis=1))[:, None]
         near = (np.abs(computed - stored) <= room) | (np.isnan(computed) & np.isnan(stored))
         beyond: Flags = np.asarray(~near.all(axis=1))
@@ -166,7 +165,6 @@ def _find_different(computed: Rows, stored: Rows) -> Flags:
 
 
 def _find_distant(computed: Rows, stored: Rows) -> Flags:
-    """Return which rows differ by more than rounding can explain."""
     spacing = np.spacing(np.maximum(np.abs(computed), np.abs(stored)))
     near = (np.abs(computed - stored) <= ULP * spacing) | (np.isnan(computed) & np.isnan(stored))
     different: Flags = np.asarray(~near.all(axis=1))

@@ -279,7 +279,6 @@ class BlockWriter:
         return written
 
     def _insert_keyed(self, cursor: Any, records: Sequence[PackedRecord]) -> list[int]:
-        """Write records of which some have keys."""
         numbers: list[int] = [0] * len(records)
         new: list[int] = []
         first_of: dict[str, int] = {}
@@ -320,7 +319,6 @@ class BlockWriter:
             )
 
     def _enter_writer(self, cursor: Any) -> int:
-        """Enter this writer in the ledger and return its number."""
         made_with = self._made_with or describe_platform()
         about = (self.token, self.now(), socket.gethostname(), os.getpid(), made_with)
         self._chain = RecordChain(start_chain(*about))

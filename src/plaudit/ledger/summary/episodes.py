@@ -351,7 +351,6 @@ def _read_parts(connection: Connection, chosen: Select[Any]) -> Parts:
 
 
 def _open(row: Any) -> Parts:
-    """Yield what a block that was read has of each episode."""
     for part in split_episodes(*row[len(_ABOUT) : _PART]):
         yield row[: len(_ABOUT)], part
 

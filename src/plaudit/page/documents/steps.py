@@ -69,7 +69,6 @@ def _count_clamps(part: Steps) -> Shares:
 
 
 def _count_branches(part: Steps, rewards: RewardIds) -> Shares:
-    """Return how many steps took each case of each term that has several."""
     paths = rewards.find_paths(part.layout)
     count = len(part.records)
     cases = paths.find_cases(part.layout.split_columns(part.inputs), count)

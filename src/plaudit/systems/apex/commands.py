@@ -129,7 +129,6 @@ def _describe_switch(row: DecisionRow) -> str:
 
 
 def _comment(episode: Episode) -> Iterator[str]:
-    """Yield what is to be said of an episode below its steps."""
     yield ""
     yield ", ".join(f"{value:+.4f} for {what}" for what, value in _sum_by_cause(episode).items() if value)
     if episode.phases.repaid:

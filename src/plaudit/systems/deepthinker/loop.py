@@ -263,7 +263,6 @@ class Mission:
         return learner.choose(context, id=self._build_key(learner))
 
     def _build_key(self, learner: SharedLearner) -> str:
-        """Return what names a decision of this learner in the next phase."""
         return f"{self.id}/{self.state.steps}/{learner.decision_class}"
 
 

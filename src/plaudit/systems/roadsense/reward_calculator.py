@@ -83,7 +83,6 @@ class RewardCalculator:
         return self._compiled.reward
 
     def _safety_reward(self, distance: float) -> float:
-        """Return the safety of a distance in metres."""
         return _run(self._compiled.safety, distance=distance)[0]
 
     def _comfort_penalty(self, deceleration: float) -> float:

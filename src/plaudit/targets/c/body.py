@@ -91,7 +91,6 @@ def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Bod
 
 
 def _mark_categories(program: Program) -> Program:
-    """Return the Program with tables that are read at a category marked as such."""
     kinds = infer_kinds(program.nodes, program.inputs, program.params)
     nodes = tuple(
         CategoryItem(node.table, node.index)
@@ -108,7 +107,6 @@ def _find_positions(program: Program) -> frozenset[int]:
 
 
 def _find_types(program: Program, dtype: str) -> list[str]:
-    """Return the type of each node in C."""
     kinds = infer_kinds(program.nodes, program.inputs, program.params)
     return [{NUMBER: name_type(dtype), FLAG: "bool"}.get(kind, "int") for kind in kinds]
 

@@ -104,7 +104,6 @@ def _list_defaults(program: Program) -> str:
 
 
 def _nest(kind: str, axes: int) -> str:
-    """Return the type of nested arrays."""
     return f"readonly ({kind})[]" if axes == 1 else f"readonly ({_nest(kind, axes - 1)})[]" if axes else kind
 
 

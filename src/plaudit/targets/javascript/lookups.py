@@ -78,7 +78,6 @@ def write_lookups(program: Program, choices: Iterable[Choice], code: Code, spell
 
 
 def _is_fixed(program: Program, choice: Choice) -> bool:
-    """Return whether a choice is between numbers that are the same for every row."""
     return all(_is_fixed_number(program, program.nodes[at]) for at in choice.numbers)
 
 

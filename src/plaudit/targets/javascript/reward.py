@@ -147,7 +147,6 @@ def _list_state_names(program: Program) -> list[str]:
 
 
 def _describe_column(program: Program, column: InputColumn) -> dict[str, Any]:
-    """Return what the module knows of a column."""
     slot, field = column.slots[0], column.slots[0].field
     declared = [field.low, field.high, *field.numbers] if field.outside != "allow" else []
     return {

@@ -47,7 +47,6 @@ def format_object(values: Mapping[str, str]) -> str:
 
 
 def _format_domain(domain: n.Domain) -> str:
-    """Return the test that {0} is inside a domain."""
     tests = []
     if domain.low != -math.inf or domain.open_low:
         tests.append(f"{{0}} {'>' if domain.open_low else '>='} {format_number(domain.low)}")

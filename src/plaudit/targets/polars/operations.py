@@ -183,7 +183,6 @@ class Writer:
         return None
 
     def _count_readings(self, at: int) -> int:
-        """Return how often an operand stands in what is written for a node."""
         node = self._nodes[at]
         if isinstance(node, n.Power | n.Clip):
             return 3

@@ -113,7 +113,6 @@ class _PlainBuilder(Builder):
         return self.simplify(n.Ne(divisor, self.number(0)))
 
     def _add_range(self, domain: n.Domain, at: int) -> int:
-        """Return the condition that a node is inside a domain."""
         if domain == n.FINITE:
             return self.simplify(n.IsFinite(at))
         low, high = self.number(domain.low), self.number(domain.high)

@@ -320,7 +320,6 @@ def _format_number(dialect: Dialect, field: Field, column: str) -> str:
 
 
 def _format_missing(dialect: Dialect, field: Field) -> str:
-    """Return what stands in for NULL."""
     if field.kind == "flag":
         return dialect.flag.yes if field.missing else dialect.flag.no
     return (

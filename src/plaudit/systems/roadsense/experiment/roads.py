@@ -73,7 +73,6 @@ class AssistedRoad:
         return np.array(rows, np.float64)
 
     def _observe(self, receiver: Receiver) -> Any:
-        """Return what a network that was trained in the environment sees."""
         assert self._convoy.ego is not None
         return self._builder.build(self._convoy.ego, receiver.heard, braking=receiver.warnings.fading)
 

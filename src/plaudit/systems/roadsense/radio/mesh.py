@@ -198,7 +198,6 @@ class Cycle:
 
 
 def _is_in_front(pose: Pose, place: Place) -> bool:
-    """Return whether a place is within 45° of straight ahead of a car."""
     x, y, east, north = pose
     dx, dy = place[0] - x, place[1] - y
     along = dx * east + dy * north

@@ -161,7 +161,6 @@ def _is_readable(path: Path) -> bool:
 
 
 def _run_netconvert(plain: PlainRoad, path: Path) -> None:
-    """Write the network of a plain road with SUMO's netconvert."""
     nodes, edges = path.with_name("road.nod.xml"), path.with_name("road.edg.xml")
     nodes.write_text(plain.nodes)
     edges.write_text(plain.edges)
