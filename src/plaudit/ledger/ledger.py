@@ -598,10 +598,14 @@ _held: list[Ledger] = []
 
 def _before_fork() -> None:
     """Wait until no thread writes: a connection cannot be let go of in the middle of a transaction."""
-    ledgers = sorted(_OPEN, key=id)
-    for ledger in ledgers:
-        ledger._lock.acquire()
-    _held.extend(ledgers)
+    waiting = list(_OPEN)
+    while waiting:
+        ledger = waiting.pop()
+        if ledger._lock.acquire(timeout=0.05):
+            _held.append(ledger)
+        else:  # whoever has it may want one of those held here, to publish a head in it
+            waiting += [*_held, ledger]
+            _after_fork_in_parent()
 
 
 def _after_fork_in_parent() -> None:

@@ -1,6 +1,7 @@
 """Heads that are signed, and heads that are published: what each of them shows, and what it does not."""
 
 import json
+import os
 import shutil
 import sqlite3
 import sys
@@ -10,6 +11,7 @@ import pytest
 from plaudit import Ledger
 from plaudit.errors import FileError, LedgerError, WrongType
 from plaudit.ledger.jsonl import read_lines
+from support.forking import run_python
 from support.ledgers import REWARD, signal, verified
 
 
@@ -238,3 +240,29 @@ def test_nothing_is_recorded_twice_where_the_warning_of_a_publisher_is_an_error(
     assert (receipt.id, ledger.history().count()) == (2, 2)
     with pytest.raises(LedgerError, match="could not be published"):
         ledger.close()
+
+
+PUBLISH_AND_FORK = """
+import os, sys, threading
+from plaudit import Ledger, Reward
+
+signal = Reward.from_json(sys.argv[1]).score(distance=30.0, deceleration=0.0, action=0)
+into, ledger = sorted((Ledger.__new__(Ledger) for _ in range(2)), key=id)
+into.__init__("into.db")
+ledger.__init__("ledger.db", publish=into, publish_every=1)
+recording = threading.Thread(target=lambda: [ledger.record(signal) for _ in range(300)])
+recording.start()
+while recording.is_alive():
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs fork")
+def test_a_process_is_forked_while_a_head_is_published_into_another_ledger(tmp_path):
+    command = [sys.executable, "-c", PUBLISH_AND_FORK, REWARD.to_json()]
+    run_python(command, cwd=tmp_path, check=True, timeout=60)
+    with Ledger(tmp_path / "into.db", read_only=True) as into:
+        assert into.history().count() == 300
