@@ -10,8 +10,7 @@ from plaudit.language.field import RECORDS
 from plaudit.language.shapes import list_entries, nest_entries
 from plaudit.rows import lines as limits
 from plaudit.rows.chunks import Chunk, TextSource, explain_length
-from plaudit.rows.columns import FoundColumn, Path, Refused, Values, convert_values
-from plaudit.rows.formats import format_columns
+from plaudit.rows.columns import FoundColumn, Path, Refused, Values, convert_values, format_columns
 from plaudit.rows.row import Row, convert_infinities, encode_row, flatten_records, parse_json_row
 from plaudit.rows.streams import Source
 

@@ -433,13 +433,13 @@ def test_changes_against_another_reward(mixed, heavier, write, tmp_path):
 def test_the_other_reward_may_need_columns_that_lack(mixed, write, tmp_path):
     content = pa.table({"distance": [1.0], "deceleration": [0.0]})
     with pytest.raises(MissingField, match="which reward 'mixed' needs"):
-        score_file(following.only("gap"), write("r.parquet", content), tmp_path / "o.parquet", against=mixed)
+        score_file(following.select_terms("gap"), write("r.parquet", content), tmp_path / "o.parquet", against=mixed)
 
 
 def test_the_other_reward_may_not_read_a_column_that_lies_elsewhere(mixed, write, tmp_path):
     content = table(5).rename_columns(["id", "distance", "torque", "prev", "curr", "stage", "braking"])
     source = write("rows.parquet", content)
-    done = score_file(mixed, source, tmp_path / "o.parquet", against=mixed.only("near"), columns={"phase": "stage"})
+    done = score_file(mixed, source, tmp_path / "o.parquet", against=mixed.select_terms("near"), columns={"phase": "stage"})
     assert done.changes.records == 5
 
 
