@@ -5,6 +5,8 @@ import codecs
 import json
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -393,6 +395,10 @@ def test_a_full_device_is_told(plaudit, write):
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "/dev/full", "--format", "csv")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr
+    command = [sys.executable, "-m", "plaudit", "score", "roadsense", "rows.jsonl"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "Error: standard output cannot be written: No space left on device\n")
 
 
 def test_the_reward_is_found_before_any_file_is_touched(plaudit, tmp_path):

@@ -199,7 +199,7 @@ def list_leaves(fields: Any, before: str = "") -> list[str]:
         elif pa.types.is_nested(column.type):
             raise FileError(
                 f"CSV cannot hold the column {name!r} of {column.type}; write .parquet or .jsonl, or leave the column "
-                "out with keep=."
+                "out with keep= (--keep)."
             )
         else:
             leaves.append(name)

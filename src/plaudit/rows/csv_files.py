@@ -235,6 +235,6 @@ def _format_cell(value: Any, name: str = "") -> str:
     if isinstance(value, list | dict):
         raise FileError(
             f"CSV cannot hold the lists in the column {name!r}; write .parquet or .jsonl, or leave the column out with "
-            "keep=."
+            "keep= (--keep)."
         )
     return "" if value is None else str(value)

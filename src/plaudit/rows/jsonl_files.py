@@ -232,7 +232,7 @@ class JsonLinesSink:
     def _refuse_taken(self, chunk: JsonChunk) -> None:
         for name in sorted(set(self._new) & set().union(*chunk.given)):
             source = self._source.name if self._source else ""
-            raise FileError(f"{source}: a line has {name!r} already; give the new columns a prefix=.")
+            raise FileError(f"{source}: a line has {name!r} already; give the new columns a prefix= (--prefix).")
 
     def close(self) -> None:
         """There is nothing to end the file with."""

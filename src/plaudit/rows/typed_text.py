@@ -64,6 +64,6 @@ class TypedText:
                 spelt = [None if no else chunk.get_value(found, at) for at, no in enumerate(bad.tolist())]
                 return pa.array(spelt, field.type)
             raise UnusableFile(
-                f"{self._name}: the column {field.name!r} is {field.type} in its first rows and something else "
-                f"later ({str(error).splitlines()[0]}). Write .jsonl, or leave the column out with keep=."
+                f"{self._name}: a column of Parquet has one type; {field.name!r} was taken for {field.type}, and holds "
+                f"something else ({str(error).splitlines()[0]}). Write .jsonl, or leave it out with keep= (--keep)."
             ) from None

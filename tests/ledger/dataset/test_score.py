@@ -439,7 +439,9 @@ def test_the_other_reward_may_need_columns_that_lack(mixed, write, tmp_path):
 def test_the_other_reward_may_not_read_a_column_that_lies_elsewhere(mixed, write, tmp_path):
     content = table(5).rename_columns(["id", "distance", "torque", "prev", "curr", "stage", "braking"])
     source = write("rows.parquet", content)
-    done = score_file(mixed, source, tmp_path / "o.parquet", against=mixed.select_terms("near"), columns={"phase": "stage"})
+    done = score_file(
+        mixed, source, tmp_path / "o.parquet", against=mixed.select_terms("near"), columns={"phase": "stage"}
+    )
     assert done.changes.records == 5
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from plaudit import Field, FileError, InputError, OutOfRange, Reward, term
-from plaudit.errors import MissingField, WrongType
+from plaudit.errors import MissingField, UnusableFile, WrongType
 from plaudit.ledger.dataset import score_file
 from plaudit.rows import lines
 from plaudit.rows.jsonl_files import JsonLinesSource
@@ -424,3 +424,9 @@ def test_a_column_that_has_nearly_the_name_of_an_input_with_a_default_is_remarke
 def test_a_column_that_is_read_or_has_another_name_is_not_remarked(braking, tmp_path, name):
     rows = [{"distance": 9.0, "fresh_braking": 2.0, "fresh_breaking": 1.0, "colour": 3}]
     assert score_file(braking, write_rows(tmp_path / name, rows), tmp_path / f"scored-{name}").remarks == ()
+
+
+def test_a_column_that_parquet_has_no_type_for_is_told(parking, tmp_path):
+    rows = [{**ROWS[0], "x": None}, {**ROWS[0], "x": {"a": [1, {"b": None}]}}]
+    with pytest.raises(UnusableFile, match="'x' was taken for string, and holds something else"):
+        score_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")

@@ -118,8 +118,8 @@ class Run:
         taken = [name for name in self.kept if name in job.new_columns]
         if taken:
             raise DefinitionError(
-                f"{source.name} has a column {taken[0]!r} already; leave it out with keep=, or give the new columns a "
-                "prefix=."
+                f"{source.name} has a column {taken[0]!r} already; leave it out with keep= (--keep), or give the "
+                "new columns a prefix= (--prefix)."
             )
         self.narrow = None
         if self.changes is not None and source.format == "parquet":
@@ -160,7 +160,7 @@ class Run:
             except (FileError, BrokenPipeError):
                 raise
             except OSError as error:
-                raise build_write_error(target, error) from None
+                raise build_write_error(output.name, error) from None
             if bad is not None:
                 bad.commit()
             output.commit()
