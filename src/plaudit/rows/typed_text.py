@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from plaudit.errors import UnusableFile
+from plaudit.errors import InputError, UnusableFile
 from plaudit.language.field import RECORDS
 from plaudit.rows.chunks import Chunk, RowSource
 from plaudit.rows.columns import FoundColumn
@@ -58,12 +57,26 @@ class TypedText:
             return pa.array(values, field.type)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             found = self._inputs.get(field.name)
-            if found is not None:  # those of another kind belong to bad rows, which are kept as they were
-                wrong = chunk.read(found).wrong
-                bad = np.zeros(chunk.rows, bool) if wrong is None else wrong
-                spelt = [None if no else chunk.get_value(found, at) for at, no in enumerate(bad.tolist())]
-                return pa.array(spelt, field.type)
+            if found is not None:
+                return pa.array([_spell_value(chunk, found, row, field.type) for row in range(chunk.rows)], field.type)
             raise UnusableFile(
                 f"{self._name}: a column of Parquet has one type; {field.name!r} was taken for {field.type}, and holds "
                 f"something else ({str(error).splitlines()[0]}). Write .jsonl, or leave it out with keep= (--keep)."
             ) from None
+
+
+def _spell_value(chunk: Chunk, found: FoundColumn, row: int, kind: pa.DataType) -> Any:
+    """Return an input as its column holds it; None for one of another kind, which makes its row a bad one."""
+    try:
+        value = chunk.get_value(found, row)
+        value = _to_bools(value) if found.place.field.kind == "flag" else value
+        return pa.scalar(value, kind).as_py()
+    except (InputError, pa.ArrowException, OverflowError, TypeError, ValueError):
+        return None
+
+
+def _to_bools(value: Any) -> Any:
+    """Return 1 and 0 as flags, in lists too."""
+    if isinstance(value, list):
+        return [_to_bools(entry) for entry in value]
+    return bool(value) if type(value) is int and value in (0, 1) else value

@@ -430,3 +430,25 @@ def test_a_column_that_parquet_has_no_type_for_is_told(parking, tmp_path):
     rows = [{**ROWS[0], "x": None}, {**ROWS[0], "x": {"a": [1, {"b": None}]}}]
     with pytest.raises(UnusableFile, match="'x' was taken for string, and holds something else"):
         score_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")
+
+
+def test_values_of_every_kind_become_parquet_however_they_are_mixed(tmp_path):
+    @term
+    def both(x, torque, fast, phase, prev):
+        return (x + torque[0] + prev.y) if fast and phase == "near" else x
+
+    fields = [Field("x"), Field("y"), Field("torque", length=2), Field("fast", flag=True)]
+    fields.append(Field("phase", values=["near", "far"], other="far"))
+    reward = Reward("mixed", version="1", terms=[both], fields=fields)
+    good = {"x": 1.5, "torque": [1, 2], "fast": True, "phase": "near", "prev": {"y": 1}}
+    odd = [{"fast": 1}, {"fast": 0}, {"fast": 2}, {"fast": "yes"}, {"phase": 5}, {"prev": 3}, {"x": 10**30}]
+    odd += [{"torque": [1]}, {"torque": [[1], 2]}, {"torque": "inf"}, {"phase": "unheard of"}, {"prev": {"y": "inf"}}]
+    source = json_file(tmp_path / "r.jsonl", [{**good, **each} for each in [{}, *odd]])
+    text = score_file(reward, source, tmp_path / "o.jsonl")
+    assert score_file(reward, source, tmp_path / "o.parquet").reasons == text.reasons
+    written, told = pa.parquet.read_table(tmp_path / "o.parquet").to_pylist(), json_objects(tmp_path / "o.jsonl")
+    assert [(row["total"], row["ok"]) for row in written] == [(row["total"], row["ok"]) for row in told]
+    assert [row["fast"] for row in written[:5]] == [True, True, False, None, None]
+    for row, wanted in zip(written, told, strict=True):
+        kept = {name: row[name] for name in ("x", "torque", "fast", "phase")}
+        assert not row["ok"] or kept == {name: wanted[name] for name in kept}
