@@ -29,8 +29,8 @@ class AtomicFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open a hidden file beside the one that it will become."""
         self._hidden = AtomicPath(path)
-        self.name, self.target = self._hidden.name, self._hidden.target
-        self.file = self._hidden.path.open("w", encoding="utf-8", newline="\n")
+        self.name, self.target, self.path = self._hidden.name, self._hidden.target, self._hidden.path
+        self.file = self.path.open("w", encoding="utf-8", newline="\n")
 
     def commit(self) -> None:
         """Finish writing and put the file under its name."""

@@ -145,6 +145,7 @@ def test_the_outcome_as_json(plaudit, write):
         "unreadable": 0,
         "bad_rows": "scores.bad.jsonl",
         "resumed": 0,
+        "remarks": [],
         "changes": None,
     }
 

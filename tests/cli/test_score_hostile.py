@@ -5,6 +5,8 @@ import codecs
 import json
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -208,7 +210,9 @@ def test_no_line_is_ever_lost(tmp_path_factory, name, lines):
         rows = re.findall(rb"(.*?)(?:,[^,\n]*){4},(?:true|false)\n", written.partition(b"\n")[2], re.DOTALL)
     else:
         rows = [line.rpartition(b'"total": ')[0].removesuffix(b", ") for line in written.splitlines()[1:]]
-        lines = [line if line in no_rows else line.rstrip()[:-1].rstrip() for line in lines if line.strip()]
+        lines = [
+            line if line.rstrip(b"\r") in no_rows else line.rstrip()[:-1].rstrip() for line in lines if line.strip()
+        ]
     found = [line for row in [*rows, *no_rows] for line in row.split(b"\n")]
     assert Counter(line.rstrip(b"\r") for line in found) == Counter(
         line.rstrip(b"\r") for line in lines if line.strip()
@@ -391,6 +395,10 @@ def test_a_full_device_is_told(plaudit, write):
     result = plaudit("score", "roadsense", "rows.jsonl", "-o", "/dev/full", "--format", "csv")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr
+    command = [sys.executable, "-m", "plaudit", "score", "roadsense", "rows.jsonl"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "Error: standard output cannot be written: No space left on device\n")
 
 
 def test_the_reward_is_found_before_any_file_is_touched(plaudit, tmp_path):

@@ -1,7 +1,11 @@
 """Rows of text are the same however a file falls into blocks, and a line that is not a row costs no other."""
 
+import io
+import re
+
 import pytest
 
+from plaudit import FileError
 from plaudit.rows import lines
 from plaudit.rows.csv_files import CsvSource
 from plaudit.rows.jsonl_files import JsonLinesSource
@@ -83,3 +87,30 @@ def test_a_name_that_is_there_twice_is_found_among_lines_that_are_read_together(
     assert [number for chunk in chunks for number in chunk.numbers] == [1, 3]
     [refused] = [each for chunk in chunks for each in chunk.refused]
     assert told in str(refused.error)
+
+
+class Failing(io.BytesIO):
+    """A file on a disk that fails after its first block."""
+
+    def read(self, size=-1):
+        if self.tell():
+            raise OSError(5, "Input/output error")
+        return super().read(size)
+
+
+def test_a_disk_that_fails_while_rows_are_read_is_told_as_that(monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 8)
+    blocks = lines.read_blocks(Failing(b"a\nb\nc\nd\ne\nf\n"), "rows.csv")
+    assert next(blocks).lines == [b"a", b"b", b"c", b"d"]
+    with pytest.raises(FileError, match=re.escape("rows.csv cannot be read: Input/output error")):
+        next(blocks)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_lines_end_where_one_is_too_long(monkeypatch, block, end):
+    monkeypatch.setattr(lines, "BLOCK", block)
+    content = b"\xef\xbb\xbfone\n\ntwo\r\n" + b"y" * 100 + b"\nthree" + end
+    read = list(lines.read_lines(io.BytesIO(content), "rows.jsonl", 100))
+    assert read == [(1, b"one"), (2, b""), (3, b"two\r"), (4, b"y" * 100), (5, b"three")]
+    assert list(lines.read_lines(io.BytesIO(content), "rows.jsonl", 99)) == [*read[:3], (4, None)]

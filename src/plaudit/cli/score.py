@@ -14,8 +14,7 @@ from plaudit.errors import DefinitionError
 from plaudit.plugins.arguments import find_reward, is_system
 from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
-from plaudit.rows.formats import find_format
-from plaudit.rows.streams import STANDARD
+from plaudit.rows.streams import STANDARD, find_format
 from plaudit.targets import OnBad
 from plaudit.terminal import ExitCode, Screen, show_progress, show_status
 

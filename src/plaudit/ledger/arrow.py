@@ -126,10 +126,3 @@ def _extend_columns(columns: dict[str, list[Any]], page: Page) -> None:
         columns[f"record.{name}"] += [getattr(row, name)] * len(at)
     picked = chosen(row.picked) if row.picked is not None else at
     columns["record.origin"] += [None if row.origin is None else row.origin + position for position in picked]
-
-
-def open_parquet(file: Any, columns: pa.Schema) -> Any:
-    """Return a writer of Parquet into an open file."""
-    from pyarrow import parquet
-
-    return parquet.ParquetWriter(file, columns, compression="zstd")

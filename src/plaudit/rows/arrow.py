@@ -1,6 +1,6 @@
-"""Arrow columns as NumPy columns, and back."""
+"""Arrow columns as NumPy columns, and back; and which types hold what a reward reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from plaudit.errors import FileError, explain_unreadable
-from plaudit.language.field import Field
+from plaudit.errors import FileError, WrongType, explain_unreadable
+from plaudit.language.field import Field, Kind
 from plaudit.language.shapes import Shape
-from plaudit.rows.columns import Values, find_stand_in
+from plaudit.rows.columns import FoundColumn, Values, find_stand_in
 
 _NARROW = {pa.float16(): "float16", pa.float32(): "float32"}
 _NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
@@ -156,20 +156,29 @@ def to_numpy(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(buffer, kind, size, start * kind.itemsize)
 
 
-def numbers_to_arrow(array: NDArray[np.float64], known: NDArray[np.bool_] | None = None) -> pa.Array:
+def build_arrays(added: Mapping[str, Any], ok: Any) -> list[pa.Array]:
+    """Return the numbers and flags of rows; numbers of rows that are not `ok` are NULL."""
+    known = None if ok is None or ok.all() else ok
+    return [
+        _bools_to_arrow(column) if column.dtype == np.bool_ else _numbers_to_arrow(column, known)
+        for column in added.values()
+    ]
+
+
+def _numbers_to_arrow(array: NDArray[np.float64], known: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an Arrow array that shares their memory; NULL where they are not `known`.
 
-    >>> numbers_to_arrow(np.array([1.5, 2.5]), np.array([True, False])).to_pylist()
+    >>> _numbers_to_arrow(np.array([1.5, 2.5]), np.array([True, False])).to_pylist()
     [1.5, None]
     """
     valid = None if known is None else _pack_bits(known)
     return pa.Array.from_buffers(pa.float64(), len(array), [valid, pa.py_buffer(np.ascontiguousarray(array))])
 
 
-def bools_to_arrow(array: NDArray[np.bool_]) -> pa.Array:
+def _bools_to_arrow(array: NDArray[np.bool_]) -> pa.Array:
     """Return flags as an Arrow array.
 
-    >>> bools_to_arrow(np.array([True, False])).to_pylist()
+    >>> _bools_to_arrow(np.array([True, False])).to_pylist()
     [True, False]
     """
     return pa.Array.from_buffers(pa.bool_(), len(array), [None, _pack_bits(array)])
@@ -177,3 +186,55 @@ def bools_to_arrow(array: NDArray[np.bool_]) -> pa.Array:
 
 def _pack_bits(array: NDArray[np.bool_]) -> pa.Buffer:
     return pa.py_buffer(np.packbits(array, bitorder="little"))
+
+
+def list_leaves(fields: Any, before: str = "") -> list[str]:
+    """Return the columns of a schema or a struct as CSV has them; FileError where CSV cannot hold one."""
+    leaves = []
+    for column in fields:
+        name = f"{before}{column.name}"
+        if pa.types.is_struct(column.type):
+            leaves += list_leaves(column.type, f"{name}.")
+        elif pa.types.is_nested(column.type):
+            raise FileError(
+                f"CSV cannot hold the column {name!r} of {column.type}; write .parquet or .jsonl, or leave the column "
+                "out with keep= (--keep)."
+            )
+        else:
+            leaves.append(name)
+    return leaves
+
+
+def check_type(where: str, found: FoundColumn) -> None:
+    """Raise WrongType where a column's type cannot hold what a reward reads."""
+    kind: Any = found.type
+    for size in found.shape:
+        if not _is_list(kind):
+            raise WrongType(f"{where}: a column of {found.type} is no {_describe(found.shape)}; a list is needed.")
+        if pa.types.is_fixed_size_list(kind) and kind.list_size != size:
+            raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {size}.")
+        kind = kind.value_type
+    if not _holds(kind, found.place.field.kind):
+        needed = {"number": "a number", "flag": "a bool", "category": "a string"}[found.place.field.kind]
+        raise WrongType(f"{where}: a column of {kind} does not hold {needed}. Convert the column first.")
+
+
+def _describe(shape: Shape) -> str:
+    return f"vector of {shape[0]}" if len(shape) == 1 else f"list of lists of the shape {shape}"
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _holds(kind: pa.DataType, needed: Kind) -> bool:
+    if pa.types.is_null(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _holds(kind.value_type, needed)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if needed == "flag":
+        return bool(number or pa.types.is_boolean(kind))
+    if needed == "number":
+        return bool(number or pa.types.is_decimal(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

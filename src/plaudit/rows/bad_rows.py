@@ -9,8 +9,7 @@ from typing import Self, TextIO
 
 from plaudit.errors import FileError, InputError
 from plaudit.rows import lines
-from plaudit.rows.formats import refuse_overlap
-from plaudit.rows.streams import Output
+from plaudit.rows.streams import Output, refuse_overlap
 from plaudit.terminal import escape_controls
 
 SHOWN = 10

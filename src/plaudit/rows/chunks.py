@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from plaudit.errors import InputError
 from plaudit.rows import lines
 from plaudit.rows.columns import FoundColumn, Path, Refused, Values
-from plaudit.rows.formats import Format
 from plaudit.rows.lines import read_blocks
-from plaudit.rows.streams import Source
+from plaudit.rows.streams import Format, Source
 
 Numbers = NDArray[np.float64]
 

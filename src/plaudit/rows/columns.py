@@ -1,6 +1,6 @@
-"""Columns of rows as a compiled reward takes them: from Python's values, with the rows that are absent or wrong."""
+"""Columns of rows as a compiled reward takes them, with the rows that are absent or wrong, and as text gets them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -173,3 +173,26 @@ def _convert_lists(values: Sequence[Any], name: str, field: Field, shape: Shape,
         wrong = wrong | entries.wrong.reshape(rows, size).any(axis=1)
     absent &= ~wrong
     return Values(array, absent if absent.any() else None, wrong if wrong.any() else None)
+
+
+def format_columns(added: Mapping[str, Any], ok: Any, nothing: str) -> list[list[str]]:
+    """Return numbers and flags of rows as text, column by column; numbers of rows that are not `ok` as `nothing`."""
+    bad = [] if ok is None or ok.all() else np.flatnonzero(~ok).tolist()
+    columns = []
+    for column in added.values():
+        if column.dtype == np.bool_:
+            columns.append(np.where(column, "true", "false").tolist())
+            continue
+        texts = _format_numbers(column)
+        for at in bad:
+            texts[at] = nothing
+        columns.append(texts)
+    return columns
+
+
+def _format_numbers(column: NDArray[np.float64]) -> list[str]:
+    bits, places = np.unique(column.view(np.int64), return_inverse=True)  # rewards often are few distinct numbers
+    if len(bits) > len(column) // 2:
+        return list(map(repr, column.tolist()))
+    texts = list(map(repr, bits.view(np.float64).tolist()))
+    return [texts[at] for at in places.tolist()]

@@ -10,8 +10,7 @@ from plaudit.errors import FileError, InputError, UnusableFile, WrongType, short
 from plaudit.language.codec import find_doubled
 from plaudit.rows import lines as limits
 from plaudit.rows.chunks import Chunk, TextSource, explain_length
-from plaudit.rows.columns import FoundColumn, Path, Refused, Values, convert_cells
-from plaudit.rows.formats import format_columns
+from plaudit.rows.columns import FoundColumn, Path, Refused, Values, convert_cells, format_columns
 from plaudit.rows.lines import Block
 from plaudit.rows.row import parse_bool, parse_number
 from plaudit.rows.streams import Source
@@ -236,6 +235,6 @@ def _format_cell(value: Any, name: str = "") -> str:
     if isinstance(value, list | dict):
         raise FileError(
             f"CSV cannot hold the lists in the column {name!r}; write .parquet or .jsonl, or leave the column out with "
-            "keep=."
+            "keep= (--keep)."
         )
     return "" if value is None else str(value)

@@ -8,9 +8,8 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from plaudit.errors import FileError, MissingExtra
 from plaudit.rows.chunks import Chunk, RowSource
 from plaudit.rows.csv_files import CsvSink, CsvSource
-from plaudit.rows.formats import Format
 from plaudit.rows.jsonl_files import JsonLinesSink, JsonLinesSource
-from plaudit.rows.streams import Source
+from plaudit.rows.streams import Format, Output, Source
 
 T = TypeVar("T")
 
@@ -54,13 +53,14 @@ def open_rows(path: str, kind: Format, batch_rows: int | None = None) -> RowSour
 
 
 def open_sink(
-    kind: Format, file: BinaryIO, source: RowSource, kept: Sequence[str] | None, new: Sequence[str], inputs: Any
+    kind: Format, output: Output, source: RowSource, kept: Sequence[str] | None, new: Sequence[str], inputs: Any
 ) -> Sink:
     """Return a file to be written: the columns of `source` that are `kept`, all if None, and the `new` ones.
 
     The last of the new ones says whether a row could be scored; the `inputs` are the columns that a reward reads.
     """
     names = source.columns if kept is None else kept
+    file: BinaryIO = output.file.buffer  # a stream of text has its bytes beneath
     if kind == "csv":
         whole = source if isinstance(source, CsvSource) and kept is None else None
         return CsvSink(file, source.list_leaves(names), new, whole)
@@ -68,8 +68,19 @@ def open_sink(
         lines = source if isinstance(source, JsonLinesSource) and kept is None else None
         return JsonLinesSink(file, names, new, lines)
     with explain_missing_arrow("writing Parquet"):
-        from plaudit.rows.parquet_files import ParquetSink
-    return ParquetSink(file, names, new, source, inputs)
+        import pyarrow as pa
+
+        from plaudit.rows.parquet_files import ParquetSink, ParquetSource
+        from plaudit.rows.typed_text import TypedText
+    where = output.path or file
+    added = [pa.field(name, pa.float64()) for name in new[:-1]] + [pa.field(new[-1], pa.bool_())]
+    if isinstance(source, ParquetSource):
+        old, codecs = source.schema, source.codecs() | dict.fromkeys(new, "snappy")
+        words = [name for name in source.dictionaries() if name not in new]
+        schema = pa.schema([*map(old.field, names), *added], metadata=old.metadata)
+        return ParquetSink(where, schema, compression=codecs, words=words)
+    typed = TypedText(source, inputs)
+    return ParquetSink(where, pa.schema([*((name, typed.find_type(name)) for name in names), *added]), typed.build)
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from plaudit.language.field import RECORDS
 from plaudit.language.shapes import list_entries, nest_entries
 from plaudit.rows import lines as limits
 from plaudit.rows.chunks import Chunk, TextSource, explain_length
-from plaudit.rows.columns import FoundColumn, Path, Refused, Values, convert_values
-from plaudit.rows.formats import format_columns
+from plaudit.rows.columns import FoundColumn, Path, Refused, Values, convert_values, format_columns
 from plaudit.rows.row import Row, convert_infinities, encode_row, flatten_records, parse_json_row
 from plaudit.rows.streams import Source
 
@@ -233,7 +232,7 @@ class JsonLinesSink:
     def _refuse_taken(self, chunk: JsonChunk) -> None:
         for name in sorted(set(self._new) & set().union(*chunk.given)):
             source = self._source.name if self._source else ""
-            raise FileError(f"{source}: a line has {name!r} already; give the new columns a prefix=.")
+            raise FileError(f"{source}: a line has {name!r} already; give the new columns a prefix= (--prefix).")
 
     def close(self) -> None:
         """There is nothing to end the file with."""

@@ -1,19 +1,16 @@
 """Lines of a text file in blocks, numbered, in memory that does not grow with a line."""
 
-import os
-import re
+import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from pathlib import Path
 from typing import BinaryIO
 
-from plaudit.rows.formats import strip_mark
+from plaudit.errors import UnusableFile, explain_unreadable
 
 LONGEST_LINE = 3 << 19
 """1.5 MiB: what is longer is not a row."""
 BLOCK = 1 << 17
-_MARK = re.compile(rb"\0unfinished batch from byte (\d{20})\Z")
-_MARK_SIZE = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,60 +24,75 @@ class Block:
     """The pieces of the line after them, where that is too long for memory."""
 
 
-def read_blocks(file: BinaryIO, name: str) -> Iterator[Block]:
-    """Yield the lines of a file; rows that `JsonLines.extend` never finished are not among them.
+def read_lines(file: BinaryIO, name: str, longest: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the lines of a file with their numbers; None, and no more, for one of more than `longest` bytes."""
+    for block in read_blocks(file, name, longest):
+        for number, line in enumerate(block.lines, start=block.first):
+            yield number, line if len(line) <= longest else None
+            if len(line) > longest:
+                return
+        if block.long:
+            yield block.first + len(block.lines), None
+            return
+
+
+def read_blocks(file: BinaryIO, name: str, longest: int | None = None) -> Iterator[Block]:
+    """Yield the lines of a file; FileError where it cannot be read on.
 
     The pieces of a long line are read before the next block is asked for, or passed over.
     """
-    end = _find_end(file)
-    number, done, rest = 1, 0, b""
-    started = False
-    while piece := file.read(BLOCK if end is None else min(BLOCK, end - done)):
-        done += len(piece)
-        if not started:
-            rest, piece, started = b"", strip_mark(name, piece), True
-        *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) <= LONGEST_LINE:
-            if lines:
-                yield Block(number, lines, done)
-                number += len(lines)
-            continue
-        pieces = _LongLine(file, rest, end, done)
-        yield Block(number, lines, done, pieces)
-        for _ in pieces:
-            pass
-        number += len(lines) + 1
-        done, rest = pieces.done, pieces.rest
-    if rest:
-        yield Block(number, rest.removesuffix(b"\n").split(b"\n"), done)
+    pieces, number = _Pieces(file, name), 1
+    held: list[bytes] = []
+    for piece in pieces:
+        whole, newline, rest = piece.rpartition(b"\n")
+        lines = b"".join([*held, whole]).split(b"\n") if newline else []
+        held = [rest] if newline else [*held, rest]
+        if sum(map(len, held)) > (longest or LONGEST_LINE):
+            long = pieces.read_long(held)
+            yield Block(number, lines, pieces.done, long)
+            for _ in long:
+                pass
+            number += len(lines) + 1
+            held = []
+        elif lines:
+            yield Block(number, lines, pieces.done)
+            number += len(lines)
+    if any(held):
+        yield Block(number, [b"".join(held)], pieces.done)
 
 
-class _LongLine(Iterator[bytes]):
-    """The pieces of one line, without its end; `rest` is what was read after it."""
+class _Pieces(Iterator[bytes]):
+    """A file piece by piece; `done` counts their bytes."""
 
-    def __init__(self, file: BinaryIO, start: bytes, end: int | None, done: int) -> None:
-        self.done, self.rest = done, b""
-        self._pieces = chain([start], self._read(file, end))
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._name = file, name
+        self.done, self._rest = 0, b""
 
-    def _read(self, file: BinaryIO, end: int | None) -> Iterator[bytes]:
-        while piece := file.read(BLOCK if end is None else min(BLOCK, end - self.done)):
-            self.done += len(piece)
-            last, newline, self.rest = piece.partition(b"\n")
+    def __next__(self) -> bytes:
+        piece, self._rest = self._rest, b""
+        if piece:
+            return piece
+        try:
+            piece = self._file.read(BLOCK)
+        except OSError as error:
+            raise explain_unreadable(Path(self._name), error) from None
+        if not piece:
+            raise StopIteration
+        self.done += len(piece)
+        return piece if self.done > len(piece) else _strip_mark(self._name, piece)
+
+    def read_long(self, held: list[bytes]) -> Iterator[bytes]:
+        """Yield the pieces of one line, without its end, of which some are `held`."""
+        yield from held
+        for piece in self:
+            last, newline, self._rest = piece.partition(b"\n")
             yield last
             if newline:
                 return
 
-    def __next__(self) -> bytes:
-        return next(self._pieces)
 
-
-def _find_end(file: BinaryIO) -> int | None:
-    """Return where lines begin that were to be written together and are not all there; None where there are none."""
-    if not file.seekable():
-        return None
-    start = file.tell()
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(start, size - _MARK_SIZE))
-    marked = _MARK.search(file.read(_MARK_SIZE))
-    file.seek(start)
-    return int(marked[1]) - start if marked and int(marked[1]) <= size else None
+def _strip_mark(name: str, start: bytes) -> bytes:
+    """Return the start of a text file without the mark that says UTF-8; a file of UTF-16 is an error."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UnusableFile(f"{name} is UTF-16 text; save it as UTF-8.")
+    return start.removeprefix(codecs.BOM_UTF8)

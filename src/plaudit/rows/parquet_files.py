@@ -1,7 +1,7 @@
 """Parquet: row groups read in batches of bounded size, written compressed as they were."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -9,22 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from plaudit.errors import FileError, UnusableFile, WrongType
-from plaudit.language.field import RECORDS, Kind
-from plaudit.language.shapes import Shape
+from plaudit.errors import UnusableFile
+from plaudit.language.field import RECORDS
 from plaudit.rows.arrow import (
-    bools_to_arrow,
+    build_arrays,
+    check_type,
     convert_column,
     find_narrow_dtype,
+    list_leaves,
     narrow_value,
-    numbers_to_arrow,
     to_numpy,
     translate_read_errors,
 )
 from plaudit.rows.chunks import Chunk, Numbers, RowSource
 from plaudit.rows.columns import FoundColumn, Path, Refused, Values
-from plaudit.rows.formats import read_status
-from plaudit.rows.jsonl_files import JsonLinesSource
+from plaudit.rows.streams import read_status
 
 CHUNK_BYTES = 16 << 20
 """How much of a data set is in one block, about. Some five blocks are in memory at any time."""
@@ -36,7 +35,6 @@ _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}
 _BUFFER = 1 << 20
 _SAMPLE = 4_096
 _BOOLS = {0: False, 1: True}
-_KINDS = {"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}
 
 
 class ArrowChunk(Chunk):
@@ -181,172 +179,68 @@ def list_paths(schema: pa.Schema, source: str) -> dict[Path, pa.DataType]:
     return paths
 
 
-def list_leaves(fields: Any, before: str = "") -> list[str]:
-    """Return the columns of a schema or a struct as CSV has them; FileError where CSV cannot hold one."""
-    leaves = []
-    for column in fields:
-        name = f"{before}{column.name}"
-        if pa.types.is_struct(column.type):
-            leaves += list_leaves(column.type, f"{name}.")
-        elif pa.types.is_nested(column.type):
-            raise FileError(
-                f"CSV cannot hold the column {name!r} of {column.type}; write .parquet or .jsonl, or leave the column "
-                "out with keep=."
-            )
-        else:
-            leaves.append(name)
-    return leaves
-
-
-def check_type(where: str, found: FoundColumn) -> None:
-    """Raise WrongType where a column's type cannot hold what a reward reads."""
-    kind: Any = found.type
-    for size in found.shape:
-        if not _is_list(kind):
-            raise WrongType(f"{where}: a column of {found.type} is no {_describe(found.shape)}; a list is needed.")
-        if pa.types.is_fixed_size_list(kind) and kind.list_size != size:
-            raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {size}.")
-        kind = kind.value_type
-    if not _holds(kind, found.place.field.kind):
-        needed = {"number": "a number", "flag": "a bool", "category": "a string"}[found.place.field.kind]
-        raise WrongType(f"{where}: a column of {kind} does not hold {needed}. Convert the column first.")
-
-
-def _describe(shape: Shape) -> str:
-    return f"vector of {shape[0]}" if len(shape) == 1 else f"list of lists of the shape {shape}"
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _holds(kind: pa.DataType, needed: Kind) -> bool:
-    if pa.types.is_null(kind):
-        return True
-    if pa.types.is_dictionary(kind):
-        return _holds(kind.value_type, needed)
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if needed == "flag":
-        return bool(number or pa.types.is_boolean(kind))
-    if needed == "number":
-        return bool(number or pa.types.is_decimal(kind))
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def build_arrays(added: Mapping[str, Any], ok: Any) -> list[pa.Array]:
-    """Return the numbers and flags of rows; numbers of rows that are not `ok` are NULL."""
-    known = None if ok.all() else ok
-    return [
-        bools_to_arrow(column) if column.dtype == np.bool_ else numbers_to_arrow(column, known)
-        for column in added.values()
-    ]
-
-
 class ParquetSink:
     """A Parquet file to be written: one row group a chunk."""
 
     def __init__(
-        self, file: BinaryIO, kept: Sequence[str], new: Sequence[str], source: RowSource, inputs: Sequence[FoundColumn]
+        self,
+        file: str | BinaryIO,
+        schema: pa.Schema,
+        build: Callable[[Chunk, pa.Field], pa.Array] | None = None,
+        *,
+        compression: str | Mapping[str, str] = "snappy",
+        words: Sequence[str] | None = None,
     ) -> None:
-        """Write to `file`; columns that are kept are compressed as they are in a Parquet `source`.
+        """Write to a path, or to an open file that stays open; `build` makes a column of rows that are not Arrow's.
 
-        Those that are `inputs` have the type of their fields where the source is JSON lines.
+        With `words`, those columns get dictionaries, and new ones of few distinct numbers; else all of them do.
         """
-        self._file = file
-        self._kept = kept
-        self._source = source
-        self._inputs = {one.dotted: one for one in inputs}
-        fields, metadata = self._list_kept()
-        added = [pa.field(name, pa.float64()) for name in new[:-1]] + [pa.field(new[-1], pa.bool_())]
-        self._schema = pa.schema([*fields, *added], metadata=metadata)
+        # Arrow writes to a file of its own without Python's lock, and without a copy.
+        self._own = pa.OSFile(file, "wb") if isinstance(file, str) else None
+        self._file = self._own or file
+        self._schema, self._build = schema, build
+        self._compression, self._words = compression, words
         self._writer: pq.ParquetWriter | None = None
         self._notes: dict[str, str] = {}
 
-    def _list_kept(self) -> tuple[list[pa.Field], Mapping[bytes, bytes] | None]:
-        if isinstance(self._source, ParquetSource):
-            schema = self._source.schema
-            return [schema.field(name) for name in self._kept], schema.metadata
-        if not isinstance(self._source, JsonLinesSource):
-            return [pa.field(name, pa.string()) for name in self._kept], None
-        first = self._source.first
-        self._integers = self._source.find_integers()
-        return [pa.field(name, self._infer_type(name, first.list_column(name))) for name in self._kept], None
-
-    def _infer_type(self, name: str, values: list[Any]) -> pa.DataType:
-        """Return the type of a column of JSON: by its field, or as its first values are."""
-        found = self._inputs.get(name)
-        if found is not None:
-            kind = pa.int64() if name in self._integers else _KINDS[found.place.field.kind]
-            for _ in found.shape:
-                kind = pa.list_(kind)
-            return kind
-        inner = [value for value in values if isinstance(value, dict)] if name in RECORDS else []
-        if inner:
-            keys = dict.fromkeys(key for value in inner for key in value)
-            children = [(key, self._infer_type(f"{name}.{key}", [value.get(key) for value in inner])) for key in keys]
-            return pa.struct(children)
-        try:
-            kind = pa.array(values).type
-        except (pa.ArrowException, OverflowError):
-            return pa.string()
-        return pa.string() if pa.types.is_null(kind) else kind
-
     def write(self, chunk: Chunk, added: Mapping[str, Any], ok: Any) -> None:
         """Write some rows with their new columns."""
-        if isinstance(chunk, ArrowChunk):
-            old = [chunk.batch.column(chunk.batch.schema.get_field_index(name)) for name in self._kept]
+        kept = [field for field in self._schema if field.name not in added]
+        if self._build is None:
+            assert isinstance(chunk, ArrowChunk)
+            old = [chunk.batch.column(chunk.batch.schema.get_field_index(field.name)) for field in kept]
         else:
-            old = [self._build_array(chunk, self._schema.field(name)) for name in self._kept]
+            old = [self._build(chunk, field) for field in kept]
         batch = pa.record_batch([*old, *build_arrays(added, ok)], schema=self._schema)
         if self._writer is None:
-            self._writer = self._open_writer(batch)
+            few = [name for name in added if _has_few_values(batch.column(self._schema.get_field_index(name)))]
+            self._writer = self._open_writer(few)
         self._writer.write_batch(batch)
 
-    def _build_array(self, chunk: Chunk, field: pa.Field) -> pa.Array:
-        if field.name in RECORDS and pa.types.is_struct(field.type):
-            named = [pa.field(f"{field.name}.{child.name}", child.type) for child in field.type]
-            return pa.StructArray.from_arrays([self._build_array(chunk, each) for each in named], fields=[*field.type])
-        values = chunk.list_column(field.name)
-        try:
-            return pa.array(values, field.type)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-            found = self._inputs.get(field.name)
-            if found is not None:  # those of another kind belong to bad rows, which are kept as they were
-                wrong = chunk.read(found).wrong
-                bad = np.zeros(chunk.rows, bool) if wrong is None else wrong
-                spelt = [None if no else chunk.get_value(found, at) for at, no in enumerate(bad.tolist())]
-                return pa.array(spelt, field.type)
-            raise UnusableFile(
-                f"{self._source.name}: the column {field.name!r} is {field.type} in its first rows and something else "
-                f"later ({str(error).splitlines()[0]}). Write .jsonl, or leave the column out with keep=."
-            ) from None
+    def _open_writer(self, few: Sequence[str]) -> pq.ParquetWriter:
+        words = True if self._words is None else [*self._words, *few] or False  # an empty list would mean every column
+        return pq.ParquetWriter(self._file, self._schema, compression=self._compression, use_dictionary=words)
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Keep a text in the footer."""
         self._notes |= notes
 
     def close(self) -> None:
-        """Finish the file, which its owner closes; without rows it has its columns all the same."""
+        """Finish the file; without rows it has its columns all the same."""
         if self._writer is None:
-            self._writer = self._open_writer(None)
+            self._writer = self._open_writer(())
         if self._notes:
             self._writer.add_key_value_metadata(self._notes)
         self._writer.close()
+        if self._own is not None:
+            self._own.close()
 
     def abandon(self) -> None:
         """Let go of the file without finishing it."""
         if self._writer is not None:
             self._writer.is_open = False  # else it would write a footer, on a disk that may be full
-
-    def _open_writer(self, first: pa.RecordBatch | None) -> pq.ParquetWriter:
-        if not isinstance(self._source, ParquetSource):
-            return pq.ParquetWriter(self._file, self._schema)
-        new = [name for name in self._schema.names if name not in self._kept]
-        codecs = self._source.codecs() | dict.fromkeys(new, "snappy")
-        few = [name for name in new if first and _has_few_values(first.column(self._schema.get_field_index(name)))]
-        words = [name for name in self._source.dictionaries() if name not in new]
-        # A list that is empty would mean every column.
-        return pq.ParquetWriter(self._file, self._schema, compression=codecs, use_dictionary=[*words, *few] or False)
+        if self._own is not None:
+            self._own.close()
 
 
 def _is_small(chunk: pq.ColumnChunkMetaData) -> bool:

@@ -1,5 +1,6 @@
 """A reward over chunks of rows: its columns found first, then bad rows masked and counted by reason."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.errors import InputError, MissingField, WrongType, did_you_mean
+from plaudit.errors import InputError, MissingField, WrongType, did_you_mean, find_nearest
 from plaudit.language.program import Program
 from plaudit.reward.reward import Reward
 from plaudit.rows.chunks import Chunk, RowSource
@@ -57,6 +58,27 @@ def find_columns(reward: Reward, source: RowSource, columns: Mapping[str, str] |
     for one in found.values():
         source.check_column(f"{source.name}: reward {program.name!r}, field {one.name!r}", one)
     return list(found.values())
+
+
+def list_remarks(reward: Reward, source: RowSource, found: Sequence[FoundColumn]) -> list[str]:
+    """Return what may be misspelt: inputs that take their defaults, where a column nobody reads has nearly their name.
+
+    Of JSON lines, the columns are the keys of the first rows.
+    """
+    read = {one.path for one in found if one.path in source.paths}
+    there = {name for one in found if one.path in read for name in (one.name, one.place.name)}
+    unread = [".".join(path) for path in source.paths if path not in read]
+    remarks = []
+    for place in list_slots(reward.program):
+        if place.field.missing is None or not there.isdisjoint((place.name, place.column)):
+            continue
+        for name in dict.fromkeys((place.column, place.name)):
+            near = find_nearest(name, (each for each in unread if ("[" in each) == ("[" in name)))
+            if near is not None:
+                told = f"{name} is not among the columns and takes its default; is {near!r} meant?"
+                remarks.append(f"{told} (--column {shlex.quote(f'{name}={near}')})")
+                break
+    return list(dict.fromkeys(remarks))
 
 
 class _SomeRows:
@@ -128,6 +150,7 @@ class Scoring:
         """Find the columns; a missing one, or one of another kind, is an error here, before any row is read."""
         self.reward = reward
         self.found = find_columns(reward, source, columns)
+        self.remarks = list_remarks(reward, source, self.found)
         self.target = choose_target(reward.program, source.rows)
         self.bad = 0
         self.reasons: Counter[str] = Counter()

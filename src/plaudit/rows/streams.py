@@ -1,4 +1,4 @@
-"""What rows are read from and scores are written to: files, standard input and output, pipes."""
+"""What rows are read from and scores are written to: files of three formats, standard input and output, pipes."""
 
 import contextlib
 import io
@@ -6,13 +6,30 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import BinaryIO, Self, TextIO
+from typing import IO, BinaryIO, Literal, Self, TextIO
 
 from plaudit.atomic import AtomicFile, build_write_error
-from plaudit.errors import DefinitionError, explain_unreadable
-from plaudit.rows.formats import Format, find_format, read_status
+from plaudit.errors import DefinitionError, FileError, explain_unreadable
 
 STANDARD = "-"
+Format = Literal["csv", "jsonl", "parquet"]
+FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet")
+SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+
+
+def find_format(path: str) -> Format | None:
+    """Return the format of a file by the ending of its name; None where that does not say.
+
+    >>> find_format("rows.PARQUET"), find_format("runs/rows.ndjson"), find_format("rows.log")
+    ('parquet', 'jsonl', None)
+    """
+    return SUFFIXES.get(Path(path).suffix.lower())
 
 
 def choose_format(path: str, chosen: Format | None) -> Format:
@@ -27,6 +44,20 @@ def choose_format(path: str, chosen: Format | None) -> Format:
     if found is None:
         raise DefinitionError(f"{path} ends in none of .jsonl, .csv and .parquet; say what it is: format= (--format).")
     return found
+
+
+def read_status(file: str | Path | IO[str] | IO[bytes]) -> os.stat_result | None:
+    """Return the status of a file, by its name or as it is open; None where there is no such file."""
+    try:
+        return os.stat(file if isinstance(file, str | Path) else file.fileno())
+    except OSError:  # also for what is no real file, as under a test runner
+        return None
+
+
+def refuse_overlap(name: str, target: os.stat_result | None, source: os.stat_result | None) -> None:
+    """Refuse to write to `target`, called `name`, where it is the regular file that the rows are read from."""
+    if target and source and stat.S_ISREG(source.st_mode) and os.path.samestat(target, source):
+        raise FileError(f"{name} is the file that the rows come from; write to another one.")
 
 
 class Source:
@@ -75,6 +106,11 @@ class Output:
     def target(self) -> Path | None:
         """The file that this becomes; None for a stream."""
         return self._draft.target if self._draft else None
+
+    @property
+    def path(self) -> str | None:
+        """Where the bytes of that file are until then; None for a stream."""
+        return os.fspath(self._draft.path) if self._draft else None
 
     @property
     def status(self) -> os.stat_result | None:

@@ -4,10 +4,11 @@ import csv
 import json
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from plaudit import Field, FileError, InputError, OutOfRange, Reward, term
-from plaudit.errors import MissingField, WrongType
+from plaudit.errors import MissingField, UnusableFile, WrongType
 from plaudit.ledger.dataset import score_file
 from plaudit.rows import lines
 from plaudit.rows.jsonl_files import JsonLinesSource
@@ -348,15 +349,6 @@ def test_keys_that_every_line_has_others_of_cost_no_more_than_their_number(parki
     assert measure_growth(work, 100, 1_600) < 60  # 16 times as many; the square would be 256
 
 
-def test_rows_that_were_never_finished_are_not_read(parking, tmp_path):
-    path = json_file(tmp_path / "r.jsonl", ROWS)
-    whole = len(path.read_bytes())
-    with path.open("ab") as file:
-        file.write(path.read_bytes() + b"\0unfinished batch from byte %020d" % whole)
-    found = score_file(parking, path, tmp_path / "o.jsonl")
-    assert (found.rows, found.unreadable) == (len(ROWS), 0)
-
-
 INTEGERS = [
     ([{"x": 3, "prev": {"y": 1}, "id": 7}, {"x": None, "prev": {"y": 2}, "id": 8}], ["int64", "int64"]),
     ([{"x": 3, "prev.y": 1, "id": 7}, {"x": 4.0, "prev.y": 2, "id": 8}], ["double", "int64"]),
@@ -381,3 +373,82 @@ def test_integers_of_json_lines_are_integers_in_parquet(tmp_path, monkeypatch, r
     assert [str(found.schema.field(name).type) for name in ("x", "prev.y", "id")] == [*kinds, "int64"]
     assert found["total"].to_pylist()[0] == 4.0
     assert json.dumps(found["prev.y"].to_pylist()[0]) == ("1" if kinds[1] == "int64" else "1.0")
+
+
+# -- columns that may be misspelt --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def braking():
+    @term
+    def calm(distance, fresh_braking, torque):
+        return distance - fresh_braking - torque[0] - torque[1]
+
+    fields = [Field("distance"), Field("fresh_braking", missing=0.5), Field("torque", length=2, missing=0.0)]
+    return Reward("braking", version="1", terms=[calm], fields=fields)
+
+
+def write_rows(path, rows):
+    """Write flat rows in the format of a file's name."""
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        path.write_text("\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]))
+    else:
+        json_file(path, rows)
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_a_column_that_has_nearly_the_name_of_an_input_with_a_default_is_remarked(braking, tmp_path, name):
+    row = {"distance": 9.0, "fresh_breaking": 2.0, "torqe[0]": 1.0, "torque[1]": 1.0}
+    source = write_rows(tmp_path / name, [row, row])
+    found = score_file(braking, source, tmp_path / f"scored-{name}")
+    remarks = (
+        "fresh_braking is not among the columns and takes its default; is 'fresh_breaking' meant? "
+        "(--column fresh_braking=fresh_breaking)",
+        "torque[0] is not among the columns and takes its default; is 'torqe[0]' meant? "
+        "(--column 'torque[0]=torqe[0]')",
+    )
+    if name == "rows.jsonl":  # whose rows may give a vector whole, or each its own entries
+        remarks = remarks[:1]
+    assert found.remarks == remarks
+    assert found.to_dict()["remarks"] == remarks
+    assert str(found).splitlines()[1:] == [*remarks]
+    columns = {"fresh_braking": "fresh_breaking", "torque[0]": "torqe[0]"}
+    if name != "rows.jsonl":
+        assert score_file(braking, source, tmp_path / f"again-{name}", columns=columns).remarks == ()
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_a_column_that_is_read_or_has_another_name_is_not_remarked(braking, tmp_path, name):
+    rows = [{"distance": 9.0, "fresh_braking": 2.0, "fresh_breaking": 1.0, "colour": 3}]
+    assert score_file(braking, write_rows(tmp_path / name, rows), tmp_path / f"scored-{name}").remarks == ()
+
+
+def test_a_column_that_parquet_has_no_type_for_is_told(parking, tmp_path):
+    rows = [{**ROWS[0], "x": None}, {**ROWS[0], "x": {"a": [1, {"b": None}]}}]
+    with pytest.raises(UnusableFile, match="'x' was taken for string, and holds something else"):
+        score_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")
+
+
+def test_values_of_every_kind_become_parquet_however_they_are_mixed(tmp_path):
+    @term
+    def both(x, torque, fast, phase, prev):
+        return (x + torque[0] + prev.y) if fast and phase == "near" else x
+
+    fields = [Field("x"), Field("y"), Field("torque", length=2), Field("fast", flag=True)]
+    fields.append(Field("phase", values=["near", "far"], other="far"))
+    reward = Reward("mixed", version="1", terms=[both], fields=fields)
+    good = {"x": 1.5, "torque": [1, 2], "fast": True, "phase": "near", "prev": {"y": 1}}
+    odd = [{"fast": 1}, {"fast": 0}, {"fast": 2}, {"fast": "yes"}, {"phase": 5}, {"prev": 3}, {"x": 10**30}]
+    odd += [{"torque": [1]}, {"torque": [[1], 2]}, {"torque": "inf"}, {"phase": "unheard of"}, {"prev": {"y": "inf"}}]
+    source = json_file(tmp_path / "r.jsonl", [{**good, **each} for each in [{}, *odd]])
+    text = score_file(reward, source, tmp_path / "o.jsonl")
+    assert score_file(reward, source, tmp_path / "o.parquet").reasons == text.reasons
+    written, told = pa.parquet.read_table(tmp_path / "o.parquet").to_pylist(), json_objects(tmp_path / "o.jsonl")
+    assert [(row["total"], row["ok"]) for row in written] == [(row["total"], row["ok"]) for row in told]
+    assert [row["fast"] for row in written[:5]] == [True, True, False, None, None]
+    for row, wanted in zip(written, told, strict=True):
+        kept = {name: row[name] for name in ("x", "torque", "fast", "phase")}
+        assert not row["ok"] or kept == {name: wanted[name] for name in kept}

@@ -279,7 +279,7 @@ def test_a_file_that_has_no_end_is_refused_at_once(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.jsonl")
     monkeypatch.setattr(imports, "LONGEST_LINE", 1 << 16)
     with Ledger(tmp_path / "ledger.db") as ledger:
-        for path in ("/dev/zero", tmp_path / "pipe.jsonl"):
+        for path in ("/dev/zero", tmp_path / "pipe.jsonl", "-"):
             with pytest.raises(FileError, match="no regular file"):
                 ledger.import_file(path)
         with pytest.raises(LedgerError, match="line 1: it is longer than"):

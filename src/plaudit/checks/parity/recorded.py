@@ -12,7 +12,7 @@ from plaudit.checks.parity.coverage import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.errors import InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
 from plaudit.rows.chunks import explain_length
-from plaudit.rows.lines import read_blocks
+from plaudit.rows.lines import LONGEST_LINE, read_lines
 from plaudit.rows.row import flatten_row
 from plaudit.rows.streams import Source
 
@@ -45,13 +45,11 @@ class Recorded:
     def pairs(self, terms: Sequence[str]) -> Iterator[RecordedPair]:
         """Yield the pairs; a line that is none is an error with its number."""
         with Source(self.name) as source:
-            for block in read_blocks(source.file, self.name):
-                for number, raw in enumerate(block.lines, start=block.first):
-                    if raw.strip():
-                        yield self._parse_pair(number, raw, terms)
-                if block.long:
-                    number = block.first + len(block.lines)
+            for number, raw in read_lines(source.file, self.name, LONGEST_LINE):
+                if raw is None:
                     raise UnusableFile(f"{self.path}, line {number}: {explain_length()}")
+                if raw.strip():
+                    yield self._parse_pair(number, raw, terms)
 
     def _parse_pair(self, number: int, raw: bytes, terms: Sequence[str]) -> RecordedPair:
         where = f"{self.path}, line {number}"

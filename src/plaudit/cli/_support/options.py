@@ -11,7 +11,7 @@ import click
 
 from plaudit.errors import DefinitionError, InputError, NotInLedger
 from plaudit.plugins.options import Command, add_options
-from plaudit.rows.formats import FORMATS
+from plaudit.rows.streams import FORMATS
 
 if TYPE_CHECKING:
     from plaudit.ledger.history import History

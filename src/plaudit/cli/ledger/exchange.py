@@ -10,8 +10,7 @@ from plaudit.cli._support.options import check_any_record, format_option, parse_
 from plaudit.errors import FileError, explain_unreadable
 from plaudit.plugins.arguments import open_ledger, open_ledger_to_write
 from plaudit.plugins.options import output_option
-from plaudit.rows.formats import Format
-from plaudit.rows.streams import STANDARD, choose_format
+from plaudit.rows.streams import STANDARD, Format, choose_format
 from plaudit.terminal import format_count, show_progress
 
 _EXAMPLE = "Example: plaudit ledger export rewards.db --output night-3.parquet --run night-3 --reward roadsense"

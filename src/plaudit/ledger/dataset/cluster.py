@@ -13,10 +13,11 @@ from plaudit.errors import FileError, InputError
 from plaudit.ledger.dataset.files import FileScoring, find_parts
 from plaudit.ledger.dataset.job import Job, Run, build_outcome
 from plaudit.reward.reward import Reward
-from plaudit.rows.formats import find_format
+from plaudit.rows.arrow import build_arrays
 from plaudit.rows.on_bad import apply_on_bad
-from plaudit.rows.parquet_files import ArrowChunk, ParquetSource, build_arrays
+from plaudit.rows.parquet_files import ArrowChunk, ParquetSource
 from plaudit.rows.scoring import Scoring
+from plaudit.rows.streams import find_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,8 @@ def write_parts(parts: Parts, target: str, engine: str, *, overwrite: bool) -> I
         if bad and not parts.job.masks:
             raise InputError(f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. The local engine names them.")
         draft.commit()
-    results.append(
-        build_outcome(parts.job, parts.source, target, engine, {"rows": rows, "bad": bad, "reasons": {}}, None)
-    )
+    counts = {"rows": rows, "bad": bad, "reasons": {}, "remarks": parts.scoring.remarks}
+    results.append(build_outcome(parts.job, parts.source, target, engine, counts, None))
 
 
 def _count_rows(folder: Path, ok: str) -> tuple[int, int]:

@@ -36,6 +36,8 @@ class FileScoring:
     """The file that keeps bad rows, and lines that are not rows, as they were."""
     resumed: int = 0
     """Parts of a folder that an earlier run had finished."""
+    remarks: tuple[str, ...] = ()
+    """Columns that may be misspelt: an input has nearly their name, and takes its default."""
     changes: "Changes | None" = None
     """Against another reward, or a column of totals."""
 
@@ -59,6 +61,7 @@ class FileScoring:
             lines.append(f"{format_count(self.unreadable, 'line')} left out: no row can be read there.")
         if self.bad_rows is not None:
             lines.append(f"Bad rows are kept in {self.bad_rows}.")
+        lines += self.remarks
         return escape_controls("\n".join(lines if self.changes is None else [*lines, "", str(self.changes)]))
 
 

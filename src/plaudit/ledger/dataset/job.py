@@ -18,9 +18,8 @@ from plaudit.rows.bad_rows import BadRows
 from plaudit.rows.chunks import Chunk
 from plaudit.rows.columns import Refused
 from plaudit.rows.files import open_rows, open_sink, read_ahead, write_behind
-from plaudit.rows.formats import Format, refuse_overlap
 from plaudit.rows.scoring import Scored, Scoring, build_missing
-from plaudit.rows.streams import Output
+from plaudit.rows.streams import Format, Output, refuse_overlap
 from plaudit.targets.columns import OK, name_columns
 from plaudit.targets.inputs import list_slots
 
@@ -119,8 +118,8 @@ class Run:
         taken = [name for name in self.kept if name in job.new_columns]
         if taken:
             raise DefinitionError(
-                f"{source.name} has a column {taken[0]!r} already; leave it out with keep=, or give the new columns a "
-                "prefix=."
+                f"{source.name} has a column {taken[0]!r} already; leave it out with keep= (--keep), or give the "
+                "new columns a prefix= (--prefix)."
             )
         self.narrow = None
         if self.changes is not None and source.format == "parquet":
@@ -149,9 +148,7 @@ class Run:
             kept = None if self.job.keep is None else self.kept
             inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
             try:
-                sink = open_sink(
-                    self.written, output.file.buffer, self.source, kept, self.job.new_columns, inputs
-                )  # a stream of text has its bytes beneath
+                sink = open_sink(self.written, output, self.source, kept, self.job.new_columns, inputs)
                 stack.callback(sink.abandon)
                 threads = self.source.format == "parquet"  # other formats are read and written by Python itself
                 with write_behind(sink.write) if threads else nullcontext(sink.write) as hand_over:
@@ -163,7 +160,7 @@ class Run:
             except (FileError, BrokenPipeError):
                 raise
             except OSError as error:
-                raise build_write_error(target, error) from None
+                raise build_write_error(output.name, error) from None
             if bad is not None:
                 bad.commit()
             output.commit()
@@ -226,7 +223,7 @@ class Run:
     def build_outcome(self, target: str, bad: BadRows | None) -> FileScoring:
         """Return what happened."""
         kept = bad.path if bad is not None and bad.count else None
-        counts = {**self._count(), "unreadable": self.unreadable, "bad_rows": kept}
+        counts = {**self._count(), "unreadable": self.unreadable, "bad_rows": kept, "remarks": self.scoring.remarks}
         return build_outcome(self.job, self.source.name, target, self.scoring.target, counts, self.changes)
 
 
@@ -246,6 +243,7 @@ def build_outcome(
         unreadable=counts.get("unreadable", 0),
         bad_rows=counts.get("bad_rows"),
         resumed=counts.get("resumed", 0),
+        remarks=tuple(counts["remarks"]),
         changes=changes,
     )
 

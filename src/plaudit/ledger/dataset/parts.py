@@ -44,7 +44,8 @@ def score_parts(
                 pass  # what changed is counted on the way
         tally.add(note, run.source.rows or 0)
     resumed = sum(note is not None for note in done.values())
-    counts = {**tally.counts, "resumed": resumed}
+    remarks = dict.fromkeys(remark for run in runs for remark in run.scoring.remarks)
+    counts = {**tally.counts, "resumed": resumed, "remarks": remarks}
     found = build_outcome(job, source, str(target), runs[0].scoring.target, counts, changes)
     with AtomicFile(target / SUMMARY) as draft:
         draft.file.write(json.dumps(found.to_dict(), indent=2, default=str) + "\n")

@@ -11,9 +11,8 @@ from plaudit.ledger.dataset.job import Job, Progress, Run
 from plaudit.reward.reward import Reward
 from plaudit.rows.bad_rows import BadRows
 from plaudit.rows.files import explain_missing_arrow
-from plaudit.rows.formats import Format, read_status, refuse_overlap
 from plaudit.rows.on_bad import apply_on_bad
-from plaudit.rows.streams import STANDARD, choose_format
+from plaudit.rows.streams import STANDARD, Format, choose_format, read_status, refuse_overlap
 from plaudit.targets import OnBad
 
 

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
@@ -24,7 +23,7 @@ from plaudit.ledger.storage.schema import imported, metadata, powers, schema_rev
 from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
 from plaudit.rows.csv_files import CsvSink
-from plaudit.rows.formats import FORMATS, find_format
+from plaudit.rows.streams import FORMATS, find_format
 
 Progress = Callable[[int, int], None]
 
@@ -124,35 +123,34 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
 
 def _write_columns(history: History, path: str | os.PathLike[str], report: Callable[[int], None], kind: str) -> int:
     """Write CSV or Parquet, batch by batch; such a file has the columns of one reward."""
-    from plaudit.ledger.arrow import LABEL, open_parquet
-    from plaudit.rows.parquet_files import ArrowChunk, list_leaves
+    from plaudit.ledger.arrow import LABEL
+    from plaudit.rows.arrow import list_leaves
+    from plaudit.rows.parquet_files import ArrowChunk, ParquetSink
 
     count = 0
-    writer: Any = None
+    sink: CsvSink | ParquetSink | None = None
     about: dict[bytes, bytes] = {}
     with AtomicPath(path) as draft:
         with draft.path.open("wb") as file, ExitStack() as stack:
             for batch in history.arrow():
-                if writer is None:
+                if sink is None:
                     about = batch.schema.metadata
                     if kind == "csv":
-                        writer = CsvSink(file, list_leaves(batch.schema), (), None)
+                        sink = CsvSink(file, list_leaves(batch.schema), (), None)
                     else:
-                        writer = stack.enter_context(open_parquet(file, batch.schema))
+                        sink = ParquetSink(file, batch.schema, compression="zstd")
+                    stack.callback(sink.abandon)
                 elif batch.schema.metadata[LABEL] != about[LABEL]:
                     raise LedgerError(
                         f"{path}: the records chosen are of several rewards, which have different columns. Choose one "
                         "with reward= and version=, or export as JSONL."
                     )
-                batch = batch.replace_schema_metadata(about)
-                if kind == "csv":
-                    writer.write(ArrowChunk(batch, batch.num_rows), {}, None)
-                else:
-                    writer.write_batch(batch)
+                sink.write(ArrowChunk(batch.replace_schema_metadata(about), batch.num_rows), {}, None)
                 count += batch.num_rows
                 report(count)
-        if writer is None:
-            raise LedgerError(f"{path}: there are no records to export, and so no columns.")
+            if sink is None:
+                raise LedgerError(f"{path}: there are no records to export, and so no columns.")
+            sink.close()
         draft.commit()
     return count
 

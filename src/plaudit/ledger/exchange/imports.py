@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, islice
@@ -29,6 +28,8 @@ from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.writer import BlockWriter, describe_platform
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.rows.lines import read_lines
+from plaudit.rows.streams import STANDARD, Source
 
 _BATCH = 4096
 """Records to look at together."""
@@ -224,34 +225,24 @@ class _Import:
 
 def read_export(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of an exported file with their numbers; one that is too long is an error at once."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
-                if len(line) > LONGEST_LINE:
-                    raise LedgerError(f"{path}, line {number}: it is longer than {LONGEST_LINE >> 20} MiB.")
-                yield number, line
-    except OSError as error:
-        if isinstance(error, PlauditError):
-            raise
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+    with Source(os.fspath(path)) as source:
+        for number, line in read_lines(source.file, source.name, LONGEST_LINE):
+            if line is None:
+                raise LedgerError(f"{path}, line {number}: it is longer than {LONGEST_LINE >> 20} MiB.")
+            yield number, line
 
 
 def _check_file(path: Path) -> int:
     """Return how many records a file says it has; LedgerError where its end is missing or it is not as written."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode) and not path.is_dir():
-            raise FileError(f"{path} cannot be imported: it is no regular file, and it is read twice. Save it in one.")
-    except OSError as error:
-        if isinstance(error, PlauditError):
-            raise
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+    if os.fspath(path) == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise FileError(f"{path} cannot be imported: it is no regular file, and it is read twice. Save it in one.")
     digest = hashlib.sha256()
     held = b""
     for number, line in read_export(path):
         if number == 1 and not line.startswith(b'{"plaudit_ledger"'):
             break
         digest.update(held)
-        held = line
+        held = line + b"\n"
     try:
         end = decode(held)["end"]
         said, count = end["sha256"], int(end["records"])
