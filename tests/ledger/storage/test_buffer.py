@@ -257,6 +257,7 @@ def test_a_ledger_is_not_closed_before_its_writer_that_another_thread_closes(slo
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGINT")
+@pytest.mark.usefixtures("heed_ctrl_c")
 def test_ctrl_c_while_a_ledger_is_closed_loses_nothing(slow):
     ledger, _, receipt, begun, go_on = slow
 

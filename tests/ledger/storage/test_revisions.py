@@ -107,12 +107,13 @@ print(json.dumps({"library": plaudit.__file__, "records": records, "head": head,
 def next_version(tmp_path_factory):
     """A copy of plaudit, changed as CONTRIBUTING.md says that a new revision of the tables is made."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = page.partition("## A new revision of the ledger's schema\n")[2].partition("\n## ")[0]
-    column, upgrade = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    section = page.partition("### A revision of the ledger's schema\n")[2].partition("\n## ")[0]
+    (column,) = re.findall(r"`(Column\(.*?\))`", section)
+    (upgrade,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     folder = tmp_path_factory.mktemp("next")
     shutil.copytree(Path(plaudit.__file__).parent, folder / "plaudit", ignore=shutil.ignore_patterns("__pycache__"))
     storage = folder / "plaudit" / "ledger" / "storage"
-    replace(storage / "schema.py", r"(labels = Table\(.*?)(\n\))", rf"\1\n    {column.strip()}\2")
+    replace(storage / "schema.py", r"(labels = Table\(.*?)(\n\))", rf"\1\n    {column},\2")
     replace(storage / "revisions.py", r"UPGRADES: .*? = \(\)", upgrade.strip())
     return folder
 
