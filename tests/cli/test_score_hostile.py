@@ -397,7 +397,8 @@ def test_a_full_device_is_told(plaudit, write):
     assert "No space left on device" in result.stderr
     command = [sys.executable, "-m", "plaudit", "score", "roadsense", "rows.jsonl"]
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        environment = {**os.environ, "PYTHONUNBUFFERED": ""}  # so that Python, too, flushes at the end
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert (done.returncode, done.stderr) == (2, "Error: standard output cannot be written: No space left on device\n")
 
 

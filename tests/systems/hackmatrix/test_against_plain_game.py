@@ -131,7 +131,7 @@ def equip_all(states: EnvState, new: np.ndarray) -> EnvState:
     )
 
 
-@pytest.mark.parametrize("steps", [320, pytest.param(3_200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [160, pytest.param(3_200, marks=pytest.mark.slow)])
 def test_the_engines_play_the_same_games(steps, record_property):
     """Each engine goes on from its own state, so what differs in one step is there in all that follow."""
     counts, ends, chance = Counter(), Counter(), random.Random(steps)

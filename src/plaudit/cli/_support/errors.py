@@ -25,6 +25,10 @@ def translate_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except PlauditError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # which the error is about, if it is one of writing
+            _discard_output()
         raise _Failure(format_error(error)) from None
     except KeyboardInterrupt:
         click.echo(err=True)  # the prompt comes after the terminal's ^C
