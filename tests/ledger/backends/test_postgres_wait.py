@@ -143,8 +143,8 @@ def test_an_address_that_is_wrong_is_said_at_once(server, url):
 def test_a_long_statement_is_waited_for_while_the_server_answers(server, url):
     with Ledger(url, timeout=TIMEOUT) as ledger:
         backend = ledger._store.backend
-        backend._budget.seconds = 0.3
+        backend._budget.seconds = 1.0
         with backend.snapshot() as connection:
-            assert connection.execute(text("SELECT 1 FROM pg_sleep(1)")).scalar_one() == 1
+            assert connection.execute(text("SELECT 1 FROM pg_sleep(3)")).scalar_one() == 1
         with pytest.raises(LedgerBusy), backend.transaction() as cursor:
             cursor.execute("SELECT pg_sleep(20)")
