@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from plaudit.adapters.tensorboard import Scalars
-from plaudit.atomic import AtomicFile, build_write_error
+from plaudit.atomic import AtomicFile
 from plaudit.errors import FileError, MissingExtra
+from plaudit.ledger.jsonl import append_line, mend_lines
 from plaudit.systems.training.run import LOG
 
 Row = Mapping[str, Any]
@@ -22,30 +23,6 @@ _GROUPS = {
     "speed": ("steps_per_second",),
 }
 _GROUP = {name: f"{group}/{name}" for group, names in _GROUPS.items() for name in names}
-
-
-class JsonLines:
-    """A file with a line of JSON for each update; NaN and infinities are null there."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the file, which is made if it is not there."""
-        try:
-            self._file = path.open("a", encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise build_write_error(str(path), error) from None
-        self._path = path
-
-    def write(self, row: Row) -> None:
-        """Write down an update."""
-        try:
-            self._file.write(json.dumps(replace_non_finite(row)) + "\n")
-            self._file.flush()
-        except OSError as error:
-            raise build_write_error(str(self._path), error) from None
-
-    def close(self) -> None:
-        """Finish writing."""
-        self._file.close()
 
 
 class Curves:
@@ -75,28 +52,29 @@ def _find_tag(name: str) -> str | None:
 class Journals:
     """All that updates are written to, and what was logged so far."""
 
-    def __init__(self, rows: list[dict[str, Any]], *journals: JsonLines | Curves) -> None:
+    def __init__(self, log: Path, rows: list[dict[str, Any]], curves: Curves | None) -> None:
         """Go on after `rows`."""
         self.rows = rows
-        self._journals = journals
+        self._log, self._curves = log, curves
 
     def write(self, row: Row) -> None:
-        """Write down an update."""
-        for journal in self._journals:
-            journal.write(row)
-        self.rows.append(replace_non_finite(row))
+        """Write down an update; NaN and infinities are null in the log."""
+        plain = replace_non_finite(row)
+        append_line(self._log, plain, fsync=False)
+        if self._curves is not None:
+            self._curves.write(row)
+        self.rows.append(plain)
 
 
 @contextmanager
 def open_journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") -> Iterator[Journals]:
     """Yield what the updates of a run are written to; `extra` is what of plaudit brings TensorBoard."""
+    mend_lines(out / LOG)  # which makes it, so that a folder that cannot be written to is told at once
     rows = read_rows(out / LOG)
     curves = Curves(out / "tensorboard", after=after, extra=extra) if tensorboard else None
-    lines = JsonLines(out / LOG)
     try:
-        yield Journals(rows, lines) if curves is None else Journals(rows, lines, curves)
+        yield Journals(out / LOG, rows, curves)
     finally:
-        lines.close()
         if curves is not None:
             curves.close()
 
