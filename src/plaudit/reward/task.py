@@ -1,0 +1,593 @@
+"""A task: what is wanted of an agent and what can happen to it, said once for every version of a reward."""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
+
+from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
+from plaudit.language.field import NAME, Field, to_number, validate_number
+from plaudit.language.reading.source import ReadFunction
+from plaudit.reward.declared import Fact, make_fact
+from plaudit.reward.preference import Preference, Row, flatten_row, freeze_row
+
+Better = Literal["low", "high"]
+Monotone = Literal["up", "down"]
+Role = Literal["state", "action", "event"]
+Sign = Literal["good", "bad", "time"]
+Basis = Literal["declared", "seen", "default"]
+"""Where a statement comes from: from a person, from an environment or a ledger, or from nobody."""
+
+_SEEN = re.compile(r"([\d,]+) of ([\d,]+) ([a-z ]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How often a statement was seen to hold, and in how many cases it could have failed."""
+
+    count: int
+    of: int
+    unit: str = "steps"
+
+    def __str__(self) -> str:
+        return f"{self.count:,} of {self.of:,} {self.unit}"
+
+    @classmethod
+    def parse(cls, text: object) -> "Seen":
+        """Return what `str` wrote: `9,975 of 9,975 steps`."""
+        match = _SEEN.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise DefinitionError(f"seen={text!r:.60} must be a count of counts, such as '9,975 of 9,975 steps'")
+        return cls(int(match[1].replace(",", "")), int(match[2].replace(",", "")), match[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """That a field changes by another one, `rate`, times `dt` in a step; unless `dt` is given, by some multiple."""
+
+    rate: str
+    dt: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """How often an event can happen.
+
+    Args:
+        at_most: The most times in an episode.
+        renews: The fewest steps from one time to the next.
+        rate: The share of steps in which it happens.
+    """
+
+    at_most: int | None = None
+    renews: int | None = None
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("at_most", "renews"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                never = " What never happens needs no event." if value == 0 and value is not False else ""
+                raise DefinitionError(f"an event's {name}={value!r:.60} must be an integer of at least 1.{never}")
+        if self.rate is not None and not 0 < validate_number("an event's rate", self.rate) <= 1:
+            raise DefinitionError(f"an event's rate={self.rate!r} must be above 0 and at most 1: a share of steps")
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an episode can end: whether that is good, bad, or only that time is up; None where nobody has said."""
+
+    sign: Sign | None
+    when: Fact | None = None
+    """What is true of a step that ends so; unless given, the flag of the end's name."""
+
+
+class TaskChanges(TypedDict, total=False):
+    """What another task may have otherwise: every argument of `Task`."""
+
+    name: str
+    version: str
+    doc: str
+    goal: Callable[..., Any] | None
+    goal_ends: bool
+    better: Mapping[str, Better]
+    aim: Mapping[str, float]
+    prefer: Iterable[Preference]
+    ends: Mapping[str, Any]
+    discount: float | None
+    fields: Iterable[Field] | Mapping[str, Field]
+    states: Iterable[str]
+    actions: Iterable[str]
+    events: Iterable[str] | Mapping[str, Event | int | None]
+    idle: Mapping[str, Any] | None
+    start: Mapping[str, Any]
+    horizon: int | None
+    rates: Mapping[str, Rate | str | tuple[str, float]]
+    max_change: Mapping[str, float]
+    monotone: Mapping[str, Monotone]
+    still: Iterable[str]
+    facts: Iterable[Fact]
+    seen: Mapping[str, Seen]
+    source: str
+
+
+class Task:
+    """What is wanted and what can happen, beside a reward, which says what is paid.
+
+    Checks, probes and audits use it; scoring does not. A task never changes: `evolve` returns another one.
+
+    >>> def landed(height, speed):
+    ...     return height <= 0 and speed < 1
+    >>> task = Task("landing", goal=landed, better={"fuel": "high"}, states=["height", "speed"], horizon=500)
+    >>> task.better["fuel"], task.find_basis("better", "fuel"), task.find_basis("discount")
+    ('high', 'declared', 'default')
+    """
+
+    def __init__(
+        self,
+        name: str = "task",
+        *,
+        version: str = "1",
+        doc: str = "",
+        goal: Callable[..., Any] | None = None,
+        goal_ends: bool = True,
+        better: Mapping[str, Better] | None = None,
+        aim: Mapping[str, float] | None = None,
+        prefer: Iterable[Preference] = (),
+        ends: Mapping[str, Any] | None = None,
+        discount: float | None = None,
+        fields: Iterable[Field] | Mapping[str, Field] = (),
+        states: Iterable[str] = (),
+        actions: Iterable[str] = (),
+        events: Iterable[str] | Mapping[str, Event | int | None] = (),
+        idle: Mapping[str, Any] | None = None,
+        start: Mapping[str, Any] | None = None,
+        horizon: int | None = None,
+        rates: Mapping[str, Rate | str | tuple[str, float]] | None = None,
+        max_change: Mapping[str, float] | None = None,
+        monotone: Mapping[str, Monotone] | None = None,
+        still: Iterable[str] = (),
+        facts: Iterable[Fact] = (),
+        seen: Mapping[str, Seen] | None = None,
+        source: str = "",
+        **unknown: NoReturn,
+    ) -> None:
+        """Validate what is said; whether it fits a reward is said where the two meet.
+
+        Args:
+            name: What the task is called in reports and records.
+            version: A label that people change when they change the task.
+            doc: A sentence on what it is about.
+            goal: A plain function in the language of terms that returns a bool: whether the task is done in this step.
+            goal_ends: Whether the episode ends where the goal is reached.
+            better: For each field, whether `"low"` or `"high"` is wanted, all else equal; `"low"` of a flag is False.
+            aim: For each field the number that is wanted, all else equal: the closer to it the better.
+            prefer: What `prefer(...)` made: what must earn more than what.
+            ends: How episodes end, and whether that is `"good"`, `"bad"` or `"time"`: by the names of flags, or with
+                a function that is true of such a step, `{"fallen": ("bad", too_low)}`.
+            discount: The discount factor, above 0 and at most 1.
+            fields: Fields that the reward does not declare, such as one that only the goal reads; of one that it
+                declares without a range, the range.
+            states: Fields that persist from step to step.
+            actions: Fields that the agent chooses.
+            events: Fields that happen in single steps; with how often, as an `Event` or the most times in an episode.
+            idle: What an agent that does nothing meets in a step, by the names of inputs.
+            start: What an episode begins with: a value for each field, or `(low, high)`.
+            horizon: The most steps of an episode.
+            rates: For each field the one that says how fast it changes, `{"x": "vx"}`, or `("vx", dt)`.
+            max_change: For each field the largest change in one step.
+            monotone: For each field whether it only goes `"up"` or `"down"` during an episode.
+            still: Fields that doing nothing keeps as they are.
+            facts: What `@fact` made: what is true of every step that can happen.
+            seen: Which statements were only seen, and how often: `{"rates.x": Seen(9975, 9975)}`.
+            source: Where they were seen, such as the id of an environment.
+            unknown: Nothing; a TypeError names the argument that may be meant.
+
+        Raises:
+            DefinitionError: Something that is said cannot be, or contradicts another statement.
+        """
+        for keyword in unknown:
+            near = did_you_mean(keyword, TaskChanges.__annotations__)
+            raise TypeError(f"Task() got an unexpected keyword argument {keyword!r}.{near}")
+        self.name = _validate_title("name", name)
+        self.version = _validate_title("version", version)
+        what = f"task {name!r}"
+        if not isinstance(doc, str) or not isinstance(source, str):
+            raise DefinitionError(f"{what}: doc= and source= are strings")
+        if not isinstance(goal_ends, bool):
+            raise DefinitionError(f"{what}: goal_ends={goal_ends!r:.60} must be a bool")
+        self.doc, self.source, self.goal_ends = doc, source, goal_ends
+        self.goal = _make_condition(what, "goal", goal)
+        self.better = _read_choices(what, "better", better, get_args(Better))
+        self.aim = _read_numbers(what, "aim", aim)
+        self.prefer = _read_preferences(what, prefer)
+        self.ends = _read_ends(what, ends)
+        self.discount = None if discount is None else _validate_discount(what, discount)
+        self.fields = _read_fields(what, fields)
+        self.states, self.actions = _read_names(what, "states", states), _read_names(what, "actions", actions)
+        self.events = _read_events(what, events)
+        self.idle: Row = _read_row(what, "idle", idle)
+        self.start: Row = _read_row(what, "start", start)
+        self.horizon = None if horizon is None else _validate_horizon(what, horizon)
+        self.rates = _read_rates(what, rates)
+        self.max_change = _read_numbers(what, "max_change", max_change, above=0.0)
+        self.monotone = _read_choices(what, "monotone", monotone, get_args(Monotone))
+        self.still = _read_names(what, "still", still)
+        self.facts = _read_facts(what, facts)
+        for field in self.better.keys() & self.aim.keys():
+            raise DefinitionError(f"{what}: better= and aim= both speak of {field!r}; give one of them")
+        _validate_roles(what, self)
+        self.seen = _read_seen(what, seen, self)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said."""
+        return not any(self.list_statements())
+
+    def list_statements(self) -> list[tuple[str, str, Any]]:
+        """Return everything that is said: the parameter of `Task`, whom it is about, and what."""
+        found: list[tuple[str, str, Any]] = []
+        for part in _SINGLE:
+            if (value := getattr(self, part)) is not None:
+                found.append((part, "", value))
+        for part in _BY_NAME:
+            found += [(part, name, value) for name, value in getattr(self, part).items()]
+        for part in _LISTED:
+            found += [(part, name, True) for name in getattr(self, part)]
+        found += [("facts", each.name, each) for each in self.facts]
+        found += [("prefer", str(at), each) for at, each in enumerate(self.prefer)]
+        return found
+
+    def find_basis(self, part: str, name: str = "") -> Basis:
+        """Return where a statement comes from: `find_basis("rates", "x")`, `find_basis("horizon")`."""
+        if (f"{part}.{name}" if name else part) in self.seen:
+            return "seen"
+        known = getattr(self, part)
+        if part == "facts":
+            known = [each.name for each in self.facts]
+        said = known is not None if not name else name in known
+        return "declared" if said else "default"
+
+    def find_role(self, field: str) -> Role | None:
+        """Return what a field is declared to be, if anything is."""
+        for role, names in (("state", self.states), ("action", self.actions), ("event", self.events)):
+            if field in names:
+                return role  # type: ignore[return-value]  # mypy takes the names for any strings
+        return None
+
+    def evolve(self, **changes: Unpack[TaskChanges]) -> "Task":
+        """Return another task: any argument of `Task` may change, and the others stay.
+
+        What was seen and stays as it is counts as seen; what a person changes is declared.
+
+        >>> Task(horizon=500, seen={"horizon": Seen(3, 3, "episodes")}).evolve(horizon=200).find_basis("horizon")
+        'declared'
+        """
+        for keyword in changes:
+            if keyword not in TaskChanges.__annotations__:
+                near = did_you_mean(keyword, TaskChanges.__annotations__)
+                raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}.{near}")
+        arguments: dict[str, Any] = {part: getattr(self, part) for part in TaskChanges.__annotations__}
+        made = Task(**{**arguments, **changes, "seen": changes.get("seen", {})})
+        if "seen" not in changes:
+            before = {(part, name): value for part, name, value in self.list_statements()}
+            same = [(p, name) for p, name, value in made.list_statements() if before.get((p, name)) == value]
+            keys = [f"{part}.{name}" if name else part for part, name in same]
+            made.__dict__["seen"] = MappingProxyType({key: self.seen[key] for key in keys if key in self.seen})
+        return made
+
+    def merge(self, other: "Task") -> "Task":
+        """Return this task with whatever only `other` says, such as one that was observed; this one's word counts.
+
+        >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
+        0.9
+        """
+        changes: dict[str, Any] = {}
+        for part in _SINGLE:
+            if getattr(self, part) is None and getattr(other, part) is not None:
+                changes[part] = getattr(other, part)
+        for part in _BY_NAME:
+            changes[part] = {**getattr(other, part), **getattr(self, part)}
+        for part in _LISTED:
+            changes[part] = (*getattr(self, part), *(n for n in getattr(other, part) if n not in getattr(self, part)))
+        roles = {each: self.find_role(each) for each in (*other.states, *other.actions, *other.events)}
+        for part, role in (("states", "state"), ("actions", "action")):
+            changes[part] = tuple(each for each in changes[part] if roles.get(each) in (None, role))
+        changes["events"] = {k: v for k, v in changes["events"].items() if roles.get(k) in (None, "event")}
+        changes["aim"] = {k: v for k, v in changes["aim"].items() if k in self.aim or k not in self.better}
+        changes["better"] = {k: v for k, v in changes["better"].items() if k in self.better or k not in changes["aim"]}
+        names = {each.name for each in self.facts}
+        changes["facts"] = (*self.facts, *(each for each in other.facts if each.name not in names))
+        changes["prefer"] = (*self.prefer, *other.prefer)
+        if "goal" in changes:
+            changes["goal_ends"] = other.goal_ends
+        made = self.evolve(**changes, source=self.source or other.source)
+        said = {(part, name) for part, name, _ in self.list_statements()}
+        added = {f"{p}.{name}" if name else p for p, name, _ in made.list_statements() if (p, name) not in said}
+        seen = {**made.seen, **{key: each for key, each in other.seen.items() if key in added}}
+        made.__dict__["seen"] = MappingProxyType(seen)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__:
+            raise AttributeError(f"a task never changes; another one with another {name!r} is made by evolve")
+        object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        said: dict[str, int] = {}
+        for part, _, _ in self.list_statements():
+            said[part] = said.get(part, 0) + 1
+        parts = [part if part in _SINGLE else f"{part} {count}" for part, count in said.items()]
+        return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Task) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __copy__(self) -> "Task":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Task":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Task.from_json, (self.to_json(),)
+
+    @property
+    def fingerprint(self) -> str:
+        """The identity of what is said; names, sentences for people and counts do not change it."""
+        from plaudit.reward import task_file
+
+        return task_file.compute_fingerprint(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the task as plain data."""
+        from plaudit.reward import task_file
+
+        return task_file.to_dict(self)
+
+    def to_json(self) -> str:
+        """Return the task as JSON for people: a statement a line, with where it comes from."""
+        from plaudit.reward import task_file
+
+        return task_file.to_json(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the task into a file, whole or not at all.
+
+        Raises:
+            FileError: The file cannot be written.
+        """
+        from plaudit.reward import task_file
+
+        task_file.save(self, path)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Task":
+        """Return the task that `to_dict` wrote; no code is run.
+
+        Raises:
+            SpecError: The data is not a task; the message says what is wrong.
+        """
+        from plaudit.reward import task_file
+
+        return task_file.from_dict(data)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Task":
+        """Return the task that `to_json` wrote, perhaps edited since; no code is run.
+
+        Raises:
+            SpecError: The text is not a task; the message says what is wrong.
+        """
+        from plaudit.reward import task_file
+
+        return task_file.from_json(text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Task":
+        """Return the task in a file of JSON; no code is run.
+
+        Raises:
+            FileError: The file cannot be read.
+            SpecError: It does not hold a task; the message says what is wrong.
+        """
+        from plaudit.reward import task_file
+
+        return task_file.load(path)
+
+
+_SINGLE = ("goal", "discount", "horizon")
+_BY_NAME = ("better", "aim", "ends", "fields", "events", "idle", "start", "rates", "max_change", "monotone")
+_LISTED = ("states", "actions", "still")
+
+
+def _validate_title(what: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise DefinitionError(f"a task's {what} must be a printable string, not {value!r:.60}")
+    return value
+
+
+def _validate_discount(what: str, discount: object) -> float:
+    number = validate_number("discount", discount)
+    if not 0 < number <= 1:
+        raise DefinitionError(f"{what}: discount={discount!r} must be above 0 and at most 1")
+    return number
+
+
+def _validate_horizon(what: str, horizon: object) -> int:
+    number = validate_number("horizon", horizon)
+    if number < 1 or not number.is_integer():
+        raise DefinitionError(f"{what}: horizon={horizon!r} must be an integer of at least 1: steps")
+    return int(number)
+
+
+def _make_condition(what: str, part: str, given: object) -> Fact | None:
+    """Return what a plain function says of a step; what was made before is taken as it is."""
+    if given is None or isinstance(given, Fact):
+        return given
+    if isinstance(given, ReadFunction) or not callable(given):
+        raise DefinitionError(f"{what}: {part}= is a plain function that is true of a step, not {given!r:.60}")
+    return make_fact(given, part)
+
+
+def _read_mapping(what: str, part: str, given: object) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"{what}: {part}= maps names of fields to what is said of them, not {given!r:.60}")
+    for name in given:
+        _validate_field_name(what, part, name)
+    return given
+
+
+def _validate_field_name(what: str, part: str, name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise DefinitionError(f"{what}: {part}= names {name!r:.60}, and a field is a plain identifier like 'distance'")
+
+
+def _read_choices(what: str, part: str, given: object, choices: Sequence[Any]) -> Mapping[str, Any]:
+    for name, value in (found := _read_mapping(what, part, given)).items():
+        if value not in choices:
+            allowed = ", ".join(map(repr, choices))
+            raise DefinitionError(f"{what}: {part}={{{name!r}: {value!r:.60}}} is not one of {allowed}")
+    return MappingProxyType(dict(found))
+
+
+def _read_numbers(what: str, part: str, given: object, above: float = -math.inf) -> Mapping[str, float]:
+    found = {}
+    for name, value in _read_mapping(what, part, given).items():
+        number = validate_number(f"{part} of {name}", value)
+        if not above < number < math.inf:
+            least = f" above {above:g}" if above > -math.inf else ""
+            raise DefinitionError(f"{what}: {part}={{{name!r}: {value!r}}} must be a finite number{least}")
+        found[name] = number
+    return MappingProxyType(found)
+
+
+def _read_names(what: str, part: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DefinitionError(f"{what}: {part}= lists names of fields, not {given!r:.60}")
+    names = tuple(dict.fromkeys(given))
+    for name in names:
+        _validate_field_name(what, part, name)
+    return names
+
+
+def _read_preferences(what: str, given: Iterable[Preference]) -> tuple[Preference, ...]:
+    preferences = tuple(given)
+    for each in preferences:
+        if not isinstance(each, Preference):
+            raise DefinitionError(f"{what}: {each!r:.60} is not a preference; write prefer(better, over=worse)")
+    return preferences
+
+
+def _read_facts(what: str, given: Iterable[Fact]) -> tuple[Fact, ...]:
+    facts = tuple(given)
+    seen: set[str] = set()
+    for each in facts:
+        if not isinstance(each, Fact):
+            raise DefinitionError(f"{what}: {each!r:.60} is not a fact; decorate the function with @fact")
+        if each.name in seen:
+            raise DuplicateName(f"{what} has two facts called {each.name!r}")
+        seen.add(each.name)
+    return facts
+
+
+def _read_fields(what: str, given: object) -> Mapping[str, Field]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DefinitionError(f"{what}: fields= is a list of Field(...), not {given!r:.60}")
+    found: dict[str, Field] = {}
+    for each in given.values() if isinstance(given, Mapping) else given:
+        if not isinstance(each, Field):
+            raise DefinitionError(f"{what}: {each!r:.60} is not a Field")
+        if each.name in found:
+            raise DuplicateName(f"{what} declares the field {each.name!r} twice")
+        found[each.name] = each
+    return MappingProxyType(found)
+
+
+def _read_events(what: str, given: object) -> Mapping[str, Event]:
+    if not isinstance(given, Mapping):
+        return MappingProxyType({name: Event() for name in _read_names(what, "events", given)})
+    found = {}
+    for name, value in _read_mapping(what, "events", given).items():
+        if isinstance(value, Event | None):
+            found[name] = value or Event()
+        elif isinstance(value, int):
+            found[name] = Event(at_most=value)
+        else:
+            raise DefinitionError(f"{what}: events={{{name!r}: {value!r:.60}}} is an Event(...), or how often at most")
+    return MappingProxyType(found)
+
+
+def _read_rates(what: str, given: object) -> Mapping[str, Rate]:
+    found = {}
+    for name, value in _read_mapping(what, "rates", given).items():
+        match value:
+            case Rate():
+                rate = value
+            case str():
+                rate = Rate(value)
+            case (str(field), dt):
+                rate = Rate(field, validate_number(f"dt of {name}", dt))
+            case _:
+                raise DefinitionError(f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)")
+        _validate_field_name(what, "rates", rate.rate)
+        if rate.rate == name:
+            raise DefinitionError(f"{what}: rates= has {name!r} for its own rate")
+        if rate.dt is not None and not (math.isfinite(rate.dt) and rate.dt != 0):
+            raise DefinitionError(f"{what}: rates= has {name!r} change by {rate.dt!r} times {rate.rate!r}; dt is not 0")
+        found[name] = rate
+    return MappingProxyType(found)
+
+
+def _read_ends(what: str, given: object) -> Mapping[str, End]:
+    found = {}
+    for name, value in _read_mapping(what, "ends", given).items():
+        match value:
+            case End(sign, when):
+                pass
+            case (sign, when):
+                pass
+            case sign:
+                when = None
+        if sign is not None and sign not in get_args(Sign):
+            raise DefinitionError(f"{what}: ends={{{name!r}: {sign!r:.60}}} is not one of 'good', 'bad', 'time'")
+        found[name] = End(sign, _make_condition(what, "ends", when))
+    return MappingProxyType(found)
+
+
+def _read_row(what: str, part: str, given: object) -> Row:
+    if given is None:
+        return MappingProxyType({})
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"{what}: {part}= maps inputs to their values, not {given!r:.60}")
+    return freeze_row(f"{what}: {part}=", flatten_row(f"{what}: {part}=", given))
+
+
+def _validate_roles(what: str, task: Task) -> None:
+    seen: dict[str, str] = {}
+    for role, names in (("states", task.states), ("actions", task.actions), ("events", task.events)):
+        for name in names:
+            if name in seen:
+                raise DefinitionError(f"{what}: {name!r} is among its {seen[name]} and its {role}; it is one of them")
+            seen[name] = role
+
+
+def _read_seen(what: str, given: Mapping[str, Seen] | None, task: Task) -> Mapping[str, Seen]:
+    known = {f"{part}.{name}" if name else part for part, name, _ in task.list_statements()}
+    for key, each in (given or {}).items():
+        if key not in known:
+            near = did_you_mean(str(key), known)
+            raise DefinitionError(f"{what}: seen= speaks of {key!r:.60}, and the task says nothing of that name.{near}")
+        if not isinstance(each, Seen):
+            raise DefinitionError(f"{what}: seen={{{key!r}: {each!r:.60}}} is not a Seen(count, of)")
+    return MappingProxyType(dict(given or {}))
