@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
 
 from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
-from plaudit.language.field import NAME, Field, to_number, validate_number
+from plaudit.language.field import NAME, Field, validate_number
 from plaudit.language.reading.source import ReadFunction
 from plaudit.reward.declared import Fact, make_fact
 from plaudit.reward.preference import Preference, Row, flatten_row, freeze_row
@@ -539,7 +539,9 @@ def _read_rates(what: str, given: object) -> Mapping[str, Rate]:
             case (str(field), dt):
                 rate = Rate(field, validate_number(f"dt of {name}", dt))
             case _:
-                raise DefinitionError(f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)")
+                raise DefinitionError(
+                    f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)"
+                )
         _validate_field_name(what, "rates", rate.rate)
         if rate.rate == name:
             raise DefinitionError(f"{what}: rates= has {name!r} for its own rate")
