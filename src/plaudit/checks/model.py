@@ -97,7 +97,7 @@ class RewardModel:
 
     def role(self, field: Field) -> Role:
         """Return what a field is: what persists, what the agent chooses, or what happens in a step."""
-        if (said := self.reward.task.find_role(field.name)) is not None:
+        if (said := self.reward._bound.view(field).role) is not None:
             return said
         if field.name == self.reward.action:
             return "action"

@@ -46,8 +46,8 @@ AnyField = TypeVar("AnyField", bound=Field)
 
 def narrow(field: AnyField, **changes: Any) -> AnyField:
     """Return a field with another range, and without values that stand in for others: they may lie outside it."""
-    rest = {"rest": None} if isinstance(field, TaskField) else {}
-    return replace(field, missing=None, **rest, **changes)
+    stand_ins: dict[str, Any] = {"missing": None, "rest": None} if isinstance(field, TaskField) else {"missing": None}
+    return replace(field, **stand_ins, **changes)
 
 
 class BoundTask:
@@ -101,7 +101,7 @@ class BoundTask:
         rate = task.rates.get(name)
         return TaskField(
             **{**given, "low": low, "high": high},
-            role=task.find_role(name),
+            role="state" if name in self._reward.states else task.find_role(name),
             rest=self._find_rest(field),
             step=task.max_change.get(name) if numeric else None,
             monotone=task.monotone.get(name) if numeric else None,

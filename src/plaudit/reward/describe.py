@@ -68,8 +68,8 @@ def _format_statement(part: str, value: Any) -> str:
         case Field():
             return format_allowed(value)
         case End(sign, when):
-            sign = {"time": "time is up", None: "good or bad: not said"}.get(sign, sign)
-            return f"{sign}, when {_format_function(when)}" if when is not None else str(sign)
+            said = {"time": "time is up", None: "good or bad: not said"}.get(sign, str(sign))
+            return f"{said}, when {_format_function(when)}" if when is not None else said
         case Rate(rate, dt):
             return f"changes by {rate}" + ("" if dt is None else f" × {format_value(dt)}")
         case Event(at_most, renews, rate):

@@ -21,7 +21,7 @@ def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a specification of format 1 in format 2; what no longer belongs to fields and rewards is a task."""
     task: dict[str, Any] = {}
     fields = [_upgrade_field(entry, task) for entry in _list(data, "fields")]
-    states = [{**entry, "field": _upgrade_field(entry["field"], task)} for entry in _list(data, "states")]
+    states = [{**entry, "field": _upgrade_field(entry["field"], {})} for entry in _list(data, "states")]
     declared = {each["name"]: read_field(each) for each in (*fields, *(state["field"] for state in states))}
     for key in ("discount", "horizon"):
         if data.get(key) is not None:

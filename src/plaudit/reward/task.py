@@ -197,10 +197,7 @@ class Task:
         self.name = _validate_title("name", name)
         self.version = _validate_title("version", version)
         what = f"task {name!r}"
-        if not isinstance(doc, str) or not isinstance(source, str):
-            raise DefinitionError(f"{what}: doc= and source= are strings")
-        if not isinstance(goal_ends, bool):
-            raise DefinitionError(f"{what}: goal_ends={goal_ends!r:.60} must be a bool")
+        _validate_plain(what, doc=doc, source=source, goal_ends=goal_ends)
         self.doc, self.source, self.goal_ends = doc, source, goal_ends
         self.goal = _make_condition(what, "goal", goal)
         self.better = _read_choices(what, "better", better, get_args(Better))
@@ -413,6 +410,14 @@ def _validate_title(what: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise DefinitionError(f"a task's {what} must be a printable string, not {value!r:.60}")
     return value
+
+
+def _validate_plain(what: str, *, doc: object, source: object, goal_ends: object) -> None:
+    for part, value in (("doc", doc), ("source", source)):
+        if not isinstance(value, str):
+            raise DefinitionError(f"{what}: {part}={value!r:.60} must be a string")
+    if not isinstance(goal_ends, bool):
+        raise DefinitionError(f"{what}: goal_ends={goal_ends!r:.60} must be a bool")
 
 
 def _validate_discount(what: str, discount: object) -> float:
