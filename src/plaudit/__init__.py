@@ -27,10 +27,11 @@ from plaudit.errors import (
 from plaudit.language.field import Field
 from plaudit.language.program import sign
 from plaudit.reward.declared import Fact, fact
-from plaudit.reward.intent import Preference, prefer
+from plaudit.reward.preference import Preference, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
 from plaudit.reward.state import State
+from plaudit.reward.task import End, Event, Rate, Seen, Task
 from plaudit.reward.term import Term, term
 from plaudit.targets.compiled import Scores
 
@@ -47,7 +48,9 @@ __all__ = [
     "Bounds",
     "DefinitionError",
     "Difference",
+    "End",
     "Entry",
+    "Event",
     "Fact",
     "Field",
     "FileError",
@@ -65,16 +68,19 @@ __all__ = [
     "PlauditError",
     "Preference",
     "Proof",
+    "Rate",
     "ReadError",
     "Receipt",
     "Record",
     "Report",
     "Reward",
     "Scores",
+    "Seen",
     "Signal",
     "SpecError",
     "State",
     "TargetError",
+    "Task",
     "Term",
     "TermScore",
     "VersionConflict",

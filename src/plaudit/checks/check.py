@@ -85,7 +85,7 @@ def check(
         undecided=tuple(dict.fromkeys(run.undecided)),
         failed=tuple(run.failed),
         skipped=run.skipped,
-        rest={name: field.at_rest for name, field in reward.program.inputs.items()},
+        rest={name: field.at_rest for name, field in reward._bound.inputs.items()},
         seconds=time.perf_counter() - started,
     )
 

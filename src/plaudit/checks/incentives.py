@@ -83,7 +83,7 @@ def _describe_best(context: CheckContext, kind: IncentiveKind, question: Questio
 
 def _list_stays(context: CheckContext) -> Iterator[Incentive]:
     reward, model = context.reward, context.model
-    stays = find_stays(context, outside_goal=reward.goal is not None and reward.goal_ends)
+    stays = find_stays(context, outside_goal=reward._bound.goal is not None and reward.task.goal_ends)
     for stay in () if isinstance(stays, Unknown) else stays:
         step = model.build_step(read_standing_row(model, stay.row), "stay")
         worth = describe_worth(context, stay.pay)
@@ -100,11 +100,11 @@ def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
 
 def _find_goal(context: CheckContext) -> Iterator[Incentive]:
     reward = context.reward
-    if reward.goal is None:
+    if reward._bound.goal is None:
         return
     question = Question()
     paid = context.model.add_row(question)["total"]
-    question.require(question.copy(reward._goal_program)[reward.goal.name])
+    question.require(question.copy(reward._bound.goal_program)[reward._bound.goal.name])
     yield from _describe_best(context, "goal", question, paid)
 
 
@@ -123,7 +123,7 @@ def _list_ends(context: CheckContext) -> Iterator[Incentive]:
 
 def _find_idle_pay(context: CheckContext) -> Iterator[Incentive]:
     """Yield what a step of doing nothing pays, as it is declared."""
-    model, idle = context.model, context.reward.idle
+    model, idle = context.model, context.reward._bound.idle
     if idle is None:
         return
     fields = model.fields

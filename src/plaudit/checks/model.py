@@ -21,12 +21,14 @@ from plaudit.checks.solver.ranges import (
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
-from plaudit.language.field import Field, Role
+from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.language.reading.source import Source, SourceLine
 from plaudit.language.static import analyse_program
+from plaudit.reward.bound_task import TaskField
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Role
 from plaudit.reward.term import Term
 from plaudit.targets.compiled import Scores
 from plaudit.terminal import escape_controls
@@ -54,12 +56,15 @@ class RewardModel:
         clamped = self.reward.low is not None or self.reward.high is not None
         inner = n.operands(total)[0] if clamped and not self.reward._composed else whole.outputs["total"]
         inner = whole.outputs["clamp.score"] if "clamp" in whole.adjustments else inner
-        return drop_sure_guards(replace(whole, outputs={**whole.outputs, UNCLAMPED: inner}).bind())
+        view = self.reward._bound.view
+        inputs = {name: view(field) for name, field in whole.inputs.items()}
+        return drop_sure_guards(replace(whole, inputs=inputs, outputs={**whole.outputs, UNCLAMPED: inner}).bind())
 
     @cached_property
-    def fields(self) -> Mapping[str, Field]:
+    def fields(self) -> Mapping[str, TaskField]:
         """The field of every input, those that only facts read included, and of what is computed: states after it."""
-        return {**self.reward._facts_program.inputs, **self.program.inputs, **self.carried}
+        every = {**self.reward._bound.facts_program.inputs, **self.program.inputs, **self.carried}
+        return {name: self.reward._bound.view(field) for name, field in every.items()}
 
     @cached_property
     def carried(self) -> Mapping[str, Field]:
@@ -92,8 +97,8 @@ class RewardModel:
 
     def role(self, field: Field) -> Role:
         """Return what a field is: what persists, what the agent chooses, or what happens in a step."""
-        if field.role is not None:
-            return field.role
+        if (said := self.reward._bound.view(field).role) is not None:
+            return said
         if field.name == self.reward.action:
             return "action"
         return "state" if field.name in self._persisting else "event"
@@ -101,7 +106,7 @@ class RewardModel:
     @cached_property
     def _persisting(self) -> frozenset[str]:
         """Fields that are states by what is said of them: how they change, or that a goal is reached by them."""
-        goal = {each.name for each in self.reward._goal_program.inputs.values() if each.kind == "number"}
+        goal = {each.name for each in self.reward._bound.goal_program.inputs.values() if each.kind == "number"}
         moving = {each.name for each in self.fields.values() if each.rate or each.step is not None or each.monotone}
         ends = {each.name for name, each in self.fields.items() if name.startswith(("prev.", "curr."))}
         return frozenset(goal | moving | ends)
@@ -113,7 +118,7 @@ class RewardModel:
 
     def facts_about(self, *inputs: str) -> tuple[str, ...]:
         """Return the facts that tie any of these inputs to others."""
-        program = self.reward._facts_program
+        program = self.reward._bound.facts_program
         named = [fact for fact in program.outputs if set(find_fact_inputs(program, fact)) & set(inputs)]
         declared = {field.name: field for name, field in self.fields.items() if name in inputs}
         short = [f"{name} only rises" for name, field in declared.items() if field.monotone == "up"]
@@ -159,8 +164,8 @@ class RewardModel:
     ) -> None:
         """Require of a row of a question that every fact is true of it."""
         names, fixed = names or {}, fixed or {}
-        facts = question.copy(self.reward._facts_program, names, fixed)
-        for fact in self.reward._facts_program.outputs:
+        facts = question.copy(self.reward._bound.facts_program, names, fixed)
+        for fact in self.reward._bound.facts_program.outputs:
             question.require(facts[fact])
         for ends in self.step_ends():
             field = self.fields[ends[0]]
@@ -177,7 +182,7 @@ class RewardModel:
                 plain = name.removeprefix("prev.")
                 yield from ((name, after) for after in (f"curr.{plain}", plain) if after in self.fields)
 
-    def require_change(self, question: Question, field: Field, first: int, last: int) -> None:
+    def require_change(self, question: Question, field: TaskField, first: int, last: int) -> None:
         """Let a field change in a step as it is declared to: in one direction, by no more than its step."""
         if first == last:
             return
@@ -284,7 +289,7 @@ def locate_source(source: Source | None) -> SourceLine | None:
     return None if source is None else source.locate(source.tree)
 
 
-def find_state_fields(model: RewardModel) -> dict[str, Field]:
+def find_state_fields(model: RewardModel) -> dict[str, TaskField]:
     """Return what makes up a state: each field that persists, an entry of a vector by itself."""
     names = {strip_step_end(name): field for name, field in model.fields.items()}
     return {name: field for name, field in names.items() if model.role(field) == "state"}
@@ -292,7 +297,7 @@ def find_state_fields(model: RewardModel) -> dict[str, Field]:
 
 def find_tied_inputs(model: RewardModel, name: str) -> set[str]:
     """Return the inputs that a fact ties to another, such as the action: they follow it."""
-    program = model.reward._facts_program
+    program = model.reward._bound.facts_program
     together = [set(find_fact_inputs(program, fact)) for fact in program.outputs]
     return {
         each for group in together if name in group for each in group if model.role(model.fields[each]) != "state"
@@ -356,7 +361,7 @@ class _Declarations:
     def __init__(self, model: RewardModel, solver: Solver) -> None:
         self.solver = solver
         self.question = Question()
-        program = model.reward._facts_program
+        program = model.reward._bound.facts_program
         copy = self.question.copy(program, scored=False)
         self.facts = tuple(program.outputs)
         self.flags: dict[str, list[int]] = {

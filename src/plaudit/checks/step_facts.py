@@ -19,7 +19,7 @@ class StepFacts:
     """The facts that read nothing but what a row of the reward holds, and how its fields may change in a step."""
 
     def __init__(self, reward: Reward) -> None:
-        program, inputs = reward._facts_program, reward.program.inputs
+        program, inputs = reward._bound.facts_program, reward._bound.inputs
         self._trace = Trace(program) if program.outputs else None
         self._flags = {
             fact: [at, *(guard.node for guard in program.value_guards if guard.where == fact)]

@@ -1,7 +1,7 @@
 """`plaudit show`: everything that a reward is."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -10,16 +10,18 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from plaudit.language.codec import field_to_dict
 from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.plugins.arguments import find_reward
+from plaudit.reward import task_file
 from plaudit.reward.composition import TotalFunction
-from plaudit.reward.describe import format_allowed, format_parameter, format_range, format_wanted
+from plaudit.reward.describe import format_allowed, format_parameter, format_range, list_task_rows
 from plaudit.reward.reward import Reward
-from plaudit.reward.spec_writer import field_to_dict, preference_to_dict, row_to_dict
 from plaudit.reward.state import State
+from plaudit.reward.task import Task
 from plaudit.reward.term import Term
-from plaudit.terminal import Screen, build_table, escape_controls, format_value
+from plaudit.terminal import Screen, build_table, escape_controls
 
 
 @click.command(epilog="Example: plaudit show roadsense@R8 --source")
@@ -72,12 +74,8 @@ def describe(reward: Reward) -> dict[str, Any]:
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
         **({"states": [_describe_state(state) for state in reward.states.values()]} if reward.states else {}),
         "params": dict(reward.params),
-        "facts": [{"name": fact.name, "doc": fact.doc, "reads": fact.reads} for fact in reward.facts],
-        "discount": reward.discount,
-        "horizon": reward.horizon,
-        "prefer": [preference_to_dict(preference) for preference in reward.prefer],
-        "goal": None if reward.goal is None else _describe_goal(reward),
-        "idle": None if reward.idle is None else row_to_dict(reward.idle),
+        "task": None if reward.task.is_empty else task_file.to_dict(reward.task, reward._bound.find_written()),
+        "task_fingerprint": None if reward.task.is_empty else reward.task_fingerprint,
         "allow": dict(reward.allow),
         "scale": describe_number(reward.scale),
         "gate": None if reward.gate is None else _describe_function(reward.gate),
@@ -85,12 +83,6 @@ def describe(reward: Reward) -> dict[str, Any]:
             {**_describe_function(each.condition), "value": describe_number(each.value)} for each in reward.override
         ],
     }
-
-
-def _describe_goal(reward: Reward) -> dict[str, Any]:
-    goal = reward.goal
-    assert goal is not None
-    return {"name": goal.name, "doc": goal.doc, "reads": goal.reads, "ends": reward.goal_ends}
 
 
 def describe_number(value: Any) -> Any:
@@ -130,26 +122,8 @@ def print_reward(reward: Reward, screen: Screen) -> None:
     screen.print(Text.assemble("\n", ("A row holds ", "dim"), ", ".join(reward.inputs)))
     if knobs := _build_knob_table(reward):
         _print_part(screen, "Knobs", knobs)
-    if reward.facts:
-        _print_part(screen, "Facts", _build_fact_table(reward))
-    if reward.prefer:
-        _print_part(screen, "Preferences", _build_preference_table(reward))
-    for title, text in _list_intent(reward):
-        screen.print(Text.assemble("\n", (f"{title} ", "dim"), text))
-
-
-def _list_intent(reward: Reward) -> Iterator[tuple[str, str]]:
-    """Yield what a reward says of how long an episode is, where it is done, and what doing nothing is."""
-    if reward.discount is not None:
-        yield "Discount", format_value(reward.discount)
-    if reward.horizon is not None:
-        yield "Horizon", f"{reward.horizon:,} steps"
-    if reward.goal is not None:
-        says = escape_controls(reward.goal.doc.partition("\n")[0])
-        more = "" if reward.goal_ends else " It goes on after that."
-        yield "Goal", f"{reward.goal.name}{f': {says}' if says else ''}{more}"
-    if reward.idle is not None:
-        yield "Idle", format_steps([reward.idle])
+    if not reward.task.is_empty:
+        _print_part(screen, f"Task {reward.task.name}@{reward.task.version}", _build_task_table(reward.task))
 
 
 def _print_part(screen: Screen, title: str, body: RenderableType, *, soft_wrap: bool = False) -> None:
@@ -201,10 +175,10 @@ def _build_field_table(reward: Reward) -> Table:
     rows = []
     for name, field in reward.fields.items():
         title = name + "".join(f"[0 … {size - 1}]" for size in field.shape)
-        role = "action" if name == reward.action else "carried" if name in reward.states else field.role or ""
+        role = "action" if name == reward.action else "carried" if name in reward.states else ""
         unit, doc = escape_controls(field.unit), escape_controls(field.doc)
-        rows.append((title, field.kind, format_allowed(field), unit, role, format_wanted(field), doc))
-    return _fill_table(("field", "kind", "range", "unit", "role", "wanted", "what it is"), rows)
+        rows.append((title, field.kind, format_allowed(field), unit, role, doc))
+    return _fill_table(("field", "kind", "range", "unit", "role", "what it is"), rows)
 
 
 def _build_knob_table(reward: Reward) -> Table | None:
@@ -219,29 +193,9 @@ def _build_knob_table(reward: Reward) -> Table | None:
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
 
 
-def _build_fact_table(reward: Reward) -> Table:
-    rows = []
-    for fact in reward.facts:
-        says = escape_controls(fact.doc.partition("\n")[0])
-        rows.append((fact.name, ", ".join(escape_controls(name) for name in fact.reads), says))
-    return _fill_table(("fact", "reads", "what it says"), rows)
-
-
-def _build_preference_table(reward: Reward) -> Table:
-    rows = [
-        (format_steps(each.better), format_steps(each.over), escape_controls(each.because)) for each in reward.prefer
-    ]
-    return _fill_table(("better", "worse", "because"), rows)
-
-
-def format_steps(rows: Sequence[Mapping[str, float | bool | str]]) -> str:
-    """Return what is known of one or more steps.
-
-    >>> format_steps([{"distance": 30.0, "warned": True}, {}])
-    'distance=30, warned=true; then any step'
-    """
-    texts = [", ".join(f"{name}={format_value(value)}" for name, value in row.items()) or "any step" for row in rows]
-    return "; then ".join(texts)
+def _build_task_table(task: Task) -> Table:
+    rows = [tuple(escape_controls(cell) for cell in row) for row in list_task_rows(task)]
+    return _fill_table(("what", "of", "says", "from"), rows)
 
 
 def _fill_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> Table:

@@ -1,13 +1,15 @@
-"""Nodes as JSON, and JSON as nodes: a file is data, never code, and whatever is wrong with it is said."""
+"""Nodes and fields as JSON, and back: a file is data, never code, and whatever is wrong with it is said."""
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
 from functools import partial
 from typing import Any, NoReturn
 
 from plaudit.errors import SpecError
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
 
 MOST_CHARACTERS = 50_000_000
 MOST_NODES = 200_000
@@ -91,6 +93,30 @@ def decode_number(value: object, where: str) -> float | bool:
     if isinstance(value, int) and abs(value) > 2**53:
         raise SpecError(f"{where}: an integer is beyond 2**53")
     return value
+
+
+def field_to_dict(field: Field) -> dict[str, Any]:
+    """Return what a field declares, defaults left out."""
+    data: dict[str, Any] = {}
+    for part in dataclass_fields(field):
+        value = getattr(field, part.name)
+        if part.name == "shape" and field.length is not None:
+            continue  # `length` says the same
+        if part.name == "name" or value != part.default:
+            data[part.name] = list(value) if isinstance(value, tuple) else encode_number(value)
+    return data
+
+
+def read_field(entry: object) -> Field:
+    """Return a field that `field_to_dict` wrote."""
+    if not isinstance(entry, Mapping):
+        raise SpecError("a field must be an object")
+    parts: dict[str, Any] = {
+        str(key): tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    if not any(isinstance(value, str) for value in parts.get("values") or ()):
+        parts |= {key: decode_number(parts[key], key) for key in ("missing",) if parts.get(key) in ("inf", "-inf")}
+    return Field(**parts)
 
 
 def format_canonical(data: object) -> str:

@@ -1,4 +1,4 @@
-"""What a reward reads: a named input with its kind, range, unit and role; and which Python objects are numbers."""
+"""What a reward reads: a named input with its kind, range and unit; and which Python objects are numbers."""
 
 import math
 import numbers
@@ -10,10 +10,7 @@ from plaudit.errors import DefinitionError
 from plaudit.language.shapes import MOST_ENTRIES, Shape, find_shape_problem, list_entries
 
 Kind = Literal["number", "flag", "category"]
-Role = Literal["state", "action", "event"]
 Outside = Literal["raise", "clip", "allow"]
-Monotone = Literal["up", "down"]
-Better = Literal["low", "high"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RECORDS = ("prev", "curr")
@@ -40,17 +37,9 @@ class Field:
         shape: The sizes of one to three axes, where it is a vector, a matrix or a stack of matrices.
         infinite: Whether positive infinity can happen.
         unit: The unit of a number, such as `"m/s"`.
-        role: What it says of a step: the state, the action, or an event.
-        rest: The value when nothing happens.
-        step: The largest change in one step.
-        monotone: Whether it only goes `"up"` or `"down"` during an episode.
         outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite one.
         other: The category that stands in for one that is not listed.
         missing: What stands in for a value that is absent or None.
-        better: Whether `"low"` or `"high"` numbers are what is wanted, all else equal; for checks. `"low"` of a flag
-            is False.
-        aim: The number that is wanted, all else equal, the closer to it the better; for checks.
-        rate: The field that says how fast this one changes: where that is not 0, this one cannot stay as it is.
         doc: A sentence on what it is.
 
     Raises:
@@ -72,16 +61,9 @@ class Field:
     shape: Shape = ()
     infinite: bool = False
     unit: str = ""
-    role: Role | None = None
-    rest: float | bool | str | None = None
-    step: float | None = None
-    monotone: Monotone | None = None
     outside: Outside = "raise"
     other: str | None = None
     missing: float | bool | str | None = None
-    better: Better | None = None
-    aim: float | None = None
-    rate: str | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -92,12 +74,12 @@ class Field:
                     f"field {self.name!r}: values={self.values!r} must be a tuple of strings or of numbers"
                 )
             object.__setattr__(self, "values", tuple(_to_plain(value) for value in values))
-        for part in ("low", "high", "step", "missing", "rest", "aim", "length"):
+        for part in ("low", "high", "missing", "length"):
             object.__setattr__(self, part, _to_plain(getattr(self, part)))
         object.__setattr__(self, "shape", _to_shape(self.shape))
         for problem in _find_problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
-        for part in ("low", "high", "step", "missing", "rest", "aim"):  # 0 and 0.0 declare the same
+        for part in ("low", "high", "missing"):  # 0 and 0.0 declare the same
             if _is_integer(number := getattr(self, part)):
                 object.__setattr__(self, part, float(number))
         if self.length is not None:
@@ -146,9 +128,7 @@ class Field:
 
     @property
     def at_rest(self) -> float | bool | str:
-        """The value when nothing happens: `rest`, or the allowed value nearest to 0, False, or the first category."""
-        if self.rest is not None:
-            return self.rest
+        """The value when nothing happens, unless a task says so: that nearest to 0, False, or the first category."""
         if self.kind == "flag":
             return False
         if self.kind == "category":
@@ -195,16 +175,13 @@ def _find_problems(field: Field) -> list[str]:
     if field.name in RESERVED and not (field.name == "terminal" and field.flag):
         return [f"the name is reserved: {', '.join(RESERVED)} have a meaning of their own"]
     checks = _find_choice_problems(field) + (_find_value_problems(field) if field.values is not None else [])
-    return checks or _find_number_problems(field) or _find_stand_in_problems(field) or _find_aim_problems(field)
+    return checks or _find_number_problems(field) or _find_stand_in_problems(field)
 
 
 def _find_choice_problems(field: Field) -> list[str]:
-    choices = {"role": Role, "outside": Outside, "monotone": Monotone, "better": Better}
-    problems = [
-        f"{name}={getattr(field, name)!r} is not one of {', '.join(map(repr, get_args(allowed)))}"
-        for name, allowed in choices.items()
-        if getattr(field, name) not in (*get_args(allowed), *([] if name == "outside" else [None]))
-    ]
+    problems = []
+    if field.outside not in get_args(Outside):
+        problems.append(f"outside={field.outside!r} is not one of {', '.join(map(repr, get_args(Outside)))}")
     problems += [
         f"{name}={getattr(field, name)!r} must be a bool"
         for name in ("flag", "infinite")
@@ -238,10 +215,9 @@ def _find_value_problems(field: Field) -> list[str]:
 
 
 def _find_number_problems(field: Field) -> list[str]:
-    given = [name for name in ("low", "high", "step") if getattr(field, name) is not None]
+    given = [name for name in ("low", "high") if getattr(field, name) is not None]
     if field.kind != "number":
-        given += [name for name in ("infinite", "monotone", "unit", "rate") if getattr(field, name)]
-        given += ["aim"] if field.aim is not None else []
+        given += [name for name in ("infinite", "unit") if getattr(field, name)]
         if field.outside != "raise":
             given.append("outside")
         return [f"{name}= is for numbers, and this field is a {field.kind}" for name in given]
@@ -249,10 +225,8 @@ def _find_number_problems(field: Field) -> list[str]:
         if not _is_finite(getattr(field, name)):
             hint = "; write infinite=True to allow infinity" if name == "high" else ""
             return [f"{name}={getattr(field, name)!r} must be a finite number{hint}"]
-    if field.values and (set(given) - {"step"} or field.infinite or field.outside != "raise"):
+    if field.values and (given or field.infinite or field.outside != "raise"):
         return ["values= already says which numbers are allowed; drop low, high, infinite and outside"]
-    if field.step is not None and field.step <= 0:
-        return [f"step={field.step!r} must be above 0: it is the largest change in one step"]
     if field.low is not None and field.high is not None and field.low > field.high:
         return [f"low={field.low} is above high={field.high}"]
     if field.outside == "clip" and field.low is None and field.high is None:
@@ -266,25 +240,10 @@ def _find_stand_in_problems(field: Field) -> list[str]:
     for name in ("unit", "doc"):
         if not isinstance(getattr(field, name), str):
             return [f"{name}= must be a string"]
-    for name in ("other", "missing", "rest"):
+    for name in ("other", "missing"):
         value = getattr(field, name)
         if value is not None and not _is_allowed(field, value):
             return [f"{name}={value!r} is not a value that the field allows"]
-    return []
-
-
-def _find_aim_problems(field: Field) -> list[str]:
-    """Return what is wrong with what is wanted of a field, and with its rate."""
-    if field.better is not None and field.kind == "category":
-        return [f"better={field.better!r} is for numbers and flags; of categories say with prefer(...) what is better"]
-    if field.better is not None and field.aim is not None:
-        return [f"better={field.better!r} and aim={field.aim!r} contradict each other; give one of them"]
-    if field.aim is not None and not (_is_finite(field.aim) and _is_allowed(field, field.aim)):
-        return [f"aim={field.aim!r} is not a finite number that the field allows"]
-    if field.rate is not None and not NAME.fullmatch(str(field.rate)):
-        return [f"rate={field.rate!r} must be the name of a field"]
-    if field.rate == field.name:
-        return ["rate= names the field itself"]
     return []
 
 

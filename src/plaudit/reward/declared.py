@@ -31,14 +31,16 @@ class Fact(ReadFunction):
     source: Source | None = field(default=None, repr=False, compare=False)
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
     """Keyword-only parameters: constants of the fact."""
+    text: str | None = field(default=None, repr=False, compare=False)
+    """The text that it was read from, where that was a file and not Python code."""
 
     def __post_init__(self) -> None:
         validate_name("fact", self.name)
 
     def __call__(self, *inputs: Any, **constants: Any) -> Any:
         """Return what the plain function returns, unchecked."""
-        if self.source is None:
-            raise DefinitionError(f"fact {self.name!r} was loaded from a specification and has no function")
+        if self.source is None or self.text is not None:
+            raise DefinitionError(f"fact {self.name!r} was loaded from a file; it is read, and its code is not run")
         return self.source.function(*inputs, **constants)
 
 
@@ -63,8 +65,12 @@ def fact(function: Callable[..., Any], /) -> Fact:
 def make_fact(function: Callable[..., Any], what: str) -> Fact:
     """Return what a plain function that returns a bool says of a step; errors say `what` it is: a "fact", a "goal"."""
     source = read_source(function)
+    return make_fact_of(source, what, source.function.__kwdefaults__ or {}, (function.__doc__ or "").strip())
+
+
+def make_fact_of(source: Source, what: str, constants: Mapping[str, object], doc: str, text: str | None = None) -> Fact:
+    """Return what the function of a source says of a step; `text` where it was written as such."""
     validate_signature(source)
-    constants = source.function.__kwdefaults__ or {}
     for argument in source.tree.args.kwonlyargs:
         if constants.get(argument.arg) is None:
             raise DefinitionError(
@@ -72,8 +78,7 @@ def make_fact(function: Callable[..., Any], what: str) -> Fact:
                 "constants; give it a default, or put it before the `*` if it is a field."
             )
     reading = read_fact(source, source.name, constants, Builder(), Scope(), what=what)
-    doc = (function.__doc__ or "").strip()
-    return Fact(source.name, doc, reading.reads, source, MappingProxyType(dict(constants)))
+    return Fact(source.name, doc, reading.reads, source, MappingProxyType(dict(constants)), text)
 
 
 def read_facts(

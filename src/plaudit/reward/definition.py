@@ -18,31 +18,17 @@ from plaudit.language.parameters import (
 )
 from plaudit.language.program import Program
 from plaudit.language.schedule import Schedule
+from plaudit.reward.bound_task import BoundTask
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
-from plaudit.reward.declared import Fact, read_facts, validate_allow, validate_facts
-from plaudit.reward.intent import (
-    Preference,
-    Row,
-    find_wanted_fields,
-    fit_idle,
-    fit_preference,
-    list_known_inputs,
-    make_goal,
-    read_goal,
-    validate_discount,
-    validate_goal_ends,
-    validate_horizon,
-    validate_preferences,
-    validate_rates,
-)
+from plaudit.reward.declared import validate_allow
 from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions
 from plaudit.reward.schedules import validate_counters
 from plaudit.reward.state import State, validate_states
+from plaudit.reward.task import Task
 from plaudit.reward.term import Term, share, validate_limits
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_INTENT = ("prefer", "goal", "goal_ends", "_goal_program", "idle", "discount", "horizon")
-PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "_composition", "_facts_program", "_formula")
+PARTS = (*_DECLARED, "states", "task", "allow", "_composition", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -88,22 +74,9 @@ class Definition:
     high: Number | None
     _composition: Composition
     """How the values of the terms become the total, where they do not only add up."""
-    facts: tuple[Fact, ...]
-    discount: float | None
-    horizon: int | None
-    """How many steps an episode has."""
-    prefer: tuple[Preference, ...]
-    goal: Fact | None
-    """What is true of a step in which the task is done."""
-    goal_ends: bool
-    """Whether nothing follows that step."""
-    idle: Row | None
-    """A step of doing nothing; what it leaves out is at rest."""
+    task: Task
+    """What is wanted and what can happen; it says nothing unless one was given."""
     allow: Mapping[str, str]
-    _facts_program: Program
-    """The facts as one flat value: a flag each, under its name."""
-    _goal_program: Program
-    """The goal as one flat value: a flag under its name, or nothing."""
     _formula: Formula
 
     @cached_property
@@ -170,15 +143,13 @@ class Definition:
         return tuple(self.program.inputs)
 
     @cached_property
-    def _known_inputs(self) -> Mapping[str, Field]:
-        """Every input that a preference or an idle row may name: `inputs`, and what only checks know of."""
-        programs = (self.program.inputs, self._facts_program.inputs, self._goal_program.inputs)
-        return MappingProxyType(list_known_inputs(self.fields, *programs))
+    def _bound(self) -> BoundTask:
+        """The task as this reward meets it."""
+        return BoundTask(self.task, self)
 
     def _find_unread(self) -> set[str]:
-        """Return the fields that no term has to read: schedules count them, or checks use them."""
-        counted = {schedule.counter for schedule in self._schedules.values()}
-        return counted | find_wanted_fields(self.fields, self.facts, self.goal, self.prefer)
+        """Return the fields that no term has to read: schedules count them, or the task speaks of them."""
+        return {schedule.counter for schedule in self._schedules.values()} | self._bound.find_wanted_fields()
 
     def _list_unused(self, optional: Collection[str] = ()) -> list[str]:
         """Return the fields that nothing reads, counts or checks; those in `optional` may be unread."""
@@ -187,10 +158,10 @@ class Definition:
         return [name for name in unread if name not in self._find_unread()] if unread else []
 
     @property
-    def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
-        """What facts and goals may read, and under which names: fields, those with two ends, and states."""
+    def _transition(self) -> frozenset[str]:
+        """The fields that have two ends, before and after a step."""
         ends = {field.name for name, field in self._formula.inputs.items() if "." in name}
-        return self.fields, find_transitions(self._functions, self.states) | ends, self.states
+        return find_transitions(self._functions, self.states) | ends
 
     def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
         """Return the parameters that functions and the updates of states share; the scale may be one of them."""
@@ -226,12 +197,7 @@ def define(
         low=None if low is None else validate_schedulable("total.low", low),
         high=None if high is None else validate_schedulable("total.high", high),
         _composition=read_composition(name, given["scale"], given["gate"], given["override"]),
-        facts=tuple(given["facts"]),
-        discount=None if given["discount"] is None else validate_discount(name, given["discount"]),
-        horizon=None if given["horizon"] is None else validate_horizon(name, given["horizon"]),
-        prefer=tuple(given["prefer"]),
-        goal=None if given["goal"] is None else make_goal(name, given["goal"]),
-        goal_ends=given["goal_ends"] is True or validate_goal_ends(name, given["goal_ends"]),
+        task=_validate_task(name, given["task"]),
         allow=MappingProxyType({}) if allow is None else validate_allow(f"reward {name!r}", allow),
     )
     if old is not None:
@@ -240,10 +206,19 @@ def define(
     parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
-    parts["_facts_program"] = read_facts(name, reward.facts, *reward._scope) if reward.facts else Program(name)
-    parts["_goal_program"] = Program(name) if reward.goal is None else read_goal(name, reward.goal, *reward._scope)
-    parts["prefer"] = tuple(fit_preference(each, name, reward._known_inputs) for each in reward.prefer)
-    parts["idle"] = None if given["idle"] is None else fit_idle(given["idle"], name, reward._known_inputs)
+    if old is None or reward.task is not old.task:
+        reward._bound.validate()
+
+
+def _validate_task(reward: object, task: object) -> Task:
+    if task is None:
+        return _NOTHING
+    if not isinstance(task, Task):
+        raise DefinitionError(f"reward {reward!r}: task={task!r:.60} is not a Task(...)")
+    return task
+
+
+_NOTHING = Task()
 
 
 def _keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
@@ -265,8 +240,8 @@ def _describe_unused(field: str, reward: Definition) -> str:
                 return f"term {term.name!r} reads {name!r}, and it makes no difference to any score. Use it or drop it."
     near = did_you_mean(field, {each.name for each in reward._formula.inputs.values()})
     return (
-        f"no term reads the declared field {field!r}.{near} Use it or drop it; if it matters all the same, say how "
-        "with better=, aim=, a preference, a goal or a fact."
+        f"no term reads the declared field {field!r}.{near} Use it or drop it; if it matters all the same, say how in "
+        "a task: better=, aim=, a preference, a goal or a fact."
     )
 
 
@@ -299,12 +274,6 @@ def validate_definition(reward: Definition) -> None:
     needed = _validate_shared(reward)
     if reward.states:
         validate_states(reward.name, reward.states, reward.terms, needed)
-    if reward.facts:
-        validate_fact_names(reward, reward.facts)
-    if reward.prefer:
-        validate_preferences(reward.name, reward.prefer)
-    if any(field.rate is not None for field in reward.fields.values()):
-        validate_rates(reward.name, reward.fields)
     for name in needed & set(names):
         raise DuplicateName(f"reward {reward.name!r}: {name!r} is both a term and a shared parameter")
 
@@ -321,11 +290,6 @@ def _validate_shared(reward: Definition) -> set[str]:
             f"nor reads it from a record.{near}"
         )
     return needed
-
-
-def validate_fact_names(reward: Definition, facts: Iterable[Fact]) -> None:
-    """Refuse facts that share a name with each other, a function or a state, and anything that is not a fact."""
-    validate_facts(reward.name, facts, [*(function.name for function in reward._functions), *reward.states])
 
 
 def validate_title(what: str, value: object) -> str:

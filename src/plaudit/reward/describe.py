@@ -1,7 +1,9 @@
 """What a reward declares and what a signal says, for people: numbers and ranges in words, and HTML for notebooks."""
 
+import ast
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from plaudit.html import (
     Markup,
@@ -17,6 +19,9 @@ from plaudit.language.field import Field
 from plaudit.language.parameters import Number, Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText
+from plaudit.reward.declared import Fact
+from plaudit.reward.preference import Preference
+from plaudit.reward.task import End, Event, Rate, Task
 from plaudit.reward.term import Term
 from plaudit.terminal import format_value
 
@@ -39,13 +44,69 @@ def _shorten(texts: list[str]) -> list[str]:
     return texts if len(texts) <= MOST_VALUES else [*texts[: MOST_VALUES - 2], "…", texts[-1]]
 
 
-def format_wanted(field: Field) -> str:
-    """Return what is wanted of a field, all else equal.
+def list_task_rows(task: Task) -> list[tuple[str, str, str, str]]:
+    """Return what a task says, for a table: what is said, of what, and where that comes from.
 
-    >>> format_wanted(Field("effort", better="low")), format_wanted(Field("height", aim=0.3))
-    ('low', '0.3')
+    >>> list_task_rows(Task(better={"fuel": "high"}, horizon=500))
+    [('horizon', '', '500 steps', 'declared'), ('better', 'fuel', 'high', 'declared')]
     """
-    return field.better or ("" if field.aim is None else format_value(field.aim))
+    rows = []
+    for part, name, value in task.list_statements():
+        seen = task.seen.get(f"{part}.{name}" if name else part)
+        origin = "declared" if seen is None else f"seen in {seen}"
+        about = value.name if part == "goal" else "" if part == "prefer" else name
+        rows.append((part.replace("_", " "), about, _format_statement(part, value), origin))
+    return rows
+
+
+def _format_statement(part: str, value: Any) -> str:
+    match value:
+        case True if part in ("states", "actions", "still"):
+            return {"states": "persists", "actions": "chosen", "still": "kept by doing nothing"}[part]
+        case Fact():
+            return _first_line(value.doc) or _format_function(value)
+        case Field():
+            return format_allowed(value)
+        case End(sign, when):
+            said = {"time": "time is up", None: "good or bad: not said"}.get(sign, str(sign))
+            return f"{said}, when {_format_function(when)}" if when is not None else said
+        case Rate(rate, dt):
+            return f"changes by {rate}" + ("" if dt is None else f" × {format_value(dt)}")
+        case Event(at_most, renews, rate):
+            parts = [] if at_most is None else [f"at most {at_most:,} times"]
+            parts += [] if renews is None else [f"again after {renews:,} steps"]
+            parts += [] if rate is None else [f"in {rate:.2%} of steps"]
+            return ", ".join(parts) or "happens"
+        case Preference(better, over, because):
+            return f"{format_steps(better)} over {format_steps(over)}" + (f": {because}" if because else "")
+        case (low, high) if part == "start":
+            return f"{format_value(low)} … {format_value(high)}"
+    if part == "horizon":
+        return f"{value:,} steps"
+    return f"only {value}" if part == "monotone" else _format_entry(value)
+
+
+def _format_entry(value: Any) -> str:
+    return format_value(value) if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _format_function(function: Fact) -> str:
+    """Return what a short function returns, and the name of a long one."""
+    body = function.source.tree.body if function.source is not None else []
+    match body[-1:]:
+        case [ast.Return(value=ast.expr() as result)] if len(body) == 1 + bool(function.doc):
+            return ast.unparse(result)
+    return function.name
+
+
+def format_steps(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is known of one or more steps.
+
+    >>> format_steps([{"distance": 30.0, "warned": True}, {}])
+    'distance=30, warned=true; then any step'
+    """
+    texts = [", ".join(f"{name}={_format_entry(value)}" for name, value in row.items()) or "any step" for row in rows]
+    return "; then ".join(texts)
 
 
 def format_range(low: Number | None, high: Number | None) -> str:

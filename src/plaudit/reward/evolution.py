@@ -7,10 +7,9 @@ from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.parameters import Number, Parameter
 from plaudit.reward.composition import Override
-from plaudit.reward.declared import Fact
 from plaudit.reward.definition import Definition, FieldIndex, index_fields
-from plaudit.reward.intent import Preference
 from plaudit.reward.state import State
+from plaudit.reward.task import Task
 from plaudit.reward.term import Term
 
 Arguments = dict[str, Any]
@@ -30,13 +29,7 @@ class RewardChanges(TypedDict, total=False):
     scale: Number | str | None
     gate: Callable[..., Any] | None
     override: Iterable[tuple[Callable[..., Any], Number] | Override]
-    facts: Iterable[Fact]
-    discount: float | None
-    horizon: int | None
-    prefer: Iterable[Preference]
-    goal: Callable[..., Any] | None
-    goal_ends: bool
-    idle: Mapping[str, Any] | None
+    task: Task | None
     allow: Mapping[str, str] | None
     doc: str
 
@@ -104,7 +97,4 @@ def drop_states(arguments: Arguments, states: Iterable[str]) -> Arguments:
     """Return the arguments without states that nothing reads any more."""
     dropped = set(states)
     fields = {name: each for name, each in arguments["fields"].declared.items() if name not in dropped}
-    idle = arguments["idle"]
-    if idle is not None:
-        idle = {name: v for name, v in idle.items() if name.rpartition(".")[2].partition("[")[0] not in dropped}
-    return {**arguments, "fields": FieldIndex(fields), "idle": idle}
+    return {**arguments, "fields": FieldIndex(fields)}

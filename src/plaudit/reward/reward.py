@@ -15,18 +15,18 @@ from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
-from plaudit.reward import spec_writer, variants
+from plaudit.reward import spec_writer, task_file, variants
 from plaudit.reward.composition import Override
-from plaudit.reward.declared import Fact, add_fact_guards
+from plaudit.reward.declared import add_fact_guards
 from plaudit.reward.definition import PARTS, Definition, FieldIndex, define, validate_definition, validate_title
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
-from plaudit.reward.intent import Preference
 from plaudit.reward.lower import Function, find_gradients, find_transitions, read_term_into
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
+from plaudit.reward.task import Task, TaskChanges
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
@@ -79,13 +79,7 @@ class Reward(Definition):
         scale: Number | str | None = None,
         gate: Callable[..., Any] | None = None,
         override: Iterable[tuple[Callable[..., Any], Number] | Override] = (),
-        facts: Iterable[Fact] = (),
-        discount: float | None = None,
-        horizon: int | None = None,
-        prefer: Iterable[Preference] = (),
-        goal: Callable[..., Any] | None = None,
-        goal_ends: bool = True,
-        idle: Mapping[str, Any] | None = None,
+        task: Task | None = None,
         allow: Mapping[str, str] | None = None,
         doc: str = "",
         **unknown: NoReturn,
@@ -97,7 +91,7 @@ class Reward(Definition):
             version: A label that people change when they change the reward.
             terms: What `@term` made; their values add up to the total, in this order.
             fields: What the terms read, `Field`s and `State`s, or the `fields` of another reward; each must be read by
-                a term, unless it says what is `better`, or a preference, a goal or a fact names it.
+                a term, unless the task speaks of it.
             action: The field that holds the action, if one does.
             shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
                 tuples and arrays of them.
@@ -109,14 +103,7 @@ class Reward(Definition):
                 terms; those with `gated=False` stand outside it.
             override: Conditions, plain functions that return a bool, each with the total where it holds; the first that
                 holds counts.
-            facts: What `@fact` made: what is true of every step that can happen.
-            discount: How much a reward one step later is worth, above 0 and at most 1; for checks.
-            horizon: How many steps an episode has at most; for checks.
-            prefer: What `prefer(...)` made: what must earn more than what.
-            goal: A plain function in the language of terms that returns a bool: whether the task is done in this step;
-                for checks.
-            goal_ends: Whether nothing follows a step in which the goal is reached.
-            idle: What an agent that does nothing meets in a step, by the names of inputs; what is left out is at rest.
+            task: What is wanted and what can happen, for checks, probes and audits; scoring needs none.
             allow: Findings that are meant to be: the code of each rule, with the reason.
             doc: A sentence on what it is for.
             unknown: Nothing; a TypeError says what to write instead.
@@ -146,8 +133,13 @@ class Reward(Definition):
 
     @cached_property
     def domain_fingerprint(self) -> str:
-        """The identity of what is declared about steps: ranges, units, roles, facts, and what is wanted of them."""
+        """The identity of what is declared about steps: ranges, units, stand-ins and the action."""
         return spec_writer.compute_domain_fingerprint(self)
+
+    @cached_property
+    def task_fingerprint(self) -> str:
+        """The identity of what its task says; that of an empty one where it has none."""
+        return task_file.compute_fingerprint(self.task, self._bound.find_written())
 
     @cached_property
     def _states_fingerprint(self) -> str:
@@ -209,8 +201,8 @@ class Reward(Definition):
         return Reward.from_json, (self.to_json(),)
 
     @property
-    def _identity(self) -> tuple[str, str, str, str]:
-        return self.name, self.version, self.fingerprint, self.domain_fingerprint
+    def _identity(self) -> tuple[str, ...]:
+        return self.name, self.version, self.fingerprint, self.domain_fingerprint, self.task_fingerprint
 
     def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
         """Return this reward with other knobs, clamps, weights, or numbers of its scale, gate and overrides.
@@ -292,33 +284,15 @@ class Reward(Definition):
             define(made, drop_states(arguments, unread), self, optional)
         return made._drop_unread()
 
-    def with_facts(self, *facts: Fact) -> "Reward":
-        """Return this reward with more facts: `with_facts(brakes)`.
+    def with_task(self, task: Task | None) -> "Reward":
+        """Return this reward with another task, or with none.
 
         Raises:
-            DefinitionError: Anything else than what `@fact` makes; DuplicateName where it has a fact of that name.
+            DefinitionError: The task does not fit: it speaks of other fields, or its goal can never be true.
         """
-        return Reward._build(self, **variants.add_facts(self, facts))
-
-    def with_preferences(self, *preferences: Preference) -> "Reward":
-        """Return this reward with more preferences: `with_preferences(prefer({"x": 1}, over={"x": 2}))`.
-
-        Raises:
-            DefinitionError: Anything else than what `prefer` makes, or one that does not fit the reward.
-        """
-        return Reward._build(self, **variants.add_preferences(self, preferences))
-
-    def with_goal(self, goal: Callable[..., Any] | None, *, goal_ends: bool = True) -> "Reward":
-        """Return this reward with another goal, or with none.
-
-        Args:
-            goal: A plain function that is true of a step in which the task is done.
-            goal_ends: Whether nothing follows that step.
-
-        Raises:
-            DefinitionError: The goal is not such a function, or can never be true.
-        """
-        return Reward._build(self, **variants.change_goal(self, goal, goal_ends))._drop_unread()
+        made = Reward._build(self, task=Task() if task is None else task)
+        made._bound.validate()
+        return made._drop_unread()
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.
@@ -331,8 +305,8 @@ class Reward(Definition):
     def select_terms(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
-        Scale, gate, clamp and overrides of the total stay as they are, and so does the goal with the fields that it
-        reads. Facts and preferences about anything else are left out.
+        Scale, gate, clamp and overrides of the total stay as they are, and so does the task with the fields that its
+        goal reads.
 
         Raises:
             UnknownParameter: The reward has no such term.
@@ -539,7 +513,7 @@ class Reward(Definition):
 
     @cached_property
     def _guarded(self) -> Program:
-        return add_fact_guards(self.program, self._facts_program)
+        return add_fact_guards(self.program, self._bound.facts_program)
 
     @cached_property
     def _about(self) -> About:
@@ -632,5 +606,7 @@ def _describe_unknown(keyword: str) -> str:
     """Return what to write instead of a keyword that a reward does not take."""
     if keyword == "params":
         return "Reward() takes the parameters that terms share as shared=, not as params="
+    if keyword in TaskChanges.__annotations__:
+        return f"Reward() takes what is wanted and what can happen as a task: task=Task({keyword}=...)"
     known = inspect.signature(Reward).parameters
     return f"Reward() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}"

@@ -1,18 +1,16 @@
-"""The entries of a specification, each by itself: fields, states, terms and facts, without their functions."""
+"""The entries of a specification, each by itself: states, terms, and what stands above them, without functions."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from plaudit.errors import SpecError
-from plaudit.language.codec import decode_number
-from plaudit.language.field import NAME, Field, validate_number
+from plaudit.language.codec import read_field
+from plaudit.language.field import NAME, validate_number
 from plaudit.language.parameters import Number, Parameter, validate_vector_parameter
 from plaudit.language.schedule import parse_schedule
 from plaudit.language.shapes import nest_entries
 from plaudit.reward.composition import GATE, OVERRIDE, SCALE, Composition, Override, TotalFunction
-from plaudit.reward.declared import Fact
-from plaudit.reward.intent import Preference, prefer
 from plaudit.reward.spec_writer import COMPOSED_PARTS, TERM_PARTS
 from plaudit.reward.state import State
 from plaudit.reward.term import PARAMETERS, Term
@@ -28,20 +26,6 @@ def read_list(data: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(found, list) or (key != "guards" and len(found) > MOST_ENTRIES):
         raise SpecError(f"{key!r} must be a list of at most {MOST_ENTRIES:,} entries")
     return found
-
-
-def read_field(entry: object) -> Field:
-    """Return a field that `field_to_dict` wrote."""
-    if not isinstance(entry, Mapping):
-        raise SpecError("a field must be an object")
-    parts: dict[str, Any] = {
-        str(key): tuple(value) if isinstance(value, list) else value for key, value in entry.items()
-    }
-    if not any(isinstance(value, str) for value in parts.get("values") or ()):
-        parts |= {
-            key: decode_number(parts[key], key) for key in ("missing", "rest") if parts.get(key) in ("inf", "-inf")
-        }
-    return Field(**parts)
 
 
 def read_state(entry: object) -> State:
@@ -126,35 +110,3 @@ def _read_function(entry: Any, parts: Sequence[str], results: dict[str, object],
         tuple(map(str, entry["shared"])),
         tuple(map(str, entry["reads"])),
     )
-
-
-def read_fact(entry: object) -> tuple[Fact, object]:
-    """Return a fact without its function, and where its flag is said to be."""
-    kinds = {"name": str, "doc": str, "reads": list}
-    if not isinstance(entry, Mapping) or entry.keys() != {*kinds, "flag"}:
-        raise SpecError(f"a fact must have these parts and no others: {', '.join([*kinds, 'flag'])}")
-    if not all(isinstance(entry[part], kind) for part, kind in kinds.items()):
-        raise SpecError("a fact's name and doc must be strings, and what it reads a list")
-    return Fact(entry["name"], entry["doc"], tuple(map(str, entry["reads"]))), entry["flag"]
-
-
-def read_preference(entry: object, inputs: Mapping[str, Field]) -> Preference:
-    """Return a preference, whose names and values are still to be checked."""
-    if not isinstance(entry, Mapping) or entry.keys() != {"better", "over", "because"}:
-        raise SpecError("a preference must have these parts and no others: better, over, because")
-    better, over = (
-        [read_row(row, "a preference", inputs) for row in read_list(entry, side)] for side in ("better", "over")
-    )
-    return prefer(better, over=over, because=entry["because"])
-
-
-def read_row(row: object, what: str, inputs: Mapping[str, Field]) -> dict[str, Any]:
-    """Return a row that `row_to_dict` wrote, whose values are still to be checked."""
-    if not isinstance(row, Mapping):
-        raise SpecError(f"a step of {what} must be an object")
-    categories = {name for name, field in inputs.items() if field.kind == "category"}
-    for name in row.keys() - inputs.keys():
-        raise SpecError(f"{what} names {name!r:.60}, which is not an input")
-    return {
-        name: value if name in categories else decode_number(value, f"{what}'s {name!r}") for name, value in row.items()
-    }

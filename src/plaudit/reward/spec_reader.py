@@ -6,39 +6,29 @@ from typing import Any
 
 from plaudit.errors import PlauditError, SpecError
 from plaudit.language import nodes as n
-from plaudit.language.codec import decode_nodes, parse_json
+from plaudit.language.codec import decode_nodes, parse_json, read_field
 from plaudit.language.field import RECORDS, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.parameters import Parameter, expand_parameters, find_schedules
-from plaudit.language.program import Guard, Program, find_reachable
+from plaudit.language.program import Guard, find_reachable
 from plaudit.language.shapes import index_entries
 from plaudit.reward.composition import Composition
-from plaudit.reward.declared import Fact, build_facts_program, validate_allow
+from plaudit.reward.declared import validate_allow
 from plaudit.reward.definition import validate_title
-from plaudit.reward.intent import (
-    fit_idle,
-    fit_preference,
-    list_known_inputs,
-    validate_discount,
-    validate_goal_ends,
-    validate_horizon,
-)
 from plaudit.reward.lower import Formula, find_final_inputs, tidy
 from plaudit.reward.reward import Reward
 from plaudit.reward.spec_entries import (
     read_composition,
-    read_fact,
-    read_field,
     read_list,
     read_number,
     read_parameter,
-    read_preference,
-    read_row,
     read_state,
     read_term,
 )
+from plaudit.reward.spec_older import upgrade
 from plaudit.reward.spec_writer import FORMAT
 from plaudit.reward.state import State, refuse_unread
+from plaudit.reward.task import Task
 from plaudit.reward.term import Term
 
 _KEYS = {
@@ -55,12 +45,9 @@ _KEYS = {
     "nodes",
     "scores",
     "guards",
-    "facts",
-    "discount",
-    "prefer",
     "allow",
 }
-_OWN_KEYS = {"scale", "gate", "override", "states", "goal", "goal_ends", "idle", "horizon"}
+_OWN_KEYS = {"scale", "gate", "override", "states", "task"}
 """Keys that only a reward has that uses them."""
 
 
@@ -73,20 +60,22 @@ def from_dict(data: object) -> Reward:
     """Return the reward that `to_dict` wrote; no code is run, and SpecError says what is wrong."""
     if not isinstance(data, Mapping) or "plaudit" not in data:
         raise SpecError("this is not a reward: the key 'plaudit' is missing")
-    if data["plaudit"] != FORMAT:
-        raise SpecError(f"this reward has format {data['plaudit']!r}; this version of plaudit reads format {FORMAT}")
-    if not _KEYS <= data.keys() <= _KEYS | _OWN_KEYS:
-        unknown = sorted(map(str, data.keys() - _KEYS - _OWN_KEYS))[:5]
-        raise SpecError(f"this is not a reward: missing {sorted(_KEYS - data.keys())}, unknown {unknown}")
+    if data["plaudit"] not in (1, FORMAT):
+        raise SpecError(
+            f"this reward has format {data['plaudit']!r}; this version of plaudit reads formats 1 to {FORMAT}"
+        )
     try:
-        return _build_reward(data)
+        return _from_current(upgrade(data) if data["plaudit"] == 1 else data)
     except SpecError:
         raise
     except (PlauditError, TypeError, ValueError, KeyError, AttributeError) as error:
         raise SpecError(f"this reward cannot be loaded: {error}") from None
 
 
-def _build_reward(data: Mapping[str, Any]) -> Reward:
+def _from_current(data: Mapping[str, Any]) -> Reward:
+    if not _KEYS <= data.keys() <= _KEYS | _OWN_KEYS:
+        unknown = sorted(map(str, data.keys() - _KEYS - _OWN_KEYS))[:5]
+        raise SpecError(f"this is not a reward: missing {sorted(_KEYS - data.keys())}, unknown {unknown}")
     listed = [read_field(entry) for entry in read_list(data, "fields")]
     states = {state.name: state for state in map(read_state, read_list(data, "states"))} if "states" in data else {}
     listed += [state.field for state in states.values()]
@@ -104,10 +93,6 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
     low, high = (None if data[key] is None else read_number(f"total.{key}", data[key]) for key in ("low", "high"))
     composition, results = read_composition(data)
     body = _read_formula(data, fields, terms, shared, states, composition, results)
-    facts, program = _read_facts(data, "facts", fields, body)
-    goals, goal_program = _read_facts(data, "goal", fields, body)
-    known = list_known_inputs(fields, body.inputs, program.inputs, goal_program.inputs)
-    preferences = [read_preference(entry, known) for entry in read_list(data, "prefer")]
     parts = {"name": data["name"], "version": data["version"], "doc": data["doc"], "action": data["action"]}
     made = Reward._build(
         **parts,
@@ -118,16 +103,8 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
         low=low,
         high=high,
         _composition=composition,
-        facts=facts,
-        discount=validate_discount(data["name"], data["discount"]),
-        horizon=validate_horizon(data["name"], data.get("horizon")),
-        prefer=tuple(fit_preference(each, data["name"], known) for each in preferences),
-        goal=goals[0] if goals else None,
-        goal_ends=validate_goal_ends(data["name"], data.get("goal_ends", True)),
-        _goal_program=goal_program,
-        idle=fit_idle(read_row(data["idle"], "the idle row", known), data["name"], known) if "idle" in data else None,
+        task=Task.from_dict(data["task"]) if "task" in data else Task(),
         allow=validate_allow(f"reward {data['name']!r}", data["allow"]),
-        _facts_program=program,
         _formula=body,
     )
     return _refuse_unread_fields(made)
@@ -179,32 +156,6 @@ def _refuse_unread_fields(reward: Reward) -> Reward:
     for name in reward._list_unused():
         raise SpecError(f"no term reads the field {name!r}")
     return reward
-
-
-def _read_facts(
-    data: Mapping[str, Any], key: str, fields: Mapping[str, Field], body: Formula
-) -> tuple[tuple[Fact, ...], Program]:
-    """Return facts, or the goal, and their Program; its inputs go by the names that they have for terms."""
-    part = data.get(key, {"named": [], "nodes": [], "guards": []}) if key == "goal" else data[key]
-    if not isinstance(part, Mapping) or part.keys() != {"named", "nodes", "guards"}:
-        raise SpecError(f"{key!r} must have these parts and no others: named, nodes, guards")
-    listed = [read_fact(entry) for entry in read_list(part, "named")]
-    if key in data and key == "goal" and len(listed) != 1:
-        raise SpecError("'goal' must be one function")
-    nodes = decode_nodes(part["nodes"])
-    inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
-    found = infer_kinds(nodes, inputs, {})
-    flags = {fact.name: _read_position(flag, found, FLAG) for fact, flag in listed}
-    program = build_facts_program(data["name"], nodes, flags, _read_guards(part, flags, found), inputs)
-    _validate_nodes(program.nodes, program.outputs.values(), program.value_guards, program.inputs)
-    ends = {field.name for name, field in body.inputs.items() if "." in name}
-    for name, field in program.inputs.items():
-        if field.name in body.states and not name.startswith("prev."):
-            raise SpecError(f"a fact reads {name!r}: what a state is after a step is computed")
-        either = name == "terminal" or name.startswith("prev.")
-        if not either and (field.name in ends) != name.startswith("curr."):
-            raise SpecError(f"a fact reads {name!r}, which terms call by another name")
-    return tuple(fact for fact, _ in listed), program
 
 
 def _read_position(position: object, found: tuple[str, ...], kind: str) -> int:

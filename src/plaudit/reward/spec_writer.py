@@ -2,24 +2,21 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from plaudit.language import nodes as n
-from plaudit.language.codec import encode_nodes, encode_number, format_canonical
-from plaudit.language.field import Field
+from plaudit.language.codec import encode_nodes, encode_number, field_to_dict, format_canonical
 from plaudit.language.parameters import Parameter
-from plaudit.language.program import Guard, Program, prune
+from plaudit.language.program import Guard, prune
 from plaudit.language.schedule import Schedule
+from plaudit.reward import task_file
 from plaudit.reward.composition import TotalFunction
-from plaudit.reward.declared import Fact
 from plaudit.reward.definition import Definition
-from plaudit.reward.intent import Preference, Row
 from plaudit.reward.lower import Formula
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 
-FORMAT = 1
+FORMAT = 2
 TERM_PARTS = ("name", "weight", "low", "high", "terminal", "kind", "doc", "knobs", "shared", "reads", "allow")
 COMPOSED_PARTS = {"gated": True, "after_clamp": False}
 """Parts of a term that are written only where they are not this."""
@@ -44,42 +41,15 @@ def to_dict(reward: Definition) -> dict[str, Any]:
         "nodes": encode_nodes(body.nodes),
         "scores": {term.name: body.scores[term.name] for term in reward.terms},
         "guards": _write_guards(body.guards),
-        "facts": _write_facts(reward.facts, reward._facts_program),
-        "discount": reward.discount,
-        "prefer": [preference_to_dict(preference) for preference in reward.prefer],
         "allow": dict(reward.allow),
         **_write_composition(reward),
-        **write_intent(reward),
+        **({} if reward.task.is_empty else {"task": task_file.to_dict(reward.task, reward._bound.find_written())}),
     }
 
 
 def to_json(reward: Definition) -> str:
     """Return the reward as canonical JSON."""
     return format_canonical(to_dict(reward))
-
-
-def field_to_dict(field: Field) -> dict[str, Any]:
-    """Return what a field declares, defaults left out."""
-    data: dict[str, Any] = {}
-    for part in dataclass_fields(field):
-        value = getattr(field, part.name)
-        if part.name == "shape" and field.length is not None:
-            continue  # `length` says the same
-        if part.name == "name" or value != part.default:
-            data[part.name] = list(value) if isinstance(value, tuple) else encode_number(value)
-    return data
-
-
-def preference_to_dict(preference: Preference) -> dict[str, Any]:
-    """Return a preference for JSON."""
-    sides = {"better": preference.better, "over": preference.over}
-    rows = {side: [row_to_dict(row) for row in steps] for side, steps in sides.items()}
-    return {**rows, "because": preference.because}
-
-
-def row_to_dict(row: Row) -> dict[str, Any]:
-    """Return a row for JSON."""
-    return {name: encode_number(value) for name, value in row.items()}
 
 
 def _write_term(term: Term) -> dict[str, Any]:
@@ -139,30 +109,6 @@ def _write_function(function: TotalFunction, scores: Mapping[str, int]) -> dict[
     }
 
 
-def write_intent(reward: Definition) -> dict[str, Any]:
-    """Return the goal, the idle row and the horizon, as far as the reward has them."""
-    data: dict[str, Any] = {}
-    if reward.goal is not None:
-        data["goal"] = _write_facts((reward.goal,), reward._goal_program)
-        data |= {} if reward.goal_ends else {"goal_ends": False}
-    if reward.idle is not None:
-        data["idle"] = row_to_dict(reward.idle)
-    if reward.horizon is not None:
-        data["horizon"] = reward.horizon
-    return data
-
-
-def _write_facts(facts: Iterable[Fact], program: Program) -> dict[str, Any]:
-    return {
-        "named": [
-            {"name": fact.name, "doc": fact.doc, "reads": list(fact.reads), "flag": program.outputs[fact.name]}
-            for fact in facts
-        ],
-        "nodes": encode_nodes(program.nodes),
-        "guards": _write_guards(program.value_guards),
-    }
-
-
 def _write_guards(guards: Iterable[Guard]) -> list[list[Any]]:
     return [[guard.node, guard.where, guard.why, guard.line] for guard in guards]
 
@@ -218,24 +164,9 @@ def compute_states_fingerprint(reward: Definition) -> str:
 
 
 def compute_domain_fingerprint(reward: Definition) -> str:
-    """Return the SHA-256 of ranges, units, roles, stand-ins, the action, facts, and what is wanted of a step."""
+    """Return the SHA-256 of ranges, units, stand-ins and the action."""
     domain = {name: field_to_dict(field) for name, field in reward.fields.items()}
-    content: dict[str, Any] = {"fields": domain, "action": reward.action}
-    if reward.facts:
-        facts = reward._facts_program
-        guards = [[guard.node, guard.where] for guard in facts.value_guards]
-        content["facts"] = {"nodes": encode_nodes(facts.nodes), "flags": list(facts.outputs.items()), "guards": guards}
-    if reward.discount is not None:
-        content["discount"] = reward.discount
-    if reward.prefer:
-        preferences = [preference_to_dict(preference) for preference in reward.prefer]
-        content["prefer"] = [[each["better"], each["over"]] for each in preferences]
-    intent = write_intent(reward)
-    if reward.goal is not None:
-        named = [each["flag"] for each in intent["goal"]["named"]]
-        guards = [[guard.node, guard.where] for guard in reward._goal_program.value_guards]
-        intent["goal"] = {"nodes": intent["goal"]["nodes"], "flags": named, "guards": guards}
-    return _hash_content({**content, **intent})
+    return _hash_content({"fields": domain, "action": reward.action})
 
 
 def _hash_content(content: object) -> str:

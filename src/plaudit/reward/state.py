@@ -158,7 +158,7 @@ class State(ReadFunction):
 def _declare(name: str, **parts: Any) -> Field:
     """Return the field that a state is; errors say that it is one."""
     try:
-        return Field(name, role="state", **parts)
+        return Field(name, **parts)
     except DefinitionError as error:
         raise DefinitionError(str(error).replace("field", "state", 1)) from None
 

@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
 
 from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
-from plaudit.language.field import NAME, Field, to_number, validate_number
+from plaudit.language.field import NAME, Field, validate_number
 from plaudit.language.reading.source import ReadFunction
 from plaudit.reward.declared import Fact, make_fact
 from plaudit.reward.preference import Preference, Row, flatten_row, freeze_row
@@ -197,10 +197,7 @@ class Task:
         self.name = _validate_title("name", name)
         self.version = _validate_title("version", version)
         what = f"task {name!r}"
-        if not isinstance(doc, str) or not isinstance(source, str):
-            raise DefinitionError(f"{what}: doc= and source= are strings")
-        if not isinstance(goal_ends, bool):
-            raise DefinitionError(f"{what}: goal_ends={goal_ends!r:.60} must be a bool")
+        _validate_plain(what, doc=doc, source=source, goal_ends=goal_ends)
         self.doc, self.source, self.goal_ends = doc, source, goal_ends
         self.goal = _make_condition(what, "goal", goal)
         self.better = _read_choices(what, "better", better, get_args(Better))
@@ -415,6 +412,14 @@ def _validate_title(what: str, value: object) -> str:
     return value
 
 
+def _validate_plain(what: str, *, doc: object, source: object, goal_ends: object) -> None:
+    for part, value in (("doc", doc), ("source", source)):
+        if not isinstance(value, str):
+            raise DefinitionError(f"{what}: {part}={value!r:.60} must be a string")
+    if not isinstance(goal_ends, bool):
+        raise DefinitionError(f"{what}: goal_ends={goal_ends!r:.60} must be a bool")
+
+
 def _validate_discount(what: str, discount: object) -> float:
     number = validate_number("discount", discount)
     if not 0 < number <= 1:
@@ -539,7 +544,9 @@ def _read_rates(what: str, given: object) -> Mapping[str, Rate]:
             case (str(field), dt):
                 rate = Rate(field, validate_number(f"dt of {name}", dt))
             case _:
-                raise DefinitionError(f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)")
+                raise DefinitionError(
+                    f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)"
+                )
         _validate_field_name(what, "rates", rate.rate)
         if rate.rate == name:
             raise DefinitionError(f"{what}: rates= has {name!r} for its own rate")

@@ -1,27 +1,15 @@
 """Variants of a reward: which of its parts become others, and overrides of its numbers in code or in a TOML file."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from plaudit.errors import DefinitionError, FileError, UnknownParameter, did_you_mean
-from plaudit.language.field import Field
 from plaudit.language.parameters import Parameter, collect_parameters, expand_parameters, fit_parameter
 from plaudit.language.schedule import Schedule, change_number
-from plaudit.reward.declared import Fact, read_facts, select_facts
-from plaudit.reward.definition import Definition, validate_fact_names
-from plaudit.reward.intent import (
-    Preference,
-    Row,
-    fit_preference,
-    list_known_inputs,
-    make_goal,
-    read_goal,
-    validate_goal_ends,
-    validate_preferences,
-)
+from plaudit.reward.definition import Definition
 from plaudit.reward.lower import Function, clip_field, clip_inputs
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
@@ -50,30 +38,7 @@ def drop_unread_fields(reward: Definition) -> Parts:
     fields = {name: field for name, field in reward.fields.items() if name in read}
     if len(fields) == len(reward.fields):
         return {}
-    known = {name: each for name, each in reward._known_inputs.items() if each.name in fields}
-    action = reward.action if reward.action in fields else None
-    return {"fields": fields, "idle": _select_idle(reward, known), "action": action}
-
-
-def add_facts(reward: Definition, facts: tuple[Fact, ...]) -> Parts:
-    """Return the parts of a reward with more facts."""
-    validate_fact_names(reward, (*reward.facts, *facts))
-    program = read_facts(reward.name, facts, *reward._scope, given=reward._facts_program)
-    return {"facts": (*reward.facts, *facts), "_facts_program": program}
-
-
-def add_preferences(reward: Definition, preferences: tuple[Preference, ...]) -> Parts:
-    """Return the parts of a reward with more preferences."""
-    validate_preferences(reward.name, preferences)
-    fitted = tuple(fit_preference(each, reward.name, reward._known_inputs) for each in preferences)
-    return {"prefer": (*reward.prefer, *fitted)}
-
-
-def change_goal(reward: Definition, goal: Callable[..., Any] | None, goal_ends: bool) -> Parts:
-    """Return the parts of a reward with another goal, or with none."""
-    made = make_goal(reward.name, goal)
-    ends = validate_goal_ends(reward.name, goal_ends)
-    return {"goal": made, "goal_ends": ends, "_goal_program": read_goal(reward.name, made, *reward._scope)}
+    return {"fields": fields, "action": reward.action if reward.action in fields else None}
 
 
 def clip_ranges(reward: Definition) -> Parts:
@@ -92,7 +57,6 @@ def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
     functions: tuple[Function, ...] = (*kept, *reward._composition.functions)
     body = reward._formula.only([function.name for function in functions])
     used = {field.name for field in body.inputs.values()} | _find_counters(reward, kept)
-    facts_program = select_facts(reward._facts_program, used)
     lasting = _find_lasting(reward, used)
     fields = {name: field for name, field in reward.fields.items() if name in lasting}
     states = {name: state for name, state in reward.states.items() if name in body.states}
@@ -104,26 +68,15 @@ def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
         "shared": MappingProxyType({name: value for name, value in reward.shared.items() if name in needed}),
         "action": reward.action if reward.action in used else None,
         "_formula": body,
-        "_facts_program": facts_program,
-        "facts": tuple(fact for fact in reward.facts if fact.name in facts_program.outputs),
-        "prefer": tuple(each for each in reward.prefer if each.reads <= body.inputs.keys()),
-        "idle": _select_idle(reward, list_known_inputs(fields, body.inputs, facts_program.inputs)),
     }
 
 
 def _find_lasting(reward: Definition, used: set[str]) -> set[str]:
     """Return fields with those that checks need beside them: what the goal reads, and what is another's rate."""
-    lasting = used | {field.name for field in reward._goal_program.inputs.values()}
-    lasting |= {name for name, field in reward.fields.items() if field.rate in lasting}
-    return lasting | {field.rate for name, field in reward.fields.items() if name in lasting and field.rate}
-
-
-def _select_idle(reward: Definition, inputs: Mapping[str, Field]) -> Row | None:
-    """Return the idle row as far as it is about some inputs, or what the goal reads."""
-    if reward.idle is None:
-        return None
-    known = inputs.keys() | reward._goal_program.inputs.keys()
-    return MappingProxyType({name: value for name, value in reward.idle.items() if name in known})
+    rates = {name: each.rate for name, each in reward.task.rates.items()}
+    lasting = used | {field.name for field in reward._bound.goal_program.inputs.values()}
+    lasting |= {name for name, rate in rates.items() if rate in lasting}
+    return lasting | {rate for name, rate in rates.items() if name in lasting}
 
 
 def _find_counters(reward: Definition, terms: Sequence[Term]) -> set[str]:

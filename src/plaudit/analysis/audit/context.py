@@ -218,7 +218,7 @@ def format_percent(share: float) -> str:
 
 def compile_goal(context: AuditContext) -> FlagProgram | None:
     """Return what tells of each step whether the goal is reached, as the flag "goal"; None where that is not known."""
-    program = context.reward._goal_program
+    program = context.reward._bound.goal_program
     if not program.outputs or not context.recorded >= program.inputs.keys():
         return None
     return FlagProgram(program, {"goal": next(iter(program.outputs.values()))})

@@ -39,7 +39,7 @@ class Declarations(Detector):
             if name in fields and name not in counters and _has_range(fields[name])
         }
         self.outside: dict[str, _Outside] = {}
-        program = context.reward._facts_program
+        program = context.reward._bound.facts_program
         asked = {
             fact: at
             for fact, at in program.outputs.items()
@@ -107,7 +107,7 @@ class Declarations(Detector):
         """Find facts that were false."""
         for fact, (count, first) in self.broken.items():
             if count:
-                declared = next((each for each in context.reward.facts if each.name == fact), None)
+                declared = next((each for each in context.reward._bound.facts if each.name == fact), None)
                 yield context.finding(
                     "total",
                     f"the fact {fact!r} was false in {context.format_share(count)}.",

@@ -45,12 +45,12 @@ class EpisodeOutcomes(Detector):
     def __init__(self, context: AuditContext) -> None:
         reward, recorded = context.reward, context.recorded
         self._table = context.table
-        goal = reward._goal_program
+        goal = reward._bound.goal_program
         self._goal = compile_goal(context)
         if goal.outputs and self._goal is None:
             unknown = ", ".join(sorted(goal.inputs.keys() - recorded))
             context.skip(f"the goal reads {unknown}, which is not recorded", "goal-earned-less")
-        wanted = [each for each in reward.fields.values() if each.better is not None or each.aim is not None]
+        wanted = [each for each in reward._bound.fields.values() if each.better is not None or each.aim is not None]
         self._fields = {each.name: (each, names) for each in wanted if (names := find_input(each, recorded))}
         lacking = [each.name for each in wanted if each.name not in self._fields]
         if lacking:

@@ -92,10 +92,11 @@ def _find_tied(rewards: Sequence[Reward], action: str) -> list[str]:
     """Return what a fact ties to the action: it comes with it, as braking comes with the brake."""
     found: dict[str, None] = {}
     for reward in rewards:
-        for fact in reward._facts_program.outputs:
-            inputs = find_fact_inputs(reward._facts_program, fact)
+        for fact in reward._bound.facts_program.outputs:
+            inputs = find_fact_inputs(reward._bound.facts_program, fact)
             if action in inputs:
-                found |= {name: None for name, each in inputs.items() if name != action and each.role != "state"}
+                others = {name: reward.task.find_role(each.name) for name, each in inputs.items() if name != action}
+                found |= {name: None for name, role in others.items() if role != "state"}
     return [name for name in found if "." not in name]
 
 

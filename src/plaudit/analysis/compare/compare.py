@@ -251,7 +251,7 @@ def _rank_blocks(blocks: Sequence[Numbers]) -> Moments:
 
 
 def _find_discount(rewards: Sequence[Reward], given: float | None) -> float:
-    declared = {reward.discount for reward in rewards} - {None}
+    declared = {reward.task.discount for reward in rewards} - {None}
     if given is None:
         if len(declared) > 1:
             listed = ", ".join(f"{each:g}" for each in sorted(filter(None, declared)))

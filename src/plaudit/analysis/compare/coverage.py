@@ -1,14 +1,14 @@
 """The steps that rewards are compared on, as columns: what each field was before a step, and what it is after it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.errors import DefinitionError
-from plaudit.language.field import Field
+from plaudit.reward.bound_task import TaskField, narrow
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
 
@@ -68,7 +68,7 @@ class Entry:
 
     name: str
     """`speed`, `torque[3]`."""
-    declared: Field
+    declared: TaskField
     before: bool
     """Whether some reward reads what it was before the step."""
 
@@ -101,13 +101,14 @@ def list_entries(rewards: Sequence[Reward]) -> dict[str, Entry]:
             if slot.name == "terminal":
                 continue
             earlier = found.get(slot.plain)
-            declared = slot.field if earlier is None else _intersect(earlier.declared, slot.field)
+            own = reward._bound.view(slot.field)
+            declared = own if earlier is None else _intersect(earlier.declared, own)
             read = slot.record == "prev" or (earlier is not None and earlier.before)
             found[slot.plain] = Entry(slot.plain, declared, read)
     return found
 
 
-def _intersect(one: Field, other: Field) -> Field:
+def _intersect(one: TaskField, other: TaskField) -> TaskField:
     if one.kind != other.kind or one.labels != other.labels or one.shape != other.shape:
         raise DefinitionError(f"{one.name!r} is declared as different things; such rewards cannot be compared.")
     if one.kind != "number" or one == other:
@@ -117,14 +118,14 @@ def _intersect(one: Field, other: Field) -> Field:
         kept = tuple(number for number in listed.numbers if limits.holds(number))
         if not kept:
             raise DefinitionError(f"{one.name!r}: no number is allowed by the declarations of all rewards.")
-        return replace(listed, values=kept, better=None, aim=None, rest=None, missing=None, monotone=None, step=None)
+        return narrow(listed, values=kept, monotone=None, step=None)
     low, high = (
         choose((each for each in ends if each is not None), default=None)
         for choose, ends in ((max, (one.low, other.low)), (min, (one.high, other.high)))
     )
     if low is not None and high is not None and low > high:
         raise DefinitionError(f"{one.name!r}: no number is allowed by the declarations of all rewards.")
-    return replace(one, low=low, high=high, better=None, aim=None, rest=None, missing=None)
+    return narrow(one, low=low, high=high)
 
 
 def join_steps(parts: Sequence[Steps]) -> Steps:

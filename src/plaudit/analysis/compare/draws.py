@@ -128,7 +128,7 @@ class Drawn:
         left_out: dict[str, None] = {}
         for reward in rewards:
             known = set(reward.program.inputs)
-            facts = reward._facts_program
+            facts = reward._bound.facts_program
             lost = [name for name in facts.outputs if not find_fact_inputs(facts, name).keys() <= known]
             left_out |= dict.fromkeys(lost)
             kept = select_facts(facts, {each.name for each in reward.program.inputs.values()}) if lost else facts
@@ -177,7 +177,7 @@ class Drawn:
         if self._try(trial) >= FEWEST_KEPT:
             return ()
         for reward in self.rewards:
-            for name, cuts in find_breakpoints(reward._facts_program).items():
+            for name, cuts in find_breakpoints(reward._bound.facts_program).items():
                 entry = self.entries.get(strip_step_end(name))
                 if cuts and entry is not None and entry.choices is None:
                     self.named[entry.name] = np.union1d(self.named.get(entry.name, np.empty(0)), np.array(cuts))

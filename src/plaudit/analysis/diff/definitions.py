@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plaudit.html import Markup, build_element, build_name, build_note, build_table, join
+from plaudit.language.codec import field_to_dict
 from plaudit.language.program import Program, prune
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.render import render_expression, render_functions
 from plaudit.ledger.storage.specs import collect_numbers, find_place
 from plaudit.reward.composition import OVERRIDE
+from plaudit.reward.describe import list_task_rows
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
-from plaudit.reward.spec_writer import field_to_dict, preference_to_dict
 from plaudit.reward.state import State
+from plaudit.reward.task_file import preference_to_dict
 from plaudit.reward.term import Term
 from plaudit.terminal import escape_controls, format_value
 
@@ -161,7 +163,8 @@ class _Definition:
         bare = render_functions(reward.program, {})
         self.texts = {name: _drop_signature(text) for name, text in texts.items()}
         self.formulas = {name: _drop_signature(text) for name, text in bare.items()}
-        declared: list[tuple[Kind, Program]] = [("fact", reward._facts_program), ("goal", reward._goal_program)]
+        bound = reward._bound
+        declared: list[tuple[Kind, Program]] = [("fact", bound.facts_program), ("goal", bound.goal_program)]
         self.facts = {
             (kind, name): (f"return {render_expression(program, at)}", prune(program.nodes, [at])[0])
             for kind, program in declared
@@ -272,22 +275,27 @@ def _compare_fields(before: Reward, after: Reward) -> Iterator[ValueChange]:
 
 
 def _compare_steps(before: Reward, after: Reward) -> Iterator[ValueChange]:
-    declared = [
-        {name: getattr(side, name) for name in ("action", "discount", "horizon", "goal_ends")}
-        | {f"idle.{name}": value for name, value in (side.idle or {}).items()}
-        for side in (before, after)
-    ]
+    declared = [{"action": side.action, **_list_statements(side)} for side in (before, after)]
     for name in dict.fromkeys((*declared[0], *declared[1])):
         was, now = (each.get(name) for each in declared)
         if was != now:
             yield ValueChange(name, was, now)
-    sides = [[_name_preference(preference_to_dict(each)) for each in side.prefer] for side in (before, after)]
+    sides = [[_name_preference(preference_to_dict(each)) for each in side.task.prefer] for side in (before, after)]
     for each in sides[0]:
         if each not in sides[1]:
             yield ValueChange("preferred", each, None)
     for each in sides[1]:
         if each not in sides[0]:
             yield ValueChange("preferred", None, each)
+
+
+def _list_statements(reward: Reward) -> dict[str, Any]:
+    """Return what a task says besides functions, which are compared as such, and preferences."""
+    found: dict[str, Any] = {} if reward.task.goal is None else {"goal_ends": reward.task.goal_ends}
+    for row, (part, name, _) in zip(list_task_rows(reward.task), reward.task.list_statements(), strict=True):
+        if part not in ("goal", "facts", "prefer"):
+            found[f"{name}.{part}" if name else part] = row[2]
+    return found
 
 
 def _name_preference(plain: Mapping[str, Any]) -> str:

@@ -235,7 +235,7 @@ class _Scene:
 
     def choose_values(self, name: str, ranges: Ranges, count: int) -> Swept:
         """Return the values that an input runs through: all that are listed, or equal steps between its ends."""
-        field = self.reward.program.inputs[name]
+        field = self.reward._bound.inputs[name]
         slot = next(each for each in list_slots(self.reward.program) if each.name == name)
         entry = Entry(slot.plain, field, False)
         choices = entry.choices
@@ -297,7 +297,7 @@ def _read_held(reward: Reward, names: Sequence[str], at: Mapping[str, Value]) ->
             raise UnknownField(
                 f"{reward.name!r} reads no {name!r} here.{did_you_mean(name, fields)} It reads {listed}."
             )
-    held = {**{name: value for name, value in (reward.idle or {}).items() if name in fields}, **at}
+    held = {**{name: value for name, value in (reward._bound.idle or {}).items() if name in fields}, **at}
     for name, value in held.items():
         if not fields[name].holds(value):
             allowed = format_allowed(fields[name])

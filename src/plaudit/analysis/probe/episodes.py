@@ -117,7 +117,7 @@ class ProbedEnvironment:
     ) -> PlayedEpisode:
         """Play an episode, in `env` where it is to be recorded; observations are added to those `seen`."""
         env = self._plain if env is None else env
-        guard, readings, discount = self._guard, self._readings, self.reward.discount or 1.0
+        guard, readings, discount = self._guard, self._readings, self.reward.task.discount or 1.0
         guard.begin(policy.name, seed)
         obs, info = env.reset(seed=seed)
         act, mask = policy.start(seed), info.get("action_mask")
@@ -159,7 +159,7 @@ class _ByName:
     """Features where none are given: an input is what has its name in the observation, in `info`, or the action."""
 
     def __init__(self, reward: Reward) -> None:
-        names = dict.fromkeys(name.partition("[")[0] for name in reward._known_inputs)
+        names = dict.fromkeys(name.partition("[")[0] for name in reward._bound.known_inputs)
         self._names = [name for name in names if name not in (OWN, "terminated", "truncated", "terminal")]
         self._names = [name for name in self._names if name.removeprefix("prev.") not in reward.states]
         self._needed = {name.partition("[")[0] for name in reward.inputs}
@@ -204,10 +204,10 @@ class _Readings:
     def __init__(self, reward: Reward) -> None:
         self.fields: Any = {}
         self._reward = reward
-        self._goal = None if reward.goal is None else _build_goal(reward)
+        self._goal = None if reward._bound.goal is None else _build_goal(reward)
         self._better = {
             name: (_Input(name), each.aim, each.kind == "flag" or each.role == "event")
-            for name, each in reward.fields.items()
+            for name, each in reward._bound.fields.items()
             if (each.better is not None or each.aim is not None) and not each.shape
         }
         self.lacking: set[str] = set()
@@ -278,9 +278,9 @@ class _Input:
 
 def _build_goal(reward: Reward) -> Callable[[Mapping[str, Any]], bool]:
     """Return the function from the fields of a step to whether the goal is reached in it."""
-    assert reward.goal is not None
-    program = reward._goal_program
-    at = program.outputs[reward.goal.name]
+    assert reward._bound.goal is not None
+    program = reward._bound.goal_program
+    at = program.outputs[reward._bound.goal.name]
     ask = compile_question(replace(program, outputs={"given": at, "asked": at}))
     inputs = [(name, _Input(name), declared) for name, declared in program.inputs.items()]
 

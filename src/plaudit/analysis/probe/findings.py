@@ -80,7 +80,7 @@ def orient(reward: Reward, measure: str) -> float:
     """Return 1 where more of a measure is better, and -1 where less is."""
     if measure in (NATIVE, GOAL):
         return 1.0
-    return 1.0 if reward.fields[measure].better == "high" else -1.0
+    return 1.0 if reward.task.better.get(measure) == "high" else -1.0
 
 
 def is_clearly_above(values: Numbers, limit: float) -> bool:
@@ -109,8 +109,8 @@ def find_inversions(
 
 def _explain_silence(reward: Reward, comparison: Comparison) -> str:
     if comparison.measure == GOAL:
-        assert reward.goal is not None
-        what = f"no policy that was tried reaches the goal {reward.goal.name!r} beyond chance"
+        assert reward._bound.goal is not None
+        what = f"no policy that was tried reaches the goal {reward._bound.goal.name!r} beyond chance"
     else:
         what = "by the environment's own reward no policy that was tried does clearly better than dull ones"
     return f"{what}; a longer --budget or more --seeds may"
@@ -178,14 +178,14 @@ def _format_who(policy: PolicyOutcome) -> str:
 def _format_worse(reward: Reward, found: Inversion) -> str:
     one, other = found.earns.measures[found.measure], found.wanted.measures[found.measure]
     if found.measure == GOAL:
-        assert reward.goal is not None
+        assert reward._bound.goal is not None
         count = len(found.earns.episodes)
         shares = f"in {round(one.value * count)} of {count} episodes, and the other in {round(other.value * count)}"
-        return f"it reaches the goal {reward.goal.name!r} {shares}"
+        return f"it reaches the goal {reward._bound.goal.name!r} {shares}"
     numbers = f"{format_estimate(one)} against {format_estimate(other)}"
     if found.measure == NATIVE:
         return f"by the environment's own reward it is the worse one: {numbers}"
-    declared = reward.fields[found.measure]
+    declared = reward._bound.fields[found.measure]
     wish = f"close to {declared.aim:g}" if declared.aim is not None else declared.better
     return f"{found.measure}, better {wish}, says it is the worse one: {numbers}"
 

@@ -257,13 +257,13 @@ class ProbeRun:
             findings=kept,
             suppressed=suppressed,
             undecided=tuple(each for each in found if isinstance(each, Undecided)),
-            rest={name: each.at_rest for name, each in reward.program.inputs.items()},
+            rest={name: each.at_rest for name, each in reward._bound.inputs.items()},
             seconds=self._budget.seconds,
         )
         return Probe(
             env=self._name,
             reward=f"{reward.name}@{reward.version}",
-            discount=reward.discount or 1.0,
+            discount=reward.task.discount or 1.0,
             measures=self._env.measures,
             compared=compared,
             policies=tuple(policies),

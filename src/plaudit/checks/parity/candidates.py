@@ -33,7 +33,7 @@ def build_pools(reward: Reward, *, single: bool = False) -> dict[str, Pool]:
         {name: list(values) for name, values in list_values_to_try(program).items()},
         find_breakpoints(program),
     )
-    for name, values in list_values_to_try(reward._facts_program).items():
+    for name, values in list_values_to_try(reward._bound.facts_program).items():
         wanted.get(name, []).extend(values)
     if single:
         for name, field in program.inputs.items():

@@ -10,6 +10,7 @@ from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, decode_value, list_choices, value_at_rest
 from plaudit.language.field import Field
+from plaudit.reward.bound_task import TaskField
 
 MOST_ACTIONS = 16
 
@@ -124,7 +125,7 @@ def _describe_dominated(
         )
 
 
-def _does_nothing(field: Field, action: float) -> bool:
+def _does_nothing(field: TaskField, action: float) -> bool:
     """Return whether an action is the one of not acting: declared at rest, or the 0 between two directions."""
     return action == value_at_rest(field) and (field.rest is not None or list_choices(field)[0] < 0)
 

@@ -104,7 +104,7 @@ def find_missing_ranges(context: CheckContext) -> Found:
         field.name: [
             end for end in ("low", "high") if getattr(field, end) is None and not (end == "high" and field.infinite)
         ]
-        for field in context.reward.fields.values()
+        for field in context.reward._bound.fields.values()
         if field.name in read and field.kind == "number" and not field.numbers
     }
     open_ended = [f"{name} ({' and '.join(ends)})" for name, ends in without.items() if ends]
@@ -123,7 +123,7 @@ def find_contradictory_facts(context: CheckContext) -> Found:
         case Unknown(reason):
             yield context.undecided("total", "whether the facts can all be true", reason=reason)
         case Contradiction() as found:
-            first = next(fact for fact in context.reward.facts if fact.name in found.facts)
+            first = next(fact for fact in context.reward._bound.facts if fact.name in found.facts)
             yield context.finding(
                 "total",
                 f"{found}: whatever is proved of such steps says nothing.",

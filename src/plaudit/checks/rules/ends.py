@@ -145,14 +145,14 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
 
 def _find_declared_end(context: CheckContext) -> BadEnd | None:
     """Return the cheapest end outside the goal that facts tell of; None where they tell of none."""
-    if "terminal" not in context.reward._facts_program.inputs:
+    if "terminal" not in context.reward._bound.facts_program.inputs:
         return None
     paid = drop_potentials(context)
     question = Question()
     total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
     context.model.require_facts(question, fixed={"terminal": 1.0})
     outside = question.builder.const(True)
-    if context.reward.goal is not None:
+    if context.reward._bound.goal is not None:
         outside = question.negate(add_goal(context, question, fixed={"terminal": 1.0}))
     cheapest = maximise_where(context, question, total, question.all([*question.given, outside]))
     if cheapest.row is None or is_unlimited(cheapest.value):
@@ -163,7 +163,7 @@ def _find_declared_end(context: CheckContext) -> BadEnd | None:
 
 
 def _reaches_goal(context: CheckContext, row: NumericRow) -> bool:
-    return context.reward.goal is not None and is_goal_reached(context, row)
+    return context.reward._bound.goal is not None and is_goal_reached(context, row)
 
 
 def _bound_kind(context: CheckContext, model: RewardModel, kind: NumericRow) -> tuple[Maximum, Maximum]:

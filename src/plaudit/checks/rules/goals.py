@@ -31,7 +31,7 @@ from plaudit.checks.solver.ranges import (
 )
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, renumber
-from plaudit.reward.declared import Fact, build_facts_program
+from plaudit.reward.declared import build_facts_program
 from plaudit.reward.reward import Reward
 
 IDLE_SHARE = 0.5
@@ -44,7 +44,7 @@ STAYING, ENDING = "staying", "the other end"
 @rule("unreachable-goal", severity="warning", why="A goal that no step reaches says nothing about the reward.")
 def find_unreachable_goals(context: CheckContext) -> Found:
     """Find a goal that is true of no step that facts allow."""
-    goal = context.reward.goal
+    goal = context.reward._bound.goal
     if goal is None:
         return
     question = Question()
@@ -58,7 +58,7 @@ def find_unreachable_goals(context: CheckContext) -> Found:
                 f"no step that the declared ranges and facts allow makes the goal {goal.name!r} true.",
                 "Correct the goal, or the range or fact that is wrong.",
                 place=locate_source(goal.source),
-                facts=tuple(fact.name for fact in context.reward.facts),
+                facts=tuple(fact.name for fact in context.reward._bound.facts),
             )
 
 
@@ -91,7 +91,7 @@ def bound_goal(context: CheckContext) -> float | None:
     Nothing follows where the goal ends the episode. Otherwise the best is to stay in it, or to reach it in every step
     where one cannot stay.
     """
-    return context.recall("goal", lambda: _bound_goal(context) if context.reward.goal is not None else None)
+    return context.recall("goal", lambda: _bound_goal(context) if context.reward._bound.goal is not None else None)
 
 
 def _bound_goal(context: CheckContext) -> float | None:
@@ -102,7 +102,7 @@ def _bound_goal(context: CheckContext) -> float | None:
     best = maximise_where(context, question, once, add_goal(context, question))
     if not best.possible or is_unlimited(best.bound):
         return None
-    if context.reward.goal_ends:
+    if context.reward.task.goal_ends:
         return best.bound
     steps = count_steps(context.reward)
     if steps is None:
@@ -139,7 +139,7 @@ def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
     still = {name: value for name, value in context.model.resting_events.items() if name not in free}
     goal = add_goal(context, question, names, still)
     conditions = [goal if inside else question.negate(goal)]
-    rates = {field.rate for field in context.reward.fields.values() if field.rate}
+    rates = {each.rate for each in context.reward.task.rates.values()}
     for name, field in question.inputs.copy().items():
         if field.name in rates:
             conditions.append(question.compare(question.input(name, field), n.Eq, question.number(0.0)))
@@ -153,7 +153,7 @@ def add_goal(
     fixed: NumericRow | None = None,
 ) -> int:
     """Return the position of whether the goal is reached in a row of a question; what only it reads is as it likes."""
-    program, goal = context.reward._goal_program, context.reward.goal
+    program, goal = context.reward._bound.goal_program, context.reward._bound.goal
     assert goal is not None
     own = {name: f"s.{strip_step_end(name)}" for name in program.inputs} if names else {}
     copy = question.copy(program, {**own, **(names or {})}, fixed)
@@ -189,18 +189,20 @@ def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
 
 
 def _rule_out_goal(reward: Reward) -> Reward:
-    assert reward.goal is not None
-    facts, goal = reward._facts_program, reward._goal_program
+    assert reward._bound.goal is not None
+    facts, goal = reward._bound.facts_program, reward._bound.goal_program
     builder, moved = Builder(facts.nodes), dict[int, int]()
     for at, node in enumerate(goal.nodes):
         moved[at] = builder.add(renumber(node, moved))
-    outside = Fact(f"{reward.goal.name}_is_not_reached", reads=reward.goal.reads)
-    flags = {**facts.outputs, outside.name: builder.add(n.Not(moved[goal.outputs[reward.goal.name]]))}
-    guards = [replace(guard, node=moved[guard.node], where=outside.name) for guard in goal.value_guards]
+    outside = f"{reward._bound.goal.name}_is_not_reached"
+    flags = {**facts.outputs, outside: builder.add(n.Not(moved[goal.outputs[reward._bound.goal.name]]))}
+    guards = [replace(guard, node=moved[guard.node], where=outside) for guard in goal.value_guards]
     program = build_facts_program(
         reward.name, tuple(builder.nodes), flags, [*facts.value_guards, *guards], {**goal.inputs, **facts.inputs}
     )
-    return Reward._build(reward, facts=(*reward.facts, outside), _facts_program=program)
+    made = Reward._build(reward)
+    vars(made._bound)["facts_program"] = program
+    return made
 
 
 def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
@@ -222,7 +224,8 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
     """Return what a row has of fields that the goal reads and no term does: a witness does not hold them."""
     read = {field.name for field in context.model.program.inputs.values()}
-    unread = {name: field for name, field in context.reward._goal_program.inputs.items() if field.name not in read}
+    goal = context.reward._bound.goal_program
+    unread = {name: field for name, field in goal.inputs.items() if field.name not in read}
     values = {name: decode_value(field, row[name]) for name, field in unread.items() if name in row}
     return "".join(f", {name} {format_value(value)}" for name, value in values.items() if name != "terminal")
 
@@ -237,7 +240,7 @@ def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
 
 
 def _describe_better(context: CheckContext, other: Other, worth: float) -> Finding:
-    goal = context.reward.goal
+    goal = context.reward._bound.goal
     assert goal is not None
     total = (
         ""
@@ -276,7 +279,7 @@ def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[
 def _is_in_goal(context: CheckContext, step: Step) -> bool:
     """Return whether the step of a witness reaches the goal, as far as its inputs tell."""
     row = {name: encode_value(context.model.fields[name], value) for name, value in step.inputs.items()}
-    return context.reward._goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
+    return context.reward._bound.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
 
 
 @rule("idle-floor", severity="warning", why="Where doing nothing is worth as much as the goal, nothing is learnt.")
@@ -296,7 +299,7 @@ def find_idle_floor(context: CheckContext) -> Found:
         how, severity = f"more than {IDLE_SHARE:.0%} of", "advice"
     else:
         return
-    outcome = "the goal" if context.reward.goal is not None else "the best end"
+    outcome = "the goal" if context.reward._bound.goal is not None else "the best end"
     yield context.finding(
         "total",
         f"doing nothing pays {format_number(pay)} a step: {format_number(worth)} {describe_horizon(context.reward)}, "
@@ -311,10 +314,10 @@ def find_idle_floor(context: CheckContext) -> Found:
 def _encode_idle(context: CheckContext) -> NumericRow | None:
     """Return the idle step; None where none is declared, where states are carried, and where it reaches the goal."""
     reward = context.reward
-    if reward.idle is None or reward.states:
+    if reward._bound.idle is None or reward.states:
         return None
-    row = {name: encode_value(reward._known_inputs[name], value) for name, value in reward.idle.items()}
-    if reward.goal is not None and is_goal_reached(context, row):
+    row = {name: encode_value(reward._bound.known_inputs[name], value) for name, value in reward._bound.idle.items()}
+    if reward._bound.goal is not None and is_goal_reached(context, row):
         return None
     return {name: value for name, value in row.items() if name in context.model.fields}
 
@@ -322,7 +325,7 @@ def _encode_idle(context: CheckContext) -> NumericRow | None:
 def _bound_best_outcome(context: CheckContext) -> float | None:
     """Return the most that the goal, or the best end, can be worth; None where there is neither."""
     found = [each for each in (bound_goal(context), _bound_best_end(context)) if each is not None]
-    if context.reward.goal is not None and bound_goal(context) is None:
+    if context.reward._bound.goal is not None and bound_goal(context) is None:
         return None
     return max(found, default=None)
 
@@ -339,8 +342,8 @@ def _bound_best_end(context: CheckContext) -> float | None:
 @rule("short-sighted", severity="advice", why="What is paid beyond the horizon of the discount is not seen.")
 def find_short_sight(context: CheckContext) -> Found:
     """Find a discount that sees only a small part of an episode at whose end there is something to be had."""
-    discount, horizon = context.reward.discount, context.reward.horizon
-    reached = context.reward.goal is not None and context.reward.goal_ends
+    discount, horizon = context.reward.task.discount, context.reward.task.horizon
+    reached = context.reward._bound.goal is not None and context.reward.task.goal_ends
     ends = reached or any(term.terminal and term.weight != 0 for term in context.reward.terms)
     if discount is None or horizon is None or discount >= 1 or not ends:
         return

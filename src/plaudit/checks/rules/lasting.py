@@ -42,9 +42,10 @@ def find_pay_for_staying(context: CheckContext) -> Found:
     is then among the incentives and no finding.
     """
     reward = context.reward
-    if not has_end(context) and reward.goal is None and reward.idle is None and reward.horizon is None:
+    bound = reward._bound
+    if not has_end(context) and bound.goal is None and bound.idle is None and reward.task.horizon is None:
         return
-    match find_stays(context, outside_goal=reward.goal is not None):
+    match find_stays(context, outside_goal=reward._bound.goal is not None):
         case Unknown():
             yield context.undecided("total")
         case [best, *_] as stays if best.pay > LEAST:
@@ -96,7 +97,7 @@ def find_pay_per_event(context: CheckContext) -> Found:
     lasting = drop_shaping(context)
     if lasting is None or end <= 1e-9 or is_unlimited(end):
         return
-    discount = context.reward.discount or 1.0
+    discount = context.reward.task.discount or 1.0
     found: list[PaidEvent] = []
     for field, inputs in _list_events(lasting).items():
         match _find_event_pay(context, lasting, field, inputs):

@@ -79,8 +79,8 @@ def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:
     standing = _hold_monotone(model, name_step_inputs(model, "t", "t", chosen="chosen"))
     step = model.add_row(question, names=moving, fixed=model.resting_events)
     stand = question.copy(model.program, standing, model.resting_events, scored=False)
-    facts = question.copy(model.reward._facts_program, standing, model.resting_events, scored=False)
-    flags = [*stand.guards, *facts.guards, *(facts[fact] for fact in model.reward._facts_program.outputs)]
+    facts = question.copy(model.reward._bound.facts_program, standing, model.resting_events, scored=False)
+    flags = [*stand.guards, *facts.guards, *(facts[fact] for fact in model.reward._bound.facts_program.outputs)]
     if context.solver.find_example(question, question.negate(question.all(flags))) != Impossible():
         return False  # it may be that nobody can stand there
     gains = [question.minus(step[f"{term}.value"], stand[f"{term}.value"]) for term in model.terms]

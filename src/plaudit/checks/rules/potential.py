@@ -31,7 +31,7 @@ def find_unpotential_shaping(context: CheckContext) -> Found:
 
 
 def _describe_residue(context: CheckContext, term: str, row: NumericRow) -> Finding:
-    discount = context.reward.discount or 1.0
+    discount = context.reward.task.discount or 1.0
     what = "three steps that end where they began do not add up to 0"
     if discount != 1:
         factor = format_number(discount)
@@ -47,7 +47,7 @@ def _describe_residue(context: CheckContext, term: str, row: NumericRow) -> Find
 
 def _build_steps(context: CheckContext, term: str, answer: NumericRow) -> Iterator[Step]:
     model = context.model
-    steps = TRIANGLE if (context.reward.discount or 1) == 1 else (("s", "t"), ("s", "s"), ("t", "t"))
+    steps = TRIANGLE if (context.reward.task.discount or 1) == 1 else (("s", "t"), ("s", "s"), ("t", "t"))
     for before, after in steps:
         names = name_step_inputs(model, before, after, chosen=f"{before}{after}")
         row = {name: answer[own] for name, own in names.items() if own in answer} | model.resting_events
@@ -81,7 +81,7 @@ def find_potential_residue(context: CheckContext, term: str) -> SolverAnswer:
     from what standing at s and at t pays.
     """
     model = RewardModel(context.reward.select_terms(term))
-    discount = context.reward.discount or 1.0
+    discount = context.reward.task.discount or 1.0
     question = Question()
 
     def paid(before: str, after: str) -> int:

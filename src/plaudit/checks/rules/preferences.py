@@ -13,7 +13,7 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown, Witnes
 from plaudit.checks.solver.ranges import NumericRow, encode_value
 from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
-from plaudit.reward.intent import Preference
+from plaudit.reward.preference import Preference
 from plaudit.reward.signal import Signal
 
 SIDES = {"better": "preferred", "over": "not preferred"}
@@ -22,7 +22,7 @@ SIDES = {"better": "preferred", "over": "not preferred"}
 @rule("order-inversion", severity="warning", why="The reward prefers what its author does not.")
 def find_order_inversions(context: CheckContext) -> Found:
     """Find preferences that the reward contradicts for some values of what they leave free."""
-    for preference in context.reward.prefer:
+    for preference in context.reward._bound.prefer:
         question = Question()
         gain = question.minus(*(_add_return(context, question, preference, side) for side in SIDES))
         named = _format_preference(preference)
@@ -38,7 +38,7 @@ def find_order_inversions(context: CheckContext) -> Found:
 
 
 def _add_return(context: CheckContext, question: Question, preference: Preference, side: str) -> int:
-    discount = context.reward.discount or 1.0
+    discount = context.reward.task.discount or 1.0
     totals = []
     for at, row in enumerate(getattr(preference, side)):
         names = _name_inputs(context, preference, side, at)
@@ -60,7 +60,7 @@ def _name_inputs(context: CheckContext, preference: Preference, side: str, at: i
 
 
 def _encode_row(context: CheckContext, row: Mapping[str, Any]) -> NumericRow:
-    fields = {**context.reward._known_inputs, **context.model.fields}
+    fields = {**context.reward._bound.known_inputs, **context.model.fields}
     return {name: encode_value(fields[name], value) for name, value in row.items()}
 
 
@@ -70,7 +70,7 @@ def _format_preference(preference: Preference) -> str:
 
 def _describe_inversion(context: CheckContext, preference: Preference, row: NumericRow) -> Finding:
     model = context.model
-    discount = context.reward.discount or 1.0
+    discount = context.reward.task.discount or 1.0
     steps: list[Step] = []
     sums = []
     for side, label in SIDES.items():
@@ -148,7 +148,7 @@ def find_risk_tolerance(context: CheckContext) -> Found:
 
 def _score_episodes(context: CheckContext) -> tuple[dict[str, list[Signal]], dict[str, float]]:
     """Return the steps of each episode as they are paid, and its discounted return."""
-    discount = context.reward.discount or 1.0
+    discount = context.reward.task.discount or 1.0
     outcomes = context.outcomes.items()
     episodes = {name: [_score_row(context, name, at, row) for at, row in enumerate(rows)] for name, rows in outcomes}
     return episodes, {

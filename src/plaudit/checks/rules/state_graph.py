@@ -90,7 +90,7 @@ class StateGraph:
         action = model.reward.action
         follow = find_tied_inputs(model, action) if action is not None else set[str]()
         names = [name for name, field in model.fields.items() if model.role(field) == "action" or name in follow]
-        programs = (model.program, model.reward._facts_program)
+        programs = (model.program, model.reward._bound.facts_program)
         breakpoints = [find_breakpoints(program) for program in programs]
         values = {}
         for name in names:
@@ -108,7 +108,7 @@ class StateGraph:
 
     def _facts_about(self, names: list[str]) -> Callable[[NumericRow], bool]:
         """Return whether a choice keeps the facts that read nothing else."""
-        facts = self.model.reward._facts_program
+        facts = self.model.reward._bound.facts_program
         question = Question()
         copy = question.copy(facts, scored=False)
         flags = [copy[fact] for fact in facts.outputs if find_fact_inputs(facts, fact).keys() <= set(names)]

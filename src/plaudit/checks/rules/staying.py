@@ -48,7 +48,7 @@ def count_steps(reward: Reward) -> float | None:
     >>> count_steps(Reward("r", version="1", terms=[alive], fields=[], discount=0.5, horizon=3))
     1.75
     """
-    discount, horizon = reward.discount or 1.0, reward.horizon
+    discount, horizon = reward.task.discount or 1.0, reward.task.horizon
     if discount >= 1:
         return None if horizon is None else float(horizon)
     seen = 1.0 if horizon is None else 1 - discount**horizon
@@ -57,10 +57,10 @@ def count_steps(reward: Reward) -> float | None:
 
 def describe_horizon(reward: Reward) -> str:
     """Return over how long something adds up, as people say it."""
-    parts = [] if reward.horizon is None else [f"over {format_number(reward.horizon)} steps"]
-    if reward.discount is not None and reward.discount < 1:
+    parts = [] if reward.task.horizon is None else [f"over {format_number(reward.task.horizon)} steps"]
+    if reward.task.discount is not None and reward.task.discount < 1:
         parts += [] if parts else ["for ever"]
-        parts += [f"at a discount of {format_number(reward.discount)}"]
+        parts += [f"at a discount of {format_number(reward.task.discount)}"]
     return " ".join(parts)
 
 
@@ -110,15 +110,15 @@ def add_standing_step(
     free = frozenset(find_tied_inputs(model, action)) if action is not None else frozenset[str]()
     names = name_step_inputs(model, "s", "s")
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
-    rates = {field.rate for field in reward.fields.values() if field.rate is not None}
+    rates = {each.rate for each in reward.task.rates.values()}
     for name, field in model.fields.items():
         if field.name in rates:
             rate = question.input(names.get(name, name), field, still.get(name))
             question.require(question.compare(rate, n.Eq, question.number(0.0)))
-    if outside_goal and reward.goal is not None:
-        own = {name: f"s.{strip_step_end(name)}" for name in reward._goal_program.inputs}
-        goal = question.copy(reward._goal_program, {**own, **names}, still)
-        question.require(question.negate(goal[reward.goal.name]))
+    if outside_goal and reward._bound.goal is not None:
+        own = {name: f"s.{strip_step_end(name)}" for name in reward._bound.goal_program.inputs}
+        goal = question.copy(reward._bound.goal_program, {**own, **names}, still)
+        question.require(question.negate(goal[reward._bound.goal.name]))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 
 

@@ -14,7 +14,7 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown, Witnes
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, limit_range, value_at_rest
 from plaudit.checks.solver.solver import limit_ranges
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
+from plaudit.reward.bound_task import TaskField
 from plaudit.reward.declared import find_fact_inputs
 
 LEAST_SHARE = 0.01
@@ -59,9 +59,9 @@ def find_unpriced_fields(context: CheckContext) -> Found:
         )
 
 
-def list_wanted_fields(context: CheckContext) -> list[Field]:
+def list_wanted_fields(context: CheckContext) -> list[TaskField]:
     """Return the fields of which it is said what is better."""
-    return [field for field in context.reward.fields.values() if field.better is not None or field.aim is not None]
+    return [each for each in context.reward._bound.fields.values() if each.better is not None or each.aim is not None]
 
 
 def find_paid_inputs(context: CheckContext) -> set[str]:
@@ -74,8 +74,8 @@ def find_paid_inputs(context: CheckContext) -> set[str]:
     }
 
 
-def _is_tied(model: RewardModel, field: Field, paid: set[str]) -> bool:
-    program = model.reward._facts_program
+def _is_tied(model: RewardModel, field: TaskField, paid: set[str]) -> bool:
+    program = model.reward._bound.facts_program
     groups = [{each.name for each in find_fact_inputs(program, fact).values()} for fact in program.outputs]
     reached = {field.name}
     while more := {name for group in groups if group & reached for name in group} - reached:
@@ -83,14 +83,14 @@ def _is_tied(model: RewardModel, field: Field, paid: set[str]) -> bool:
     return bool(reached & paid)
 
 
-def _list_inputs_after(model: RewardModel, field: Field) -> list[str]:
+def _list_inputs_after(model: RewardModel, field: TaskField) -> list[str]:
     """Return the inputs that are a field after the step; an entry of a vector by itself."""
     return [
         name for name in model.reads["total"] if model.fields[name].name == field.name and not name.startswith("prev.")
     ]
 
 
-def find_wrong_way(context: CheckContext, field: Field, name: str) -> Finding | Impossible | Unknown:
+def find_wrong_way(context: CheckContext, field: TaskField, name: str) -> Finding | Impossible | Unknown:
     """Return how a worse value of an input earns more than a better one.
 
     All else is equal; only where facts leave a single value for it, what they tie to it may differ too.
@@ -107,7 +107,7 @@ def find_wrong_way(context: CheckContext, field: Field, name: str) -> Finding | 
 
 
 def _find_tied(model: RewardModel, name: str) -> frozenset[str]:
-    program = model.reward._facts_program
+    program = model.reward._bound.facts_program
     groups = [set(find_fact_inputs(program, fact)) for fact in program.outputs]
     return frozenset(each for group in groups if name in group for each in group) - {name, "terminal"}
 
@@ -123,7 +123,7 @@ def _can_differ(context: CheckContext, name: str) -> bool:
 
 
 def _compare_values(
-    context: CheckContext, field: Field, name: str, tied: frozenset[str]
+    context: CheckContext, field: TaskField, name: str, tied: frozenset[str]
 ) -> Finding | Impossible | Unknown:
     question = Question()
     free = {name, *tied}
@@ -170,7 +170,7 @@ def _subtract(question: Question, left: int, right: int) -> int:
     return question.minus(left, right)
 
 
-def _require_worse(question: Question, field: Field, worse: int, better: int) -> None:
+def _require_worse(question: Question, field: TaskField, worse: int, better: int) -> None:
     if field.kind == "flag":
         low, high = (better, worse) if field.better == "low" else (worse, better)
         question.require(question.all([high, question.negate(low)]))
@@ -191,7 +191,7 @@ def _take_side(row: NumericRow, free: set[str], label: str) -> NumericRow:
 
 
 def _describe_wrong_way(
-    context: CheckContext, field: Field, name: str, rows: Sequence[NumericRow]
+    context: CheckContext, field: TaskField, name: str, rows: Sequence[NumericRow]
 ) -> Finding | Impossible:
     model = context.model
     worse, better = model.build_step(rows[0], "worse"), model.build_step(rows[1], "better")
@@ -219,7 +219,7 @@ def _list_guilty_terms(context: CheckContext, name: str, rows: Sequence[NumericR
     yield from sorted(readers, key=lambda term: -more[term])[:1]
 
 
-def _describe_wish(field: Field) -> str:
+def _describe_wish(field: TaskField) -> str:
     if field.aim is not None:
         return f"{field.name!r} is to be {format_number(field.aim)}"
     if field.kind == "flag":
@@ -227,13 +227,13 @@ def _describe_wish(field: Field) -> str:
     return f"{field.name!r} is better {field.better}"
 
 
-def _pick_two_values(field: Field) -> tuple[float, float]:
+def _pick_two_values(field: TaskField) -> tuple[float, float]:
     low, high = declared_range(limit_range(field))
     if field.aim is not None:
         return max((low, high), key=lambda value: abs(value - (field.aim or 0.0))), field.aim
     return (low, high) if field.better == "high" else (high, low)
 
 
-def _format_value(field: Field, value: float) -> str:
+def _format_value(field: TaskField, value: float) -> str:
     known = decode_value(field, value)
     return str(known).lower() if isinstance(known, bool | str) else format_number(known)

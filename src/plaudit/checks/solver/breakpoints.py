@@ -9,6 +9,7 @@ from plaudit.checks.solver.ranges import declared_range, decode_value, limit_ran
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Program
+from plaudit.reward.bound_task import TaskField
 
 if TYPE_CHECKING:
     import numpy as np  # a program that draws no rows loads no NumPy
@@ -80,7 +81,7 @@ def list_numbers_to_try(field: Field, at: Iterable[float]) -> tuple[float, ...]:
     for place in at:
         wanted |= {place, math.nextafter(place, -math.inf), math.nextafter(place, math.inf)}
     wanted |= {(a + b) / 2 for a, b in pairwise(places)}
-    if field.step is not None:
+    if isinstance(field, TaskField) and field.step is not None:
         wanted |= {place + field.step * k for place in tuple(wanted) for k in (-1, 1)}
     inside = _keep_declared(wanted, field)
     return tuple(sorted(inside | {math.inf})) if field.infinite else tuple(sorted(inside))

@@ -12,6 +12,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Builder, Program, find_reachable, renumber
+from plaudit.reward.bound_task import narrow
 
 MOST_INFINITE = 3
 """So many inputs that can be infinite are looked at in every combination."""
@@ -242,7 +243,7 @@ def split_by_infinity(program: Program) -> list[Program]:
 
 def _fix_infinite(program: Program, infinite: set[str]) -> Program:
     question = Question()
-    finite = {name: replace(field, infinite=False, missing=None, rest=None) for name, field in program.inputs.items()}
+    finite = {name: narrow(field, infinite=False) for name, field in program.inputs.items()}
     fields = {name: field if name in infinite else finite[name] for name, field in program.inputs.items()}
     copy = question.copy(replace(program, inputs=fields), fixed=dict.fromkeys(infinite, math.inf))
     question.require(copy["given"])

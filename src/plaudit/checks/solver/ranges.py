@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 from plaudit.language.field import Field
 from plaudit.language.intervals import LARGEST, Interval
+from plaudit.reward.bound_task import TaskField, narrow
 
 HUGE = 1e300
 """A number beyond this stands for one without bound: no range was declared that keeps it smaller."""
@@ -88,7 +88,7 @@ def limit_range(field: Field, end: float = NEAR) -> Field:
         low = -end if high is None or high > -end else high - end
     if high is None:
         high = end if low < end else low + end
-    return replace(field, low=low, high=high, rest=None, missing=None, aim=None)
+    return narrow(field, low=low, high=high)
 
 
 def is_plain(value: float) -> bool:
@@ -115,7 +115,7 @@ def list_plain_values(field: Field, breakpoints: tuple[float, ...] = ()) -> tupl
     low, high = declared_range(limit_range(field))
     edges = sorted({low, high, *breakpoints})
     wanted = [value_at_rest(field), low, high, *breakpoints, *((a + b) / 2 for a, b in pairwise(edges))]
-    if field.step is not None:
+    if isinstance(field, TaskField) and field.step is not None:
         wanted = [value + field.step * k for value in wanted for k in (0, 1, -1)]
     inside = [value for value in dict.fromkeys(wanted) if low <= value <= high]
     return tuple(inside)

@@ -55,11 +55,22 @@ def render_functions(program: Program, names: Names) -> dict[str, str]:
         score = program.outputs[f"{term}.score"]
         rendered = _render_term(program, score, PYTHON, names.get(term, {}), carried)
         lines = [f"def {term}({_format_signature(program, [score], carried)}):"]
-        lines += [f"    {name} = {text}" for name, text in rendered.parts]
-        for condition, value in rendered.cases:
-            lines += [f"    if {condition}:", f"        return {value}"]
-        blocks[term] = "\n".join([*lines, f"    return {rendered.last}"])
+        blocks[term] = "\n".join([*lines, *_render_body(rendered)])
     return blocks
+
+
+def render_function(program: Program, output: str) -> str:
+    """Return one output of a Program as the text of a whole function of Python, which can be read again."""
+    root = program.outputs[output]
+    lines = [f"def {output}({_format_signature(program, [root], {})}):"]
+    return "\n".join([*lines, *_render_body(_render_term(program, root, PYTHON, {}, {}))])
+
+
+def _render_body(rendered: Rendered) -> list[str]:
+    lines = [f"    {name} = {text}" for name, text in rendered.parts]
+    for condition, value in rendered.cases:
+        lines += [f"    if {condition}:", f"        return {value}"]
+    return [*lines, f"    return {rendered.last}"]
 
 
 def list_cases(program: Program, term: str) -> list[int]:

@@ -13,10 +13,10 @@ from plaudit.checks.formats.text import format_incentive_lines, join_pieces
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.errors import TargetError
-from plaudit.language.field import Field
 from plaudit.page.documents.curves import Curves
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.page.documents.values import Document, to_plain
+from plaudit.reward.bound_task import TaskField
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 
@@ -50,7 +50,7 @@ def build_definition(reward_id: str, reward: Reward) -> Document:
             {"name": name, **formulas.get(name, _NO_FORMULA), "doc": docs.get(name, "")}
             for name in reward.program.adjustments
         ],
-        "fields": [_describe_field(field) for field in reward.fields.values()],
+        "fields": [_describe_field(field) for field in reward._bound.fields.values()],
         "knobs": [_describe_knob(reward, name, value) for name, value in reward.params.items()],
         "module": module,
         "module_missing": missing,
@@ -113,7 +113,7 @@ def _to_number(value: Any) -> Any:
     return to_plain(value)
 
 
-def _describe_field(field: Field) -> Document:
+def _describe_field(field: TaskField) -> Document:
     limits = None if field.low is None and field.high is None else [to_plain(field.low), to_plain(field.high)]
     return {
         "name": field.name,

@@ -5,7 +5,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
-from plaudit import Field, Reward, Signal, term
+from plaudit import Field, Reward, Signal, Task, term
 from plaudit.errors import DefinitionError, InputError, OutOfRange
 from plaudit.language.field import LARGEST_INTEGER
 from plaudit.plugins.registry import validate_label
@@ -88,15 +88,32 @@ def task_is_done(success: bool, terminal: bool) -> bool:
     return terminal and success
 
 
-PHASE = Field("phase", values=ORDER, other=NONE, missing=NONE, role="state", doc="Where the task stands.")
-ROLE = Field("role", values=(*ROLES, NONE), other=NONE, missing=NONE, role="state", doc="Who sends most messages.")
+PHASE = Field("phase", values=ORDER, other=NONE, missing=NONE, doc="Where the task stands.")
+ROLE = Field("role", values=(*ROLES, NONE), other=NONE, missing=NONE, doc="Who sends most messages.")
 FURTHEST = Field(
     "furthest",
     values=tuple(range(len(PHASES))),
-    monotone="up",
-    role="state",
     doc="The furthest phase reached so far in the episode, as a position in PHASES.",
 )
+
+_MEASURED = (
+    Field("test_pass_rate", low=0, high=1, doc="Tests passing, of all tests."),
+    Field("tokens_used", low=0, unit="tokens", doc="Tokens so far."),
+    Field("switch_committed", flag=True, doc="A switch of topology took effect."),
+    Field("success", flag=True, doc="Every test passes at the end of the episode."),
+)
+
+task = Task(
+    "apex",
+    goal=task_is_done,
+    better={"test_pass_rate": "high", "tokens_used": "low", "switch_committed": "low", "success": "high"},
+    fields=[PHASE, ROLE, FURTHEST, *_MEASURED],
+    states=["phase", "role", "furthest", "test_pass_rate", "tokens_used"],
+    events=["switch_committed", "success"],
+    monotone={"furthest": "up", "tokens_used": "up"},
+    doc="Make every test pass, with few tokens and few switches.",
+)
+"""What is wanted of a team of agents, and what can happen to it, whichever way an advance is noticed."""
 
 _DETECTORS = {
     "explicit": (phase_advance, [PHASE]),
@@ -109,16 +126,8 @@ _REWARDS = {
         "apex",
         version=label,
         terms=[advance, test_improvement, token_cost, switch_cost, terminal_bonus],
-        fields=[
-            *watched,
-            Field("test_pass_rate", low=0, high=1, role="state", better="high", doc="Tests passing, of all tests."),
-            Field("tokens_used", low=0, monotone="up", unit="tokens", role="state", better="low", doc="Tokens so far."),
-            Field("switch_committed", flag=True, role="event", better="low", doc="A switch of topology took effect."),
-            Field(
-                "success", flag=True, role="event", better="high", doc="Every test passes at the end of the episode."
-            ),
-        ],
-        goal=task_is_done,
+        fields=[*watched, *_MEASURED],
+        task=task,
         doc="Progress of a task shared by several agents, less what it cost.",
     )
     for label, (advance, watched) in _ADVANCES.items()

@@ -9,7 +9,7 @@ from numbers import Real
 from operator import itemgetter
 from typing import Any, Self, TypeVar
 
-from plaudit import Field, Reward, Signal, term
+from plaudit import Field, Reward, Signal, Task, term
 from plaudit.errors import OutOfRange, WrongType, shorten
 from plaudit.learn.validate import parse_number
 from plaudit.plugins.registry import validate_label
@@ -74,27 +74,37 @@ def time(time_budget_used_pct: float, *, overrun: bool = RewardConfig.time_mode 
 # A phase is meant to stay below `high`, and a checker measures the cost against it; but one that spent more
 # has a reward all the same, so larger numbers pass. `allow` lets negative ones pass as well, which make no
 # sense: `from_phase_outcome` refuses them.
-TOKENS = Field(
-    "cost_tokens", low=0, high=RewardConfig.max_tokens, outside="allow", unit="tokens", better="low", doc="Tokens used."
+TOKENS = Field("cost_tokens", low=0, high=RewardConfig.max_tokens, outside="allow", unit="tokens", doc="Tokens used.")
+
+task = Task(
+    "deepthinker",
+    better={
+        "score_delta": "high",
+        "consistency_delta": "high",
+        "grounding_delta": "high",
+        "cost_tokens": "low",
+        "alignment_events": "low",
+    },
+    doc="Raise the quality of the answer with few tokens, and stay with what was asked.",
 )
+"""What is wanted of a phase, whichever version pays for it."""
 
 reward = Reward(
     "deepthinker",
     version="1.0.0",
     terms=[score, consistency, grounding, cost, alignment, time],
     fields=[
-        Field("score_delta", low=-1, high=1, outside="clip", better="high", doc="Change of the quality score."),
-        Field(
-            "consistency_delta", low=-1, high=1, outside="clip", better="high", doc="Change of the consistency score."
-        ),
-        Field("grounding_delta", low=-1, high=1, outside="clip", better="high", doc="Change of the evidence score."),
+        Field("score_delta", low=-1, high=1, outside="clip", doc="Change of the quality score."),
+        Field("consistency_delta", low=-1, high=1, outside="clip", doc="Change of the consistency score."),
+        Field("grounding_delta", low=-1, high=1, outside="clip", doc="Change of the evidence score."),
         TOKENS,
         Field("cost_latency_ms", low=0, unit="ms", doc="Time the models took."),
-        Field("alignment_events", low=0, better="low", doc="How often the alignment monitor spoke up."),
+        Field("alignment_events", low=0, doc="How often the alignment monitor spoke up."),
         Field("time_budget_used_pct", low=0, doc="Time used, as a fraction of the budget: 0.4 for 40 %."),
     ],
     low=-1.0,
     high=1.0,
+    task=task,
     doc="What a phase gained in quality, less what it cost in tokens, alignment and time.",
 )
 
@@ -127,7 +137,7 @@ def time_of_budget(time_budget_used_pct: float) -> float:
 def _build_field(name: str, high: float) -> Field:
     """Return a measurement with the range that is meant; more counts as `high`, where its term has reached 1 anyway."""
     seed = reward.fields[name]
-    return Field(name, low=0, high=high, outside="clip", unit=seed.unit, better=seed.better, doc=seed.doc)
+    return Field(name, low=0, high=high, outside="clip", unit=seed.unit, doc=seed.doc)
 
 
 rescaled = Reward(
@@ -141,6 +151,7 @@ rescaled = Reward(
         _build_field("alignment_events", 15),
         _build_field("time_budget_used_pct", 1.5),
     ],
+    task=task,
     doc="1.0.0 repaired: costs grow in proportion up to the whole budget, and no clamp stands out of reach.",
 )
 

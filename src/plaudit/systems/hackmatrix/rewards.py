@@ -3,7 +3,7 @@
 from itertools import accumulate
 from typing import Any, Protocol
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 from plaudit.plugins.registry import validate_label
 from plaudit.systems.hackmatrix.rules import ACTION_PROGRAM_START, ACTION_SIPHON, ACTIONS, MAX_HP, PROGRAM_RESET, STAGES
 
@@ -18,6 +18,7 @@ __all__ = [
     "episode",
     "potential",
     "reward",
+    "task",
     "version",
 ]
 
@@ -143,6 +144,30 @@ def game_is_won(won: bool) -> bool:
     return won
 
 
+task = Task(
+    "hackmatrix",
+    goal=game_is_won,
+    better={
+        "score": "high",
+        "hp": "high",
+        "exit_distance": "low",
+        "won": "high",
+        "died": "low",
+        "missed_credits": "low",
+        "missed_energy": "low",
+    },
+    ends={"won": "good", "died": "bad"},
+    states=["score", "hp", "credits", "energy", "exit_distance", "stage"],
+    events=[
+        *("kills", "picked_up", "stage_completed", "won", "died"),
+        *("siphon_death", "missed_credits", "missed_energy"),
+    ],
+    max_change={"exit_distance": 1},
+    monotone={"stage": "up"},
+    doc="Clear eight stages alive, with as many points as can be had.",
+)
+"""What is wanted of a player, and what can happen in a game."""
+
 reward = Reward(
     "hackmatrix",
     version="1.0.0",
@@ -164,58 +189,45 @@ reward = Reward(
         siphon_death_penalty,
     ],
     fields=[
-        Field("score", low=0, high=1000, role="state", better="high", doc="Points of the game."),
-        Field("hp", low=0, high=MAX_HP, role="state", better="high", doc="Hit points; 0 is death."),
-        Field("credits", low=0, high=500, role="state", doc="One of two currencies."),
-        Field("energy", low=0, high=500, role="state", doc="The other currency."),
+        Field("score", low=0, high=1000, doc="Points of the game."),
+        Field("hp", low=0, high=MAX_HP, doc="Hit points; 0 is death."),
+        Field("credits", low=0, high=500, doc="One of two currencies."),
+        Field("energy", low=0, high=500, doc="The other currency."),
         Field(
             "exit_distance",
             low=0,
             high=35,
-            step=1,
             unit="cells",
-            role="state",
-            better="low",
             doc="Steps to the exit round all blocks.",
         ),
         Field(
             "stage",
             values=tuple(range(1, STAGES + 1)),
-            role="state",
-            monotone="up",
             doc="The stage the step was taken on.",
         ),
         Field("action", values=tuple(range(ACTIONS)), doc="0–3 directions, 4 siphon, 5–27 programs."),
-        Field("kills", low=0, high=72, rest=0, role="event", doc="Enemies and transmissions the action destroyed."),
-        Field("picked_up", flag=True, rest=False, role="event", doc="The player walked onto a data siphon."),
-        Field("stage_completed", flag=True, rest=False, role="event", doc="The player reached the exit."),
-        Field("won", flag=True, rest=False, role="event", better="high", doc="The last stage was completed."),
-        Field("died", flag=True, rest=False, role="event", better="low", doc="The player has no hit points left."),
-        Field(
-            "siphon_death", flag=True, rest=False, role="event", doc="An enemy from a siphon stands next to the player."
-        ),
+        Field("kills", low=0, high=72, doc="Enemies and transmissions the action destroyed."),
+        Field("picked_up", flag=True, doc="The player walked onto a data siphon."),
+        Field("stage_completed", flag=True, doc="The player reached the exit."),
+        Field("won", flag=True, doc="The last stage was completed."),
+        Field("died", flag=True, doc="The player has no hit points left."),
+        Field("siphon_death", flag=True, doc="An enemy from a siphon stands next to the player."),
         Field(
             "missed_credits",
             low=0,
             high=15,
-            rest=0,
-            role="event",
-            better="low",
             doc="Credits a better cell would have given.",
         ),
         Field(
             "missed_energy",
             low=0,
             high=15,
-            rest=0,
-            role="event",
-            better="low",
             doc="Energy a better cell would have given.",
         ),
     ],
     action="action",
     shared={"credit_value": 0.05, "energy_value": 0.05},
-    goal=game_is_won,
+    task=task,
     doc="Eight stages on a 6 × 6 board: reach the exit alive, with points and resources.",
 )
 
@@ -234,8 +246,7 @@ potential = Reward(
     fields=reward.fields.values(),
     action=reward.action,
     shared=reward.shared,
-    facts=reward.facts,
-    goal=reward.goal,
+    task=task,
     doc="1.0.0 repaired: on a board, the distance to the exit pays what it fell by, so no walk in a circle pays.",
 )
 
@@ -278,7 +289,7 @@ def episode() -> list[dict[str, Any]]:
     >>> len(episode()), episode()[0]["curr"]
     (12, {'score': 0, 'hp': 3, 'credits': 0, 'energy': 0, 'exit_distance': 3})
     """
-    nothing = {name: field.at_rest for name, field in reward.fields.items() if field.role == "event"}
+    nothing = {name: reward.fields[name].at_rest for name in task.events}
     rows, player = [], dict(_EPISODE_START)
     for stage, action, changed, happened in _EPISODE_STEPS:
         before, player = player, {**player, **changed}

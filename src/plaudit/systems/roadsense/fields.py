@@ -10,41 +10,28 @@ DISTANCE = Field(
     unit="m",
     low=0,
     infinite=True,
-    role="state",
     doc="Distance to the nearest car ahead; inf where there is none.",
 )
 DECELERATION = Field(
     "deceleration", unit="m/s^2", low=-15, high=15, doc="How hard the car brakes; negative where it speeds up."
 )
 ACTION = Field("action", values=(0, 1, 2, 3), doc="0 Maintain, 1 Caution, 2 Brake, 3 Emergency.")
-CLOSING_RATE = Field(
-    "closing_rate", unit="m/s", low=-60, high=60, role="state", doc="Own speed less that of the nearest car ahead."
-)
-EGO_SPEED = Field("ego_speed", unit="m/s", low=0, high=60, role="state", doc="Own speed.")
+CLOSING_RATE = Field("closing_rate", unit="m/s", low=-60, high=60, doc="Own speed less that of the nearest car ahead.")
+EGO_SPEED = Field("ego_speed", unit="m/s", low=0, high=60, doc="Own speed.")
 PEER_BRAKING = Field(
-    "peer_braking", flag=True, role="event", doc="Some peer that is heard brakes at 0.5 m/s² or more, or stands still."
+    "peer_braking", flag=True, doc="Some peer that is heard brakes at 0.5 m/s² or more, or stands still."
 )
 FRESH_BRAKING = Field(
-    "fresh_braking", flag=True, role="event", doc="A peer that is heard in this very step brakes at 2.5 m/s² or more."
+    "fresh_braking", flag=True, doc="A peer that is heard in this very step brakes at 2.5 m/s² or more."
 )
-COLLISION = Field(
-    "collision", flag=True, role="event", doc="The car ahead was hit, in truth: the episode ends with this step."
-)
+COLLISION = Field("collision", flag=True, doc="The car ahead was hit, in truth: the episode ends with this step.")
 
 # What an environment remembers of a warning (a car ahead brakes at 2.5 m/s² or more): one field, filled in
 # four ways.
-WARNED_NOW = Field(
-    "braking_received", values=(0, 1), role="event", doc="1 in a step in which the hazard's own warning arrives."
-)
-WARNED_EVER = Field(
-    "braking_received", values=(0, 1), role="state", monotone="up", doc="1 from the hazard's first warning on."
-)
-PEER_WARNED_EVER = Field(
-    "braking_received", values=(0, 1), role="state", monotone="up", doc="1 from the first warning of any peer on."
-)
-WARNED_FADING = Field(
-    "braking_received", low=0, high=1, role="state", doc="1 when a peer in front warns, then × 0.95 in every step."
-)
+WARNED_NOW = Field("braking_received", values=(0, 1), doc="1 in a step in which the hazard's own warning arrives.")
+WARNED_EVER = Field("braking_received", values=(0, 1), doc="1 from the hazard's first warning on.")
+PEER_WARNED_EVER = Field("braking_received", values=(0, 1), doc="1 from the first warning of any peer on.")
+WARNED_FADING = Field("braking_received", low=0, high=1, doc="1 when a peer in front warns, then × 0.95 in every step.")
 
 
 @fact

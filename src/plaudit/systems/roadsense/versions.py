@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from plaudit import Fact, Field, Reward, Term
+from plaudit import Field, Reward, Term
 from plaudit.plugins.registry import validate_label
 from plaudit.systems.roadsense import terms
 from plaudit.systems.roadsense.fields import (
@@ -23,10 +23,8 @@ from plaudit.systems.roadsense.fields import (
     WARNED_EVER,
     WARNED_FADING,
     WARNED_NOW,
-    brakes,
-    fresh_warning_is_full,
 )
-from plaudit.systems.roadsense.preferences import list_preferences
+from plaudit.systems.roadsense.task import find_task
 
 Knobs = dict[str, float | bool]
 
@@ -57,7 +55,6 @@ class Recipe:
     shared: Knobs
     knobs: Mapping[str, Knobs] = field(default_factory=dict)
     action: str = "deceleration"
-    facts: Sequence[Fact] = ()
 
 
 RECIPES = {
@@ -67,7 +64,6 @@ RECIPES = {
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
         action="action",
-        facts=[brakes],
     ),
     "R1": Recipe(
         "R0 for braking by degrees: comfort along straight lines, appropriateness told from the braking.",
@@ -154,14 +150,12 @@ RECIPES = {
         [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
         RAMP,
         {"ignored_warning": {"weakest": 0.3, "needs_danger": True}},
-        facts=[fresh_warning_is_full],
     ),
     "R12b2": Recipe(
         "R12b as its origin has it: R12a2 with a lower threshold, in danger or not.",
         [*FROM_R7, terms.early_when_warned, terms.ignored_in_danger],
         [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
         RAMP,
-        facts=[fresh_warning_is_full],
     ),
     "R12a": Recipe(
         "R12 with a high threshold, a peer braking now at full strength, and the penalty only in danger.",
@@ -183,7 +177,6 @@ RECIPES = {
         WIDE,
         {"safety": {"reward_far": 0.0}, "comfort": CHEAP_BRAKING},
         action="action",
-        facts=[brakes],
     ),
     "following": Recipe(
         "graded with a price for falling far behind, so that parking pays less than braking for a warning.",
@@ -192,7 +185,6 @@ RECIPES = {
         WIDE,
         {"safety": {"reward_far": -2.0}, "comfort": CHEAP_BRAKING},
         action="action",
-        facts=[brakes],
     ),
     "keep_gap": Recipe(
         "R0 repaired: a step earns from 0 to 1 for its gap, and a collision costs all that an episode can earn.",
@@ -201,9 +193,6 @@ RECIPES = {
         {**WIDE, **BRAKING, "collision_dist": 5.0, "safe_dist_min": 20.0, "lost_dist": 100.0},
     ),
 }
-
-HORIZON = 1000
-"""An episode has so many steps."""
 
 VERSIONS = tuple(RECIPES)
 """The labels of all versions, the default first."""
@@ -224,9 +213,7 @@ def version(label: str) -> Reward:
         fields=recipe.fields,
         action=recipe.action,
         shared=recipe.shared,
-        facts=recipe.facts,
-        horizon=HORIZON,
-        prefer=list_preferences([each.name for each in recipe.fields]),
+        task=find_task(recipe.fields),
         doc=recipe.change,
     )
     return made.with_params(recipe.knobs)

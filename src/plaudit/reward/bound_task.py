@@ -1,0 +1,369 @@
+"""A task as one reward meets it: its functions read over the reward's inputs, its rows and fields by their names."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from plaudit.errors import DefinitionError, UnknownField, did_you_mean
+from plaudit.language.field import RECORDS, Field
+from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
+from plaudit.language.program import Program
+from plaudit.reward.declared import Fact, read_facts, validate_facts
+from plaudit.reward.preference import Preference, Row, fit_preference, fit_row, freeze_row
+from plaudit.reward.task import Basis, Better, Monotone, Role, Task
+
+if TYPE_CHECKING:
+    from plaudit.reward.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class TaskField(Field):
+    """A field with what a task says of it; its range may be one that was only seen."""
+
+    _: KW_ONLY
+    role: Role | None = None
+    rest: float | bool | str | None = None
+    step: float | None = None
+    """The largest change in one step."""
+    monotone: Monotone | None = None
+    better: Better | None = None
+    aim: float | None = None
+    rate: str | None = None
+    """The field that says how fast this one changes: where that is not 0, this one cannot stay as it is."""
+    range_basis: Basis = "default"
+
+    @property
+    def at_rest(self) -> float | bool | str:
+        """The value when nothing happens: what an idle agent meets or, where nothing is said, as of any field."""
+        usual = Field.at_rest.__get__(self)
+        return usual if self.rest is None else self.rest
+
+
+AnyField = TypeVar("AnyField", bound=Field)
+
+
+def narrow(field: AnyField, **changes: Any) -> AnyField:
+    """Return a field with another range, and without values that stand in for others: they may lie outside it."""
+    stand_ins: dict[str, Any] = {"missing": None, "rest": None} if isinstance(field, TaskField) else {"missing": None}
+    return replace(field, **stand_ins, **changes)
+
+
+class BoundTask:
+    """What a task says of one reward.
+
+    A task serves many versions of a reward: what it says of fields that this one lacks is left out. What neither of
+    them declares is a mistake, which `validate` refuses.
+    """
+
+    def __init__(self, task: Task, reward: "Definition") -> None:
+        self.task, self._reward = task, reward
+        self._what = f"reward {reward.name!r} with task {task.name!r}"
+
+    @cached_property
+    def declared(self) -> Mapping[str, Field]:
+        """The fields of the reward, and those of the task's that wishes are about."""
+        named = {_strip(name) for each in self.task.prefer for name in each.reads}
+        added = {name: field for name, field in self.task.fields.items() if name in named}
+        return {**added, **self._wanted}
+
+    @cached_property
+    def _wanted(self) -> Mapping[str, Field]:
+        """The fields of the reward, and those of the task's that facts and rates may tie to them."""
+        own, task = self._reward.fields, self.task
+        read = [each.reads for each in (task.goal, *(end.when for end in task.ends.values())) if each is not None]
+        wished = {_strip(name) for names in read for name in names} | {*task.better, *task.aim, *task.ends}
+        while more := {task.rates[name].rate for name in wished | {*own} if name in task.rates} - wished:
+            wished |= more
+        return {**own, **{name: each for name, each in task.fields.items() if name in wished and name not in own}}
+
+    @cached_property
+    def fields(self) -> Mapping[str, TaskField]:
+        """Every field with what the task says of it."""
+        return {name: self._describe(field) for name, field in self.declared.items()}
+
+    @cached_property
+    def inputs(self) -> Mapping[str, TaskField]:
+        """Every input of the reward with what the task says of it."""
+        return {name: self.view(field) for name, field in self._reward.program.inputs.items()}
+
+    def view(self, field: Field) -> TaskField:
+        """Return a field with what the task says of it."""
+        found = self.fields.get(field.name)
+        return found if found is not None else self._describe(field)
+
+    def _describe(self, field: Field) -> TaskField:
+        task, name = self.task, field.name
+        given = {each.name: getattr(field, each.name) for each in fields(Field)}
+        low, high, basis = self._find_range(field)
+        numeric = field.kind == "number"
+        rate = task.rates.get(name)
+        return TaskField(
+            **{**given, "low": low, "high": high},
+            role="state" if name in self._reward.states else task.find_role(name),
+            rest=self._find_rest(field),
+            step=task.max_change.get(name) if numeric else None,
+            monotone=task.monotone.get(name) if numeric else None,
+            better=task.better.get(name),
+            aim=task.aim.get(name),
+            rate=rate.rate if rate is not None and rate.rate in self.declared else None,
+            range_basis=basis,
+        )
+
+    def _find_range(self, field: Field) -> tuple[float | None, float | None, Basis]:
+        """Return the range of a field: as the reward declares it, and where that leaves a side open, the task."""
+        known = None if field.name in self._unreached else self.task.fields.get(field.name)
+        low, high = field.low, field.high
+        if field.kind != "number" or field.values:
+            return low, high, "declared"
+        if known is None or known.kind != "number" or field.name not in self._reward.fields:
+            return low, high, "default" if low is None and high is None else "declared"
+        whole = known.numbers or tuple(each for each in (known.low, known.high) if each is not None)
+        if low is None and (known.low is not None or known.numbers):
+            low = min(whole)
+        if high is None and (known.high is not None or known.numbers):
+            high = max(whole)
+        if (low, high) == (field.low, field.high) or (low is not None and high is not None and low > high):
+            return field.low, field.high, "declared"
+        return low, high, self.task.find_basis("fields", field.name)
+
+    @cached_property
+    def _unreached(self) -> frozenset[str]:
+        """Fields of the goal whose ranges were only seen, in play that never reached it."""
+        seen = {name for name in self.task.fields if self.task.find_basis("fields", name) == "seen"}
+        if self.goal is None or not seen & {_strip(name) for name in self.goal.reads}:
+            return frozenset()
+        scope = {name: self.task.fields.get(name, field) for name, field in self.declared.items()}
+        program = read_facts(self._reward.name, (self.goal,), scope, *self._steps, what="goal")
+        reached = bound_nodes(program)[program.outputs[self.goal.name]].high > 0
+        return frozenset() if reached else frozenset(each.name for each in program.inputs.values())
+
+    def _find_rest(self, field: Field) -> float | bool | str | None:
+        """Return what an idle agent meets of a field, where it is one value that the field allows."""
+        rests = {
+            value
+            for name, value in self.task.idle.items()
+            if _strip(name) == field.name and isinstance(value, bool | int | float | str)
+        }
+        if len(rests) != 1 or (field.shape and f"{field.name}[" in " ".join(self.task.idle)):
+            return None
+        (value,) = rests
+        value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        return value if field.holds(value) else None
+
+    @property
+    def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
+        return self.fields, *self._steps
+
+    @property
+    def _steps(self) -> tuple[frozenset[str], Iterable[str]]:
+        return self._reward._transition, self._reward.states
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """The declared facts about nothing but fields that the reward or a wish has; what was only seen is no fact."""
+        known = {*self._wanted, "terminal"}
+        said = [each for each in self.task.facts if f"facts.{each.name}" not in self.task.seen]
+        return tuple(each for each in said if {_strip(name) for name in each.reads} <= known)
+
+    @cached_property
+    def facts_program(self) -> Program:
+        """The facts as one flat value: a flag each, under its name."""
+        name = self._reward.name
+        return read_facts(name, self.facts, *self._scope) if self.facts else Program(name)
+
+    @cached_property
+    def goal(self) -> Fact | None:
+        """The goal, where all that it reads is declared."""
+        goal = self.task.goal
+        known = {*self.declared, "terminal"}
+        return goal if goal is not None and {_strip(name) for name in goal.reads} <= known else None
+
+    @cached_property
+    def goal_program(self) -> Program:
+        """The goal as one flat value: a flag under its name, or nothing."""
+        name = self._reward.name
+        return Program(name) if self.goal is None else read_facts(name, (self.goal,), *self._scope, what="goal")
+
+    @cached_property
+    def known_inputs(self) -> Mapping[str, Field]:
+        """Every input that a preference or an idle row may name: what is read, and fields that nothing reads."""
+        programs = (self._reward.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
+        known = {name: each for inputs in reversed(programs) for name, each in inputs.items()}
+        read = {each.name for each in known.values()}
+        for name, each in self.declared.items():
+            if name not in read:
+                known |= {f"{name}{entry}": each for entry in each.entries or ("",)}
+        return known
+
+    @cached_property
+    def prefer(self) -> tuple[Preference, ...]:
+        """The preferences by the names of the reward's inputs; one about anything else is left out."""
+        known = {*self.declared, "terminal"}
+        about = [each for each in self.task.prefer if {_strip(name) for name in each.reads} <= known]
+        return tuple(fit_preference(each, self._reward.name, self.known_inputs) for each in about)
+
+    @cached_property
+    def idle(self) -> Row | None:
+        """The step of doing nothing by the names of the reward's inputs; what it leaves out is at rest.
+
+        A field that terms read before and after the step is the same at both ends, unless `prev` and `curr` say so.
+        """
+        if not self.task.idle:
+            return None
+        inputs, what = self.known_inputs, f"{self._what}: the idle row"
+        columns = {name.partition("[")[0] for name in inputs}
+        spread: list[tuple[str, Any]] = []
+        for name, value in self.task.idle.items():
+            base = name.partition("[")[0]
+            ends = [f"{end}.{name}" for end in RECORDS if base not in columns and f"{end}.{base}" in columns]
+            if _strip(name) in self.declared:
+                spread += [(each, value) for each in ends or [name]]
+        return freeze_row(what, fit_row(freeze_row(what, spread), what, inputs))
+
+    def find_written(self) -> dict[str, Program]:
+        """Return the functions of the task as Programs, as far as they are read, by what they are in it."""
+        found = {f"facts.{each.name}": self.facts_program for each in self.facts}
+        if self.goal is not None:
+            found["goal"] = self.goal_program
+        for name, end in self.task.ends.items():
+            if end.when is not None and {_strip(each) for each in end.when.reads} <= {*self.declared, "terminal"}:
+                found[f"ends.{name}"] = read_facts(self._reward.name, (end.when,), *self._scope, what="end")
+        return found
+
+    def find_wanted_fields(self) -> set[str]:
+        """Return the fields of which something is said that a check uses, so that no term has to read them."""
+        task = self.task
+        read = [each.reads for each in (*task.facts, *(() if task.goal is None else (task.goal,)))]
+        read += [end.when.reads for end in task.ends.values() if end.when is not None]
+        read += [tuple(each.reads) for each in task.prefer]
+        wanted = {*task.better, *task.aim, *task.ends, *task.rates, *(each.rate for each in task.rates.values())}
+        return wanted | {_strip(name) for names in read for name in names}
+
+    # -- where the two meet --------------------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
+        if self.task.is_empty:
+            return
+        self._validate_names()
+        self._validate_kinds()
+        for name, field in self.fields.items():
+            for problem in _find_problems(field):
+                raise DefinitionError(f"{self._what}: field {name!r}: {problem}")
+        validate_facts(self._what, self.facts, [*(each.name for each in self._reward._functions), *self._reward.states])
+        _ = self.facts_program, self.prefer, self.idle
+        self._validate_goal()
+        self._validate_ends()
+
+    def _validate_names(self) -> None:
+        known = {**self.task.fields, **self._reward.fields}
+        for part, name in self._list_named():
+            if name not in known and name not in ("terminal", "terminated", "truncated"):
+                seen = ", ".join(sorted(known)) or "none"
+                raise UnknownField(
+                    f"{self._what}: the task's {part} names {name!r:.60}, which neither the reward nor the task "
+                    f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
+                )
+        spoken = {name for _, name in self._list_named()} | {*self.task.fields}
+        if spoken and not spoken & {*self._reward.fields, "terminal"} and self.task.source:
+            raise UnknownField(
+                f"{self._what}: the task speaks of {', '.join(sorted(spoken)[:8])}, and the reward reads "
+                f"{', '.join([*self._reward.fields][:8]) or 'nothing'}: they have no field in common. Observe the "
+                "environment with the features that the reward is given."
+            )
+
+    def _list_named(self) -> Iterable[tuple[str, str]]:
+        task = self.task
+        for part in ("better", "aim", "max_change", "monotone", "events", "rates", "states", "actions", "still"):
+            yield from ((part, name) for name in getattr(task, part))
+        yield from (("rates", each.rate) for each in task.rates.values())
+        for part in ("idle", "start"):
+            yield from ((part, _strip(name)) for name in getattr(task, part))
+        functions = [("facts", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
+        functions += [("ends", end.when) for end in task.ends.values() if end.when is not None]
+        yield from ((part, _strip(name)) for part, each in functions for name in each.reads)
+        yield from (("ends", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
+        yield from (("prefer", _strip(name)) for each in task.prefer for name in each.reads)
+
+    def _validate_kinds(self) -> None:
+        for part in ("max_change", "monotone"):
+            for name in getattr(self.task, part).keys() & self.declared.keys():
+                if self.declared[name].kind != "number":
+                    kind = self.declared[name].kind
+                    raise DefinitionError(f"{self._what}: {part}= is for numbers, and {name!r} is a {kind}")
+        for name in self.task.fields.keys() & self._reward.fields.keys():
+            ours, theirs = self.task.fields[name], self._reward.fields[name]
+            if (ours.kind, ours.shape) != (theirs.kind, theirs.shape) and not (ours.kind, theirs.kind) == (
+                "number",
+                "flag",
+            ):
+                raise DefinitionError(
+                    f"{self._what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
+                    "in the task. They are not about the same steps; observe it again, or rename one of them."
+                )
+        for name, rate in self.task.rates.items():
+            field, other = self.declared.get(name), self.declared.get(rate.rate)
+            if field is None or other is None:
+                continue
+            if field.kind != "number" or other.kind != "number" or other.shape not in ((), field.shape):
+                raise DefinitionError(
+                    f"{self._what}: the rate of {name!r} is {rate.rate!r}, which is not a number of the same shape"
+                )
+
+    def _validate_goal(self) -> None:
+        goal = self.goal
+        if goal is None:
+            return
+        program = read_facts(self._reward.name, (goal,), self.declared, *self._steps, what="goal")
+        if bound_nodes(program)[program.outputs[goal.name]].high == 0:
+            raise DefinitionError(
+                f"{self._what}: the goal {goal.name!r} can never be true: no step that the declared ranges allow "
+                "makes it so. Correct the goal, or the range that is wrong."
+            )
+
+    def _validate_ends(self) -> None:
+        for name, end in self.task.ends.items():
+            if end.when is None:
+                field = self.declared.get(name) or self.task.fields.get(name)
+                if (
+                    end.sign != "time"
+                    and name not in ("terminal", "terminated")
+                    and (field is None or field.kind != "flag")
+                ):
+                    raise DefinitionError(
+                        f"{self._what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
+                        f"episode ends so, or give a function: {{{name!r}: ({end.sign!r}, function)}}."
+                    )
+            if end.sign == "bad" and self._goal_needs(name):
+                raise DefinitionError(
+                    f"{self._what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
+                    "good, or correct the goal."
+                )
+
+    def _goal_needs(self, flag: str) -> bool:
+        """Return whether the goal is false wherever a flag is."""
+        if self.goal is None:
+            return False
+        program = self.goal_program
+        box = {name: bound_field(field) for name, field in program.inputs.items()}
+        box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}
+        return bound_nodes_within(program, box)[program.outputs[self.goal.name]].high == 0
+
+
+def _strip(name: str) -> str:
+    """Return the field that an input is of: `torque` of `prev.torque[0]`."""
+    return name.rpartition(".")[2].partition("[")[0]
+
+
+def _describe_kind(field: Field) -> str:
+    return field.kind if not field.shape else f"{field.kind} of the shape {field.shape}"
+
+
+def _find_problems(field: TaskField) -> Iterable[str]:
+    """Yield what is said of a field that it cannot be."""
+    if field.better is not None and field.kind == "category":
+        yield f"better={field.better!r} is for numbers and flags; of categories say with prefer(...) what is better"
+    if field.aim is not None and (field.kind != "number" or not field.holds(field.aim) or math.isinf(field.aim)):
+        yield f"aim={field.aim!r} is not a finite number that the field allows"

@@ -1,0 +1,82 @@
+"""Specifications in format 1, which said in fields and in the reward what a task says now, as those of format 2."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from plaudit.errors import SpecError
+from plaudit.language import nodes as n
+from plaudit.language.codec import decode_nodes, read_field
+from plaudit.language.field import TERMINAL, Field
+from plaudit.language.program import Program
+from plaudit.language.writing.render import render_function
+from plaudit.reward import task_file
+from plaudit.reward.declared import build_facts_program
+
+_MOVED = {"step": "max_change", "monotone": "monotone", "better": "better", "aim": "aim"}
+_ROLES = {"state": "states", "action": "actions", "event": "events"}
+_OF_REWARD = ("facts", "discount", "prefer", "goal", "goal_ends", "idle", "horizon")
+
+
+def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a specification of format 1 in format 2; what no longer belongs to fields and rewards is a task."""
+    task: dict[str, Any] = {}
+    fields = [_upgrade_field(entry, task) for entry in _list(data, "fields")]
+    states = [{**entry, "field": _upgrade_field(entry["field"], {})} for entry in _list(data, "states")]
+    declared = {each["name"]: read_field(each) for each in (*fields, *(state["field"] for state in states))}
+    for key in ("discount", "horizon"):
+        if data.get(key) is not None:
+            task[key] = {"is": data[key]}
+    for entry, text in _read_functions(data, "facts", declared):
+        task.setdefault("facts", {})[entry] = {"when": text}
+    for _, text in _read_functions(data, "goal", declared):
+        task["goal"] = {"when": text, **({} if data.get("goal_ends", True) else {"ends": False})}
+    for name, value in (data.get("idle") or {}).items():
+        task.setdefault("idle", {})[name] = {"is": value}
+    if data.get("prefer"):
+        task["prefer"] = data["prefer"]
+    kept = {key: value for key, value in data.items() if key not in _OF_REWARD}
+    kept |= {"plaudit": 2, "fields": fields, **({"states": states} if "states" in data else {})}
+    return {**kept, "task": {"task": task_file.FORMAT, "name": data["name"], **task}} if task else kept
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
+        raise SpecError(f"{key!r} must be a list of objects")
+    return found
+
+
+def _upgrade_field(entry: Mapping[str, Any], task: dict[str, Any]) -> dict[str, Any]:
+    """Return a field without what a task says of it now, which goes there."""
+    kept, name = dict(entry), entry["name"]
+    for was, now in _MOVED.items():
+        if (value := kept.pop(was, None)) is not None:
+            task.setdefault(now, {})[name] = {"is": value}
+    if (role := kept.pop("role", None)) is not None:
+        task.setdefault(_ROLES[role], {})[name] = {}
+    if (rate := kept.pop("rate", None)) is not None:
+        task.setdefault("rates", {})[name] = {"rate": rate}
+    if (rest := kept.pop("rest", None)) is not None:
+        task.setdefault("idle", {})[name] = {"is": rest}
+    return kept
+
+
+def _read_functions(data: Mapping[str, Any], key: str, fields: Mapping[str, Field]) -> list[tuple[str, str]]:
+    """Return the names of facts, or of the goal, and the text of each."""
+    part = data.get(key)
+    if not part:
+        return []
+    nodes = decode_nodes(part["nodes"])
+    flags = {str(entry["name"]): entry["flag"] for entry in _list(part, "named")}
+    if not all(isinstance(flag, int) and 0 <= flag < len(nodes) for flag in flags.values()):
+        raise SpecError(f"{key!r} has a flag that is not the position of a node")
+    inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
+    program: Program = build_facts_program(str(data["name"]), nodes, flags, (), inputs)
+    return [(name, render_function(program, name)) for name in flags]
+
+
+def _find_field(name: str, fields: Mapping[str, Field]) -> Field:
+    field = TERMINAL if name == "terminal" else fields.get(name.rpartition(".")[2].partition("[")[0])
+    if field is None:
+        raise SpecError(f"a node reads {name!r}, which is not a declared field")
+    return field
