@@ -4,27 +4,25 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from plaudit.errors import DefinitionError, EnvironmentFailed, PlauditError, WrongType, shorten
+from plaudit.analysis.probe.probe import validate_counts
+from plaudit.errors import WrongType, shorten
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.task import Task
 
 if TYPE_CHECKING:
     import gymnasium
 
-STEPS = 10_000
 MOST_RECORDED = 200_000
 """Recorded steps that are learnt from unless more are asked for."""
-MAX_STEPS = 1000
-"""Steps of an episode where an environment sets no limit of its own."""
 
 
 def observe(
     env: "gymnasium.Env[Any, Any] | Callable[..., gymnasium.Env[Any, Any]] | str",
     features: Callable[..., Mapping[str, Any]] | None = None,
     *,
-    steps: int = STEPS,
+    steps: int = 10_000,
     seed: int = 0,
-    max_steps: int = MAX_STEPS,
+    max_steps: int = 1000,
     idle: Any = None,
     make: Mapping[str, Any] | None = None,
     name: str | None = None,
@@ -56,28 +54,19 @@ def observe(
         MissingExtra: Gymnasium is not installed.
     """
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
-    from plaudit.analysis.environments import make_environment
+    from plaudit.analysis.environments import open_environment
     from plaudit.analysis.observe.learn import learn_task
     from plaudit.analysis.observe.play import play
 
-    _validate_counts(1, steps=steps, max_steps=max_steps)
-    _validate_counts(0, seed=seed)
+    validate_counts(1, steps=steps, max_steps=max_steps)
+    validate_counts(0, seed=seed)
     options = dict(make or {})
-    made, found, ours = make_environment(env, options)
     chosen = ", ".join(f"{key}={value}" for key, value in options.items())
-    label = f"{found} ({chosen})" if chosen else found
-    try:
+    with open_environment(env, options) as (made, found):
+        label = f"{found} ({chosen})" if chosen else found
         transitions = play(
             made, label, features, steps=steps, seed=seed, max_steps=max_steps, idle=idle, progress=progress
         )
-    finally:
-        if ours:
-            try:
-                made.close()
-            except PlauditError:
-                raise
-            except Exception as error:
-                raise EnvironmentFailed(f"the environment {found} failed to close: {error}") from error
     return learn_task(transitions, name=name or found)
 
 
@@ -111,7 +100,7 @@ def observe_ledger(
 
     if not isinstance(ledger, Ledger):
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
-    _validate_counts(1, steps=steps)
+    validate_counts(1, steps=steps)
     transitions, reward = read_ledger(ledger, steps=steps, idle=idle, progress=progress, query=query)
     return learn_task(transitions, name=name or reward)
 
@@ -146,9 +135,3 @@ def observe_file(
 
     transitions = read_file(os.fspath(path), action=action, idle=idle, progress=progress)
     return learn_task(transitions, name=name or os.path.splitext(os.path.basename(path))[0])
-
-
-def _validate_counts(least: int, **counts: object) -> None:
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < least:
-            raise DefinitionError(f"{name}={count!r:.60} must be an integer from {least} up.")

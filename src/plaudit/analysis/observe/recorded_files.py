@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.observe.columns import build_column
-from plaudit.analysis.observe.recorded import Progress, RecordedSteps
+from plaudit.analysis.observe.recorded import Progress, RecordedSteps, name_policy
 from plaudit.analysis.observe.transitions import Mask, Transitions
 from plaudit.errors import InputError, UnusableFile
 from plaudit.ledger.storage.episode_parts import ENDS, find_end
@@ -55,9 +55,7 @@ def read_file(path: str, *, action: str, idle: Any, progress: Progress) -> Trans
         _read_numbers(source.name, context["step"], rows),
         terminated,
         truncated,
-        np.array(
-            [str(each or "recorded") for each in context["policy"] or map(_name_policy, (key[1] for key in keys))]
-        ),
+        np.array([name_policy(each) for each in context["policy"] or context["actor"] or [None] * rows]),
         np.zeros(rows, bool),
     )
     notes = [f"without {', '.join(absent)}: not known in every step"] if absent else []
