@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 LENGTH = 4
 STEPS = 20
@@ -87,11 +87,13 @@ FIELDS = {
 }
 
 
-def corridor_reward(*terms, goal=None, fields=(), **options):
-    """Return a reward of these terms; of a goal it reads whether the target is reached."""
+def corridor_reward(*terms, goal=None, fields=(), allow=None, **said):
+    """Return a reward of these terms, with a task of which the rest is said; of a goal it reads who arrived."""
     read = {name for each in terms for name in each.reads} | ({"arrived"} if goal is reaches_target else set())
     own = [FIELDS[name] for name in FIELDS if name in read - {each.name for each in fields}]
-    return Reward("walking", version="1", terms=terms, fields=[*own, *fields], goal=goal, **options)
+    return Reward(
+        "walking", version="1", terms=terms, fields=[*own, *fields], task=Task(goal=goal, **said), allow=allow
+    )
 
 
 def reader(reward):

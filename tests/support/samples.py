@@ -2,7 +2,7 @@
 
 from math import log1p
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 
 BRAKING = (0.0, 1.0, 3.0, 5.0)
 
@@ -42,12 +42,12 @@ following = Reward(
     version="1",
     terms=[gap, comfort, needed],
     fields=[
-        Field("distance", unit="m", low=0, infinite=True, role="state"),
+        Field("distance", unit="m", low=0, infinite=True),
         Field("deceleration", unit="m/s^2", low=-10, high=10),
         Field("action", values=(0, 1, 2, 3)),
     ],
     action="action",
-    facts=[brakes],
+    task=Task(states=["distance"], facts=[brakes]),
 )
 """Zones with jumps, an infinite field, an action, a fact, knobs; only exactly rounded operations."""
 
@@ -78,9 +78,10 @@ handover = Reward(
     terms=[advance, tokens, finished],
     fields=[
         Field("phase", values=("plan", "code", "test", "other"), other="other", missing="other"),
-        Field("tokens_used", low=0, high=100_000, monotone="up"),
+        Field("tokens_used", low=0, high=100_000),
         Field("success", flag=True, missing=False),
     ],
+    task=Task(monotone={"tokens_used": "up"}),
 )
 """A transition with a category, a field that only rises, a terminal term, stand-ins for what is missing."""
 
@@ -120,7 +121,13 @@ def step():
     return 1.0
 
 
-maze = Reward("maze", version="1", terms=[closer, step], fields=[Field("cells_left", low=0, high=35, step=1)])
+maze = Reward(
+    "maze",
+    version="1",
+    terms=[closer, step],
+    fields=[Field("cells_left", low=0, high=35)],
+    task=Task(max_change={"cells_left": 1}),
+)
 """A loop that pays."""
 
 SAMPLES = {each.name: each for each in (following, handover, research, maze)}
