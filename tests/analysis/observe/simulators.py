@@ -326,7 +326,7 @@ SIMULATORS = [
     Simulator("noisy speed", _HIDDEN.reset, _HIDDEN.step, must={"horizon": 200}),
     Simulator(
         "battery", lambda rng: {"battery": float(rng.integers(160, 400)) / 4, "low": False}, _drain, actions=3, limit=None,
-        must={"monotone.battery": "down", "ends.battery_below": 0.0, "max_change.battery": 1.25, "facts.low_below_battery": None},
+        must={"monotone.battery": "down", "ends.battery_below": 0.0, "max_change.battery": 1.25, "facts.low_from_battery": None},
     ),
     Simulator(
         "timer", lambda rng: {"t": 0, "left": 50, "noise": 0.0}, _tick, limit=50,

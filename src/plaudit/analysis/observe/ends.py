@@ -30,7 +30,9 @@ class Ending:
     rows: Mask
     rank: int
     """Simpler kinds of conditions come first."""
-    inside: Numbers | None = None
+    column: Numbers | None = None
+    """The field, where it is one of numbers."""
+    beyond: Numbers | None = None
     """Of a threshold, how far each step is beyond it."""
 
 
@@ -62,13 +64,16 @@ def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Se
         best = min(candidates, key=lambda each: (-int((each.rows & left).sum()), each.rank, each.name))
         if (best.rows & left).sum() < fewest:
             break
+        candidates.remove(best)
+        if _count_ways(steps, best, left) < fewest:
+            continue
         chosen.append(best)
         left &= ~best.rows
     limit = _find_limit_of_ends(steps, left)
     if limit is not None:
         left &= steps.position != limit[0]
     if left.sum() > LEFT * (ended & steps.fresh).sum():
-        chosen = [each for each in chosen if each.inside is None or _is_sharp(each.inside, ended, share)]
+        chosen = [each for each in chosen if each.beyond is None or _is_sharp(each.beyond, ended, share)]
     endings = [(each, Seen(int((each.rows & ended).sum()), total, "ends")) for each in chosen]
     return endings, limit
 
@@ -82,6 +87,15 @@ def _find_limit_of_ends(steps: Steps, left: Mask) -> tuple[int, Seen] | None:
     whole = steps.lengths == longest
     count = int(whole.sum())
     return longest, Seen(count, count, "episodes")
+
+
+def _count_ways(steps: Steps, ending: Ending, left: Mask) -> int:
+    """Return in how many different ways a field came to where episodes end: the same again says nothing new."""
+    numbers = steps.number[ending.rows & left]
+    if ending.column is None:
+        return len(numbers)
+    paths = np.add.reduceat(ending.column, steps.starts)
+    return len(np.unique(np.stack((steps.lengths[numbers], paths[numbers])), axis=1).T)
 
 
 def _is_sharp(beyond: Numbers, ended: Mask, share: float) -> bool:
@@ -119,7 +133,7 @@ def _list_values(name: str, column: Numbers, ended: Mask) -> Iterator[Ending]:
         rows = column == value
         if not (rows & ~ended).any():
             made = _name(name, write_number(value))
-            yield Ending(made, _write(made, name, f"{name} == {write_number(value)}"), rows, 3)
+            yield Ending(made, _write(made, name, f"{name} == {write_number(value)}"), rows, 3, column)
 
 
 def _list_thresholds(steps: Steps, name: str, column: Numbers, ended: Mask) -> Iterator[Ending]:
@@ -139,7 +153,7 @@ def _list_thresholds(steps: Steps, name: str, column: Numbers, ended: Mask) -> I
         comparison = (">" if sign > 0 else "<") + ("" if strict else "=")
         made = f"{name}_{side}"
         text = _write(made, name, f"{written} {comparison} {write_number(bound)}")
-        yield Ending(made, text, signed > largest, 2 if side != "outside" else 4, signed - largest)
+        yield Ending(made, text, signed > largest, 2 if side != "outside" else 4, column, signed - largest)
 
 
 def _find_threshold(going_on: float, ending: float, whole: bool) -> tuple[float, bool]:
