@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plaudit.atomic import AtomicFile
 from plaudit.errors import DefinitionError, FileError, SpecError, did_you_mean
 from plaudit.language.codec import (
     decode_number,
@@ -135,6 +134,8 @@ def _dump(value: Any) -> str:
 
 def save(task: Task, path: str | Path) -> None:
     """Write a task into a file, whole or not at all."""
+    from plaudit.atomic import AtomicFile  # which `import plaudit` does not load
+
     with AtomicFile(path) as file:
         file.file.write(to_json(task))
         file.commit()
