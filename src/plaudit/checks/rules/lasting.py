@@ -34,6 +34,7 @@ MOST_SHOWN = 4
     "pays-for-staying",
     severity="advice",
     why="An agent that is paid for staying where it is has a reason never to finish.",
+    uses=("roles", "goal", "horizon", "discount", "rates"),
 )
 def find_pay_for_staying(context: CheckContext) -> Found:
     """Find states that pay in every step in which nothing happens, where something else is to be done.
@@ -90,6 +91,7 @@ def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]
     "pays-per-event",
     severity="advice",
     why="What pays whenever it happens can be worth more, repeated, than finishing.",
+    uses=("roles", "horizon", "discount"),
 )
 def find_pay_per_event(context: CheckContext) -> Found:
     """Find events whose pay, repeated, is worth more than the best end."""
