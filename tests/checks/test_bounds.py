@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import DefinitionError, Field, Reward, fact, term
+from plaudit import DefinitionError, Field, Reward, Task, fact, term
 from plaudit.checks.bounds import Bound, Ranges, Span, bounds
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import is_close
@@ -136,8 +136,8 @@ def test_a_step_that_facts_rule_out_is_not_counted():
     def gain(prev, curr):
         return curr.level - prev.level
 
-    level = Field("level", low=0, high=9, step=2, monotone="up")
-    reward = Reward("r", version="1", terms=[gain], fields=[level])
+    task = Task(max_change={"level": 2}, monotone={"level": "up"})
+    reward = Reward("r", version="1", terms=[gain], fields=[Field("level", low=0, high=9)], task=task)
     assert bounds(reward).total == Bound(-9.0, 9.0)
     assert bounds(reward, facts=True).total == Bound(0.0, 2.0)
 
@@ -155,7 +155,7 @@ def test_facts_that_contradict_each_other_leave_nothing():
     def large(x):
         return x > 0.7
 
-    reward = Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[small, large])
+    reward = Reward("r", version="1", terms=[pay], fields=[UNIT], task=Task(facts=[small, large]))
     with pytest.raises(DefinitionError, match="makes the facts 'small' and 'large' true at once"):
         bounds(reward, facts=True)
     assert bounds(reward).total == Bound(0.0, 1.0)
