@@ -93,7 +93,7 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bou
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"bounds takes a Reward, and this is a {type(reward).__name__}")
-    model, solver = RewardModel(reward), Solver(Deadline.after(timeout))
+    model, solver = RewardModel(reward._as_declared), Solver(Deadline.after(timeout))
     if facts:
         refuse_contradiction(model, solver, "has no bounds")
     return Ranges(model, solver, facts=facts).bounds()

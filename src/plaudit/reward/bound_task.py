@@ -1,6 +1,7 @@
 """A task as one reward meets it: its functions read over the reward's inputs, its rows and fields by their names."""
 
 import math
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
@@ -11,8 +12,9 @@ from plaudit.language.field import RECORDS, Field
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
 from plaudit.language.program import Program
 from plaudit.reward.declared import Fact, read_facts, validate_facts
+from plaudit.reward.function_text import settle_function
 from plaudit.reward.preference import Preference, Row, fit_preference, fit_row, freeze_row
-from plaudit.reward.task import Basis, Better, Monotone, Role, Task
+from plaudit.reward.task import Basis, Better, End, Monotone, Role, Task
 
 if TYPE_CHECKING:
     from plaudit.reward.definition import Definition
@@ -222,15 +224,20 @@ class BoundTask:
                 spread += [(each, value) for each in ends or [name]]
         return freeze_row(what, fit_row(freeze_row(what, spread), what, inputs))
 
-    def find_written(self) -> dict[str, Program]:
-        """Return the functions of the task as Programs, as far as they are read, by what they are in it."""
-        found = {f"facts.{each.name}": self.facts_program for each in self.facts}
-        if self.goal is not None:
-            found["goal"] = self.goal_program
-        for name, end in self.task.ends.items():
-            if end.when is not None and {_strip(each) for each in end.when.reads} <= {*self.declared, "terminal"}:
-                found[f"ends.{name}"] = read_facts(self._reward.name, (end.when,), *self._scope, what="end")
-        return found
+    def settle(self) -> Task:
+        """Return the task with functions that can be written as text, also those that use what stands around them."""
+        task = self.task
+        goal = None if task.goal is None else self._settle(task.goal)
+        facts = tuple(map(self._settle, task.facts))
+        ends = {name: End(each.sign, each.when and self._settle(each.when)) for name, each in task.ends.items()}
+        same = goal is task.goal and all(map(operator.is_, facts, task.facts))
+        same = same and all(each.when is task.ends[name].when for name, each in ends.items())
+        return task if same else task.evolve(goal=goal, facts=facts, ends=ends, seen=task.seen)
+
+    def _settle(self, function: Fact) -> Fact:
+        if not {_strip(name) for name in function.reads} <= {*self.declared, "terminal"}:
+            return function
+        return settle_function(function, lambda: read_facts(self._reward.name, (function,), *self._scope, what="task"))
 
     def find_wanted_fields(self) -> set[str]:
         """Return the fields of which something is said that a check uses, so that no term has to read them."""
