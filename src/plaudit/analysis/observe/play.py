@@ -170,7 +170,7 @@ class _Session:
             truncated=self._truncated,
             actions=actions,
             action_names=names,
-            idle=None if idle is None else np.ravel(idle),
+            idle=idle,
             declared=self._declared,
             source=f"{source}, seed {seed}{without}",
         )
