@@ -119,8 +119,8 @@ def find_pay_per_event(context: CheckContext) -> Found:
         "total",
         f"{listed}, again and again while nothing else changes. {_compare_event_with_end(first, end, discount)}",
         "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
-        'to. If it is not an event, declare role="state"; if it cannot happen again and again, declare the fact that '
-        "says so, or allow this with that reason.",
+        "to. If it is not an event, list it among the states of the task; if it cannot happen again and again, declare "
+        "the fact that says so, or allow this with that reason.",
         witness=(step for each in found[:MOST_SHOWN] for step in _event_steps(model, each)),
         facts=model.facts_about(*model.reads["total"]),
     )

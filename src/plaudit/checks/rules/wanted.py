@@ -64,7 +64,7 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             "total",
             f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.",
             "Give it a term, or a fact that says how what is paid for depends on it; if it is a wish for people alone, "
-            "drop better= and aim=.",
+            "take it out of the task.",
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
         )
 
