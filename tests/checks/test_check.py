@@ -331,6 +331,7 @@ def test_the_error_is_the_report(monkeypatch):
 
 def test_what_is_asked_reaches_the_check(monkeypatch):
     given = {
+        "task": Task(discount=0.9),
         "only": ["jump"],
         "ignore": {"unbounded"},
         "outcomes": {"idle": [{"distance": 1.0}]},
