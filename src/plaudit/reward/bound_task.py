@@ -302,10 +302,8 @@ class BoundTask:
                     raise DefinitionError(f"{self._what}: {part}= is for numbers, and {name!r} is a {kind}")
         for name in self.task.fields.keys() & self._reward.fields.keys():
             ours, theirs = self.task.fields[name], self._reward.fields[name]
-            if (ours.kind, ours.shape) != (theirs.kind, theirs.shape) and not (ours.kind, theirs.kind) == (
-                "number",
-                "flag",
-            ):
+            numeric = {ours.kind, theirs.kind} <= {"number", "flag"}  # 0 and 1 may stand for a flag
+            if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
                 raise DefinitionError(
                     f"{self._what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
                     "in the task. They are not about the same steps; observe it again, or rename one of them."
