@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import DefinitionError, Field, Reward, Task, fact, term
+from plaudit import DefinitionError, Field, Reward, Seen, Task, fact, term
 from plaudit.checks.bounds import Bound, Ranges, Span, bounds
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import is_close
@@ -117,6 +117,13 @@ def test_a_field_without_range_leaves_a_total_without_bound():
     assert bounds(reward_from("def f(x): return x", Field("x", low=2))).total == Bound(2.0, math.inf)
     assert bounds(reward_from("def f(x): return x", Field("x", low=2), high=9)).total == Bound(2.0, 9.0)
     assert bounds(reward_from("def f(x): return x * x", Field("x"))).total.low == 0
+
+
+def test_a_range_that_was_only_seen_bounds_nothing():
+    made, known = reward_from("def f(x): return x", Field("x", low=2)), [Field("x", high=5)]
+    assert bounds(made.with_task(Task(fields=known))).total == Bound(2.0, 5.0)
+    seen = Task(fields=known, seen={"fields.x": Seen(900, 900)})
+    assert bounds(made.with_task(seen)).total == Bound(2.0, math.inf)
 
 
 @pytest.mark.parametrize("outside", ["clip", "allow"])
