@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plaudit.errors import DefinitionError, UnknownField, did_you_mean
-from plaudit.language.field import RECORDS, Field
+from plaudit.language.field import RECORDS, Field, find_field_name
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
 from plaudit.language.program import Program
 from plaudit.reward.declared import Fact, read_facts, validate_facts
@@ -64,7 +64,7 @@ class BoundTask:
     @cached_property
     def declared(self) -> Mapping[str, Field]:
         """The fields of the reward, and those of the task's that wishes are about."""
-        named = {_strip(name) for each in self.task.prefer for name in each.reads}
+        named = {find_field_name(name) for each in self.task.prefer for name in each.reads}
         added = {name: field for name, field in self.task.fields.items() if name in named}
         return {**added, **self._wanted}
 
@@ -73,7 +73,7 @@ class BoundTask:
         """The fields of the reward, and those of the task's that facts and rates may tie to them."""
         own, task = self._reward.fields, self.task
         read = [each.reads for each in (task.goal, *(end.when for end in task.ends.values())) if each is not None]
-        wished = {_strip(name) for names in read for name in names} | {*task.better, *task.aim, *task.ends}
+        wished = {find_field_name(name) for names in read for name in names} | {*task.better, *task.aim, *task.ends}
         while more := {task.rates[name].rate for name in wished | {*own} if name in task.rates} - wished:
             wished |= more
         return {**own, **{name: each for name, each in task.fields.items() if name in wished and name not in own}}
@@ -132,7 +132,7 @@ class BoundTask:
     def _unreached(self) -> frozenset[str]:
         """Fields of the goal whose ranges were only seen, in play that never reached it."""
         seen = {name for name in self.task.fields if self.task.find_basis("fields", name) == "seen"}
-        if self.goal is None or not seen & {_strip(name) for name in self.goal.reads}:
+        if self.goal is None or not seen & {find_field_name(name) for name in self.goal.reads}:
             return frozenset()
         scope = {name: self.task.fields.get(name, field) for name, field in self.declared.items()}
         program = read_facts(self._reward.name, (self.goal,), scope, *self._steps, what="goal")
@@ -144,7 +144,7 @@ class BoundTask:
         rests = {
             value
             for name, value in self.task.idle.items()
-            if _strip(name) == field.name and isinstance(value, bool | int | float | str)
+            if find_field_name(name) == field.name and isinstance(value, bool | int | float | str)
         }
         if len(rests) != 1 or (field.shape and f"{field.name}[" in " ".join(self.task.idle)):
             return None
@@ -165,7 +165,7 @@ class BoundTask:
         """The declared facts about nothing but fields that the reward or a wish has; what was only seen is no fact."""
         known = {*self._wanted, "terminal"}
         said = [each for each in self.task.facts if f"facts.{each.name}" not in self.task.seen]
-        return tuple(each for each in said if {_strip(name) for name in each.reads} <= known)
+        return tuple(each for each in said if {find_field_name(name) for name in each.reads} <= known)
 
     @cached_property
     def facts_program(self) -> Program:
@@ -178,7 +178,7 @@ class BoundTask:
         """The goal, where all that it reads is declared."""
         goal = self.task.goal
         known = {*self.declared, "terminal"}
-        return goal if goal is not None and {_strip(name) for name in goal.reads} <= known else None
+        return goal if goal is not None and {find_field_name(name) for name in goal.reads} <= known else None
 
     @cached_property
     def goal_program(self) -> Program:
@@ -201,7 +201,7 @@ class BoundTask:
     def prefer(self) -> tuple[Preference, ...]:
         """The preferences by the names of the reward's inputs; one about anything else is left out."""
         known = {*self.declared, "terminal"}
-        about = [each for each in self.task.prefer if {_strip(name) for name in each.reads} <= known]
+        about = [each for each in self.task.prefer if {find_field_name(name) for name in each.reads} <= known]
         return tuple(fit_preference(each, self._reward.name, self.known_inputs) for each in about)
 
     @cached_property
@@ -218,19 +218,21 @@ class BoundTask:
         for name, value in self.task.idle.items():
             base = name.partition("[")[0]
             ends = [f"{end}.{name}" for end in RECORDS if base not in columns and f"{end}.{base}" in columns]
-            if _strip(name) in self.declared:
+            if find_field_name(name) in self.declared:
                 spread += [(each, value) for each in ends or [name]]
         return freeze_row(what, fit_row(freeze_row(what, spread), what, inputs))
 
     def find_written(self) -> dict[str, Program]:
-        """Return the functions of the task as Programs, as far as they are read, by what they are in it."""
-        found = {f"facts.{each.name}": self.facts_program for each in self.facts}
-        if self.goal is not None:
-            found["goal"] = self.goal_program
-        for name, end in self.task.ends.items():
-            if end.when is not None and {_strip(each) for each in end.when.reads} <= {*self.declared, "terminal"}:
-                found[f"ends.{name}"] = read_facts(self._reward.name, (end.when,), *self._scope, what="end")
-        return found
+        """Return the functions of the task as Programs, where all that they read is declared, by what they are in it."""
+        task, scope = self.task, {**self.task.fields, **self.fields}
+        functions = {f"facts.{each.name}": each for each in task.facts}
+        functions |= {f"ends.{name}": end.when for name, end in task.ends.items() if end.when is not None}
+        functions |= {} if task.goal is None else {"goal": task.goal}
+        return {
+            name: read_facts(self._reward.name, (each,), scope, *self._steps)
+            for name, each in functions.items()
+            if each.text is None and {find_field_name(read) for read in each.reads} <= {*scope, "terminal"}
+        }
 
     def find_wanted_fields(self) -> set[str]:
         """Return the fields of which something is said that a check uses, so that no term has to read them."""
@@ -239,15 +241,19 @@ class BoundTask:
         read += [end.when.reads for end in task.ends.values() if end.when is not None]
         read += [tuple(each.reads) for each in task.prefer]
         wanted = {*task.better, *task.aim, *task.ends, *task.rates, *(each.rate for each in task.rates.values())}
-        return wanted | {_strip(name) for names in read for name in names}
+        return wanted | {find_field_name(name) for names in read for name in names}
 
     # -- where the two meet --------------------------------------------------------------------------------------------
 
     def validate(self) -> None:
         """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
+        self._validate_names()
+        self.validate_known()
+
+    def validate_known(self) -> None:
+        """Refuse what the task says of the fields that there are, if it cannot be; it may speak of others, too."""
         if self.task.is_empty:
             return
-        self._validate_names()
         self._validate_kinds()
         for name, field in self.fields.items():
             for problem in _find_problems(field):
@@ -280,12 +286,12 @@ class BoundTask:
             yield from ((part, name) for name in getattr(task, part))
         yield from (("rates", each.rate) for each in task.rates.values())
         for part in ("idle", "start"):
-            yield from ((part, _strip(name)) for name in getattr(task, part))
+            yield from ((part, find_field_name(name)) for name in getattr(task, part))
         functions = [("facts", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
         functions += [("ends", end.when) for end in task.ends.values() if end.when is not None]
-        yield from ((part, _strip(name)) for part, each in functions for name in each.reads)
+        yield from ((part, find_field_name(name)) for part, each in functions for name in each.reads)
         yield from (("ends", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
-        yield from (("prefer", _strip(name)) for each in task.prefer for name in each.reads)
+        yield from (("prefer", find_field_name(name)) for each in task.prefer for name in each.reads)
 
     def _validate_kinds(self) -> None:
         for part in ("max_change", "monotone"):
@@ -350,11 +356,6 @@ class BoundTask:
         box = {name: bound_field(field) for name, field in program.inputs.items()}
         box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}
         return bound_nodes_within(program, box)[program.outputs[self.goal.name]].high == 0
-
-
-def _strip(name: str) -> str:
-    """Return the field that an input is of: `torque` of `prev.torque[0]`."""
-    return name.rpartition(".")[2].partition("[")[0]
 
 
 def _describe_kind(field: Field) -> str:

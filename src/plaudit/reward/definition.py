@@ -208,6 +208,8 @@ def define(
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
     if old is None or reward.task is not old.task:
         reward._bound.validate()
+    else:  # what it says of removed fields is left out
+        reward._bound.validate_known()
 
 
 def _validate_task(reward: object, task: object) -> Task:

@@ -96,7 +96,7 @@ def write_function(fact: Fact, program: Program | None = None) -> str:
                 f"{fact.name!r} cannot be written as text by itself: it uses {name}. Save a reward that has the task, "
                 f"or make {name} a keyword-only parameter with a plain value."
             ) from None
-        return render_function(program, fact.name)
+        return render_function(program, fact.name, fact.doc)
 
 
 class _StandsElsewhere(Exception):
