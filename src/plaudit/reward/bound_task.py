@@ -223,7 +223,7 @@ class BoundTask:
         return freeze_row(what, fit_row(freeze_row(what, spread), what, inputs))
 
     def find_written(self) -> dict[str, Program]:
-        """Return the functions of the task as Programs, where all that they read is declared, by what they are in it."""
+        """Return the functions of the task as Programs where all that they read is declared, by what they are."""
         task, scope = self.task, {**self.task.fields, **self.fields}
         functions = {f"facts.{each.name}": each for each in task.facts}
         functions |= {f"ends.{name}": end.when for name, end in task.ends.items() if end.when is not None}
@@ -269,7 +269,7 @@ class BoundTask:
             if name not in known and name not in ("terminal", "terminated", "truncated"):
                 seen = ", ".join(sorted(known)) or "none"
                 raise UnknownField(
-                    f"{self._what}: the task's {part} names {name!r:.60}, which neither the reward nor the task "
+                    f"{self._what}: {part} {name!r:.60}, which neither the reward nor the task "
                     f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
                 )
         spoken = {name for _, name in self._list_named()} | {*self.task.fields}
@@ -281,17 +281,19 @@ class BoundTask:
             )
 
     def _list_named(self) -> Iterable[tuple[str, str]]:
+        """Yield every field that the task speaks of, after what does: `better= names`, `fact 'brakes' reads`."""
         task = self.task
         for part in ("better", "aim", "max_change", "monotone", "events", "rates", "states", "actions", "still"):
-            yield from ((part, name) for name in getattr(task, part))
-        yield from (("rates", each.rate) for each in task.rates.values())
+            yield from ((f"{part}= names", name) for name in getattr(task, part))
+        yield from (("rates= names", each.rate) for each in task.rates.values())
         for part in ("idle", "start"):
-            yield from ((part, find_field_name(name)) for name in getattr(task, part))
-        functions = [("facts", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
-        functions += [("ends", end.when) for end in task.ends.values() if end.when is not None]
-        yield from ((part, find_field_name(name)) for part, each in functions for name in each.reads)
-        yield from (("ends", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
-        yield from (("prefer", find_field_name(name)) for each in task.prefer for name in each.reads)
+            yield from ((f"{part}= names", find_field_name(name)) for name in getattr(task, part))
+        functions = [("fact", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
+        functions += [("end", end.when) for end in task.ends.values() if end.when is not None]
+        for part, each in functions:
+            yield from ((f"{part} {each.name!r} reads", find_field_name(name)) for name in each.reads)
+        yield from (("ends= names", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
+        yield from (("a preference names", find_field_name(name)) for each in task.prefer for name in each.reads)
 
     def _validate_kinds(self) -> None:
         for part in ("max_change", "monotone"):
