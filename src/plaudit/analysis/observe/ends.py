@@ -154,9 +154,7 @@ def _find_threshold(going_on: float, ending: float, whole: bool) -> tuple[float,
 def _is_clock(steps: Steps, column: Numbers) -> bool:
     """Return whether a field only counts the steps of an episode."""
     slope = float(np.ptp(column)) / max(float(np.ptp(steps.position)), 1.0)
-    return any(
-        bool(np.ptp(column - sign * slope * steps.position) <= 1e-6 * np.ptp(column)) for sign in (1.0, -1.0)
-    )
+    return any(bool(np.ptp(column - sign * slope * steps.position) <= 1e-6 * np.ptp(column)) for sign in (1.0, -1.0))
 
 
 def _name(field: str, value: str) -> str:

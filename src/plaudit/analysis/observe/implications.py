@@ -146,7 +146,9 @@ def _find_thresholds(steps: Steps) -> list[Relation]:
         if not (_is_often(steps, flag) and _is_often(steps, ~flag)):
             continue
         made = [
-            relation for other, column in steps.changing.items() if (relation := _split(steps, name, flag, other, column))
+            relation
+            for other, column in steps.changing.items()
+            if (relation := _split(steps, name, flag, other, column))
         ]
         if made:
             found.append(made[0])

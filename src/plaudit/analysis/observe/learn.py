@@ -55,7 +55,7 @@ def _find_statements(steps: Steps) -> dict[str, Mapping[str, tuple[Any, Seen]]]:
     return {
         "fields": find_fields(steps),
         "states": states,
-        "actions": {each: (True, every) for each in actions},
+        "actions": dict.fromkeys(actions, (True, every)),
         "events": events,
         "idle": find_idle(steps),
         "start": find_start(steps, names),

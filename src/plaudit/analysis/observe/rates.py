@@ -71,9 +71,7 @@ def _fit_either(
     return max(made, key=lambda fit: fit.count) if made else None
 
 
-def _fit(
-    before: Numbers, after: Numbers, speed: Numbers, noise: Numbers, precision: float, of: int
-) -> _Fit | None:
+def _fit(before: Numbers, after: Numbers, speed: Numbers, noise: Numbers, precision: float, of: int) -> _Fit | None:
     change = after - before
     visible = np.abs(change) > VISIBLE * noise
     sample = np.flatnonzero(visible & (speed != 0))

@@ -262,7 +262,9 @@ def _find_norms(view: _View, free: Sequence[str], found: list[Relation]) -> None
         middle = float(np.median(squares))
         if middle <= 0 or np.ptp(squares) > 1e-4 * middle:
             continue
-        total = next(s for s in list_shorter(middle) if (np.abs(squares - s) <= _find_noise(squares)).all() or s == middle)
+        total = next(
+            s for s in list_shorter(middle) if (np.abs(squares - s) <= _find_noise(squares)).all() or s == middle
+        )
         rest = squares - total
         if (np.abs(rest) <= _find_noise(squares)).all():
             text = _write_equal(view, (x, y), f"{x} * {x} + {y} * {y}", write_number(total), rest)

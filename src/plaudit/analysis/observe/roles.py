@@ -127,5 +127,3 @@ def _draw_others(steps: Steps, column: Column) -> list[Column]:
     starts = np.repeat(steps.starts, steps.lengths)
     shifts = [np.maximum(1, (lengths * share).astype(np.int64)) for share in (0.31, 0.5, 0.77)[:PAIRS]]
     return [column[starts + (steps.position - 1 + shift) % lengths] for shift in shifts]
-
-
