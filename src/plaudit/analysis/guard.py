@@ -71,9 +71,11 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def _list_arrays(obs: Any, name: str = "observation") -> Iterator[tuple[str, Any]]:
-    if isinstance(obs, np.ndarray | float | np.floating):
-        if np.asarray(obs).dtype.kind == "f":
-            yield name, np.asarray(obs)
+    if isinstance(obs, np.ndarray):
+        if obs.dtype.kind == "f":
+            yield name, obs
+    elif isinstance(obs, float | np.floating):
+        yield name, np.asarray(obs)
     elif isinstance(obs, Mapping):
         for key, part in obs.items():
             yield from _list_arrays(part, f"{name}[{key!r}]")
