@@ -14,7 +14,6 @@ from plaudit.language.codec import field_to_dict
 from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.plugins.arguments import find_reward
-from plaudit.reward import task_file
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, list_task_rows
 from plaudit.reward.reward import Reward
@@ -74,8 +73,8 @@ def describe(reward: Reward) -> dict[str, Any]:
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
         **({"states": [_describe_state(state) for state in reward.states.values()]} if reward.states else {}),
         "params": dict(reward.params),
-        "task": None if reward.task.is_empty else task_file.to_dict(reward.task, reward._bound.find_written()),
-        "task_fingerprint": None if reward.task.is_empty else reward.task_fingerprint,
+        "task": None if reward.task.is_empty else reward.task.to_dict(),
+        "task_fingerprint": None if reward.task.is_empty else reward.task.fingerprint,
         "allow": dict(reward.allow),
         "scale": describe_number(reward.scale),
         "gate": None if reward.gate is None else _describe_function(reward.gate),

@@ -4,19 +4,17 @@ import ast
 import builtins
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-import numpy as np
-
-from plaudit import functions
 from plaudit.errors import DefinitionError
 from plaudit.language.program import Program, sign
 from plaudit.language.reading.source import Source, read_current
 from plaudit.language.writing.render import render_function
-from plaudit.reward.declared import Fact, make_fact_of
+from plaudit.reward.declared import UNNAMED, Fact, make_fact_of
 
-FILE = "<task>"
 MOST_CHARACTERS = 100_000
 _PLAIN = (bool, int, float, str)
 
@@ -47,7 +45,7 @@ def parse_function(text: object, what: str) -> Fact:
             f"{what} {tree.name!r}: a keyword-only parameter has a plain value, such as 0.5"
         ) from None
     lines = tuple(line + "\n" for line in text.splitlines())
-    source = Source(tree.name, FILE, lines, 1, tree, _build_function(tree))
+    source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
     named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
     return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
 
@@ -56,7 +54,7 @@ def _build_function(tree: ast.FunctionDef) -> types.FunctionType:
     """Return the function without running anything but its `def`: there are no annotations, and no defaults."""
     bare = ast.FunctionDef(tree.name, _strip_arguments(tree.args), [ast.Pass()], [])
     module = ast.fix_missing_locations(ast.Module([bare], []))
-    return types.FunctionType(compile(module, FILE, "exec").co_consts[0], _NAMES, tree.name)
+    return types.FunctionType(compile(module, UNNAMED, "exec").co_consts[0], _find_names(), tree.name)
 
 
 def _strip_arguments(given: ast.arguments) -> ast.arguments:
@@ -64,26 +62,23 @@ def _strip_arguments(given: ast.arguments) -> ast.arguments:
     return ast.arguments([], fields, None, constants, [None] * len(constants), None, [])
 
 
-_MATH = {name: each for name, each in vars(math).items() if not name.startswith("_")}
-_NAMES: dict[str, Any] = {
-    **_MATH,
-    **{name: getattr(functions, name) for name in functions.__all__},
-    "math": math,
-    "np": np,
-    "numpy": np,
-    "sign": sign,
-    "__name__": FILE,
-}
-"""What a text may name besides its parameters and Python's own functions."""
+@cache
+def _find_names() -> dict[str, Any]:
+    """Return what a text may name besides its parameters and Python's own functions."""
+    import numpy as np  # which whoever defines a reward need not load
+
+    from plaudit import functions
+
+    own = {name: getattr(functions, name) for name in functions.__all__}
+    plain = {name: each for name, each in vars(math).items() if not name.startswith("_")}
+    return {**plain, **own, "math": math, "np": np, "numpy": np, "sign": sign, "__name__": UNNAMED}
 
 
-def write_function(fact: Fact, program: Program | None = None) -> str:
+def write_function(fact: Fact) -> str:
     """Return a function as text that stands alone: numbers from around it are written out.
 
-    What it calls or looks up elsewhere is written out too where its `program` is known.
-
     Raises:
-        DefinitionError: It depends on what stands around it, and its program is not known.
+        DefinitionError: It calls or looks up something else that stands around it.
     """
     if fact.text is not None:
         return fact.text
@@ -91,12 +86,19 @@ def write_function(fact: Fact, program: Program | None = None) -> str:
     try:
         return _unparse(fact.source, fact.constants, fact.doc)
     except _StandsElsewhere as name:
-        if program is None:
-            raise DefinitionError(
-                f"{fact.name!r} cannot be written as text by itself: it uses {name}. Save a reward that has the task, "
-                f"or make {name} a keyword-only parameter with a plain value."
-            ) from None
-        return render_function(program, fact.name)
+        raise DefinitionError(
+            f"{fact.name!r} cannot be written as text by itself: it uses {name!s}. Save the task of a reward that has "
+            f"it, `reward.task`; or make {name!s} a keyword-only parameter with a plain value."
+        ) from None
+
+
+def settle_function(fact: Fact, read: Callable[[], Program]) -> Fact:
+    """Return a function that can be written as text: one that uses what stands around it, as it is read."""
+    try:
+        write_function(fact)
+    except DefinitionError:
+        return replace(fact, text=render_function(read(), fact.name))
+    return fact
 
 
 class _StandsElsewhere(Exception):
@@ -131,9 +133,11 @@ class _WriteOut(ast.NodeTransformer):
             value = read_current(self._function, node.id)
         except KeyError:
             raise _StandsElsewhere(node.id) from None
-        if value is _NAMES.get(node.id, vars(builtins).get(node.id)):
+        if type(value) in _PLAIN or type(value) in (tuple, list):
+            return _write_value(node.id, value)
+        if value is vars(builtins).get(node.id) or value is _find_names().get(node.id):
             return node
-        return _write_value(node.id, value)
+        raise _StandsElsewhere(node.id)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         return node if node.value is None else ast.Assign([node.target], self.visit(node.value))

@@ -44,7 +44,9 @@ def score(simulator: Simulator, task: Task) -> Score:
     claims.pop("ends.timeout" if "horizon" in simulator.must else "", None)
     misses = [key for key, value in simulator.must.items() if key not in claims or not _agree(key, value, claims[key])]
     truth = {**simulator.may, **simulator.must}
-    false = [f"{key}={value}" for key, value in claims.items() if key not in truth or not _agree(key, truth[key], value)]
+    false = [
+        f"{key}={value}" for key, value in claims.items() if key not in truth or not _agree(key, truth[key], value)
+    ]
     return Score([key for key in simulator.must if key not in misses], misses, false)
 
 

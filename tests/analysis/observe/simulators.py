@@ -53,7 +53,9 @@ def play(simulator: Simulator, seed: int = 0, steps: int = 10_000) -> Transition
             for position in range(1, min(1000, budget[policy]) + 1):
                 action = choose(position)
                 made, terminated = simulator.step(row, action, rng)
-                made = {name: np.float32(v) if simulator.single and isinstance(v, float) else v for name, v in made.items()}
+                made = {
+                    name: np.float32(v) if simulator.single and isinstance(v, float) else v for name, v in made.items()
+                }
                 truncated = limit is not None and position >= limit and not terminated
                 before.append(row)
                 after.append(made)
@@ -66,11 +68,17 @@ def play(simulator: Simulator, seed: int = 0, steps: int = 10_000) -> Transition
         episode += 1
     first = np.diff(np.array(columns["episode"]), prepend=-1) != 0
     unknown = frozenset(name for name in after[0] if name not in before[0])
-    kept = {name: _to_column([row.get(name, made[name]) for row, made in zip(before, after, strict=True)]) for name in after[0]}
+    kept = {
+        name: _to_column([row.get(name, made[name]) for row, made in zip(before, after, strict=True)])
+        for name in after[0]
+    }
     actions = np.array(columns["action"])
     return Transitions(
         before=kept,
-        after={**{name: _to_column([row[name] for row in after]) for name in after[0]}, "action": actions.astype(np.float64)},
+        after={
+            **{name: _to_column([row[name] for row in after]) for name in after[0]},
+            "action": actions.astype(np.float64),
+        },
         actions=actions,
         episode=np.array(columns["episode"]),
         policy=np.array(columns["policy"]),
@@ -262,14 +270,25 @@ def _record(row, action, rng):
 
 def _correlate(row, action, rng):
     x = 0.9 * row["x"] + rng.normal()
-    return {"x": x, "y": 2 * x + rng.normal(0, 0.01), "busy": bool(x > rng.normal(0, 0.05)), "above": x + 3.2 + rng.normal(0, 1)}, False
+    return {
+        "x": x,
+        "y": 2 * x + rng.normal(0, 0.01),
+        "busy": bool(x > rng.normal(0, 0.05)),
+        "above": x + 3.2 + rng.normal(0, 1),
+    }, False
 
 
 def _fail_rarely(row, action, rng):
     x = 0.9 * row["x"] + rng.normal()
     slip = rng.random() < 0.001
     on = bool(rng.random() < 0.4)
-    return {"x": x, "y": 2 * x + (0.5 if slip else 0.0), "on": on, "lit": on != bool(rng.random() < 0.001), "z": row["z"] + 1 - 3 * bool(rng.random() < 0.001)}, False
+    return {
+        "x": x,
+        "y": 2 * x + (0.5 if slip else 0.0),
+        "on": on,
+        "lit": on != bool(rng.random() < 0.001),
+        "z": row["z"] + 1 - 3 * bool(rng.random() < 0.001),
+    }, False
 
 
 def _end_by_chance(row, action, rng):
@@ -283,7 +302,9 @@ def _wait(row, action, rng):
 
 ALWAYS = {"states": None, "actions": None, "ends.timeout": None, "horizon": None, "facts": ()}
 MOVING = Simulator(
-    "integrator", lambda rng: {"x": rng.normal(), "v": rng.normal()}, _integrate,
+    "integrator",
+    lambda rng: {"x": rng.normal(), "v": rng.normal()},
+    _integrate,
     must={"rates.x": ("v", 0.05), "rates.v": ("action", 0.1), "horizon": 200},
     may={"still.v": True},
 )
@@ -309,7 +330,7 @@ SIMULATORS = [
     ),
     Simulator(
         "timer", lambda rng: {"t": 0, "left": 50, "noise": 0.0}, _tick, limit=50,
-        must={"monotone.t": "up", "monotone.left": "down", "max_change.t": 1.0, "max_change.left": 1.0, "horizon": 50, "facts.t_from_left": None},
+        must={"monotone.t": "up", "monotone.left": "down", "max_change.t": 1.0, "max_change.left": 1.0, "horizon": 50, "facts.sum_of_left_t": None},
     ),
     Simulator("random walk", lambda rng: {"x": 0.0, "y": 0.0, "z": 0.0}, _walk_randomly, must={"horizon": 200}),
     Simulator(

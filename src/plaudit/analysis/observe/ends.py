@@ -133,7 +133,7 @@ def _list_thresholds(steps: Steps, name: str, column: Numbers, ended: Mask) -> I
         largest = float(signed[~ended].max())
         beyond = signed[ended]
         beyond = beyond[beyond > largest]
-        if not len(beyond):
+        if not len(beyond) or (steps.is_whole[name] and (beyond == beyond[0]).all()):
             continue
         bound, strict = _find_threshold(sign * largest, sign * float(beyond.min()), steps.is_whole[name])
         comparison = (">" if sign > 0 else "<") + ("" if strict else "=")
@@ -159,7 +159,7 @@ def _is_clock(steps: Steps, column: Numbers) -> bool:
 
 def _name(field: str, value: str) -> str:
     """Return the name of an end at one value of a field, of letters and digits only."""
-    return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{field}_{value}")
+    return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{field}_is_{value}")
 
 
 def _write(name: str, parameter: str, text: str) -> str:

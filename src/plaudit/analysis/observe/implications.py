@@ -1,4 +1,4 @@
-"""Implications that held in every step: a flag, category or action that fixes another field, and flags of thresholds."""
+"""Implications that held in every step: what a flag, a category or an action fixes, and flags of thresholds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.analysis.observe.relations import FEWEST, Relation
+from plaudit.analysis.observe.relations import FEWEST, Relation, make_relation
 from plaudit.analysis.observe.rounding import find_round, is_telling, write_number
 from plaudit.analysis.observe.steps import Numbers, Steps
 from plaudit.analysis.observe.transitions import Column, Mask
-from plaudit.reward.task import Seen
 
 FEWEST_TIMES = 20
 """How often a condition must have begun to be true: what stays true for long is not seen anew in each step."""
@@ -125,8 +124,7 @@ def _write_all(steps: Steps, found: list[_Implication]) -> Iterator[Relation]:
             clauses = [f"{m.condition.write(opposite=True)} or {m.consequence.write()}" for m in members]
             text = clauses[0] if len(clauses) == 1 else " and ".join(f"({clause})" for clause in clauses)
         count = sum(each.count for each in members)
-        written = f"def {name}({condition}, {consequence}):\n    return {text}\n"
-        yield Relation(name, written, (condition, consequence), Seen(count, count))
+        yield make_relation(name, (condition, consequence), text, count)
 
 
 def _name_implication(members: list[_Implication]) -> str:
@@ -177,6 +175,6 @@ def _split(steps: Steps, name: str, flag: Mask, other: str, column: Numbers) -> 
             if (sides != flags).any():
                 return None
         side = "above" if above else "below"
-        text = f"def {name}_{side}_{other}({name}, {other}):\n    return {name} == ({other} {comparison} {write_number(bound)})\n"
-        return Relation(f"{name}_{side}_{other}", text, (name, other), Seen(len(steps), len(steps)))
+        text = f"{name} == ({other} {comparison} {write_number(bound)})"
+        return make_relation(f"{name}_{side}_{other}", (name, other), text, len(steps))
     return None

@@ -58,7 +58,7 @@ def _find_statements(steps: Steps) -> dict[str, Mapping[str, tuple[Any, Seen]]]:
         "actions": dict.fromkeys(actions, (True, every)),
         "events": events,
         "idle": find_idle(steps),
-        "start": find_start(steps, names),
+        "start": find_start(steps, {*actions, *events}),
         "rates": rates,
         "max_change": find_max_change(steps, names),
         "monotone": find_monotone(steps, names),

@@ -100,14 +100,14 @@ def _write_bound(bound: float) -> str:
     return write_number(float(f"{bound:.6g}")) if math.isfinite(bound) else "infinity" if bound > 0 else "-infinity"
 
 
-def find_start(steps: Steps, states: tuple[str, ...]) -> dict[str, tuple[Any, Seen]]:
+def find_start(steps: Steps, others: set[str]) -> dict[str, tuple[Any, Seen]]:
     """Return what episodes began with: a value, or the lowest and the highest number."""
     found: dict[str, tuple[Any, Seen]] = {}
-    for name in states:
+    for name in steps.scalars:
         before, known = steps.find_before(name)
         rows = steps.starts[known[steps.starts]]
         count = len(rows)
-        if count < FEWEST_STARTS:
+        if name in others or count < FEWEST_STARTS:
             continue
         values = before[rows]
         seen = Seen(count, count, "episodes")

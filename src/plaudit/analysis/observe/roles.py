@@ -14,8 +14,9 @@ MOST_AGAIN = 0.4
 """The share of events that are followed by another in the next step; what stays on for longer is a state."""
 EXPECTED = 10.0
 """How many more events than were seen must be expected, by those that were, before their absence says anything."""
-PAIRS = 3
-"""How many pairs of steps of an episode are compared with each step to its next."""
+FEWEST_STEPS = 100
+LARGEST_STEP = 0.8
+"""How far a state moves in a step at most, as a share of how far it is from what it was at another time."""
 
 
 def find_actions(steps: Steps) -> tuple[str, ...]:
@@ -99,24 +100,27 @@ def _find_renewal(steps: Steps, happened: Mask) -> int | None:
 
 
 def find_states(steps: Steps, others: set[str]) -> dict[str, tuple[bool, Seen]]:
-    """Return the fields that persist: from one step to the next they change less than over the episode."""
+    """Return the fields that persist: from one step to the next they change less than over the episode.
+
+    Where actions are random, so that a field that only follows the action does not look like one that persists.
+    """
     found = {}
     for name, column in steps.scalars.items():
         before, known = steps.find_before(name)
-        if name in others or not known.any():
+        rows = known & steps.free
+        if name in others or rows.sum() < FEWEST_STEPS or (column == column[0]).all():
             continue
         if name in steps.numbers:
             values = steps.numbers[name]
             near = np.abs(values - before.astype(np.float64))
-            apart = np.median([np.abs(values - other) for other in _draw_others(steps, values)], axis=0)
+            apart = np.mean([np.abs(values - other) for other in _draw_others(steps, values)], axis=0)
             kept = known & (near <= apart)
-            typical = near[known].mean() <= 0.5 * apart[known].mean()
+            persists = near[rows].mean() <= LARGEST_STEP * apart[rows].mean()
         else:
             kept = known & (before == column)
-            chance = np.mean([(column == other)[known].mean() for other in _draw_others(steps, column)])
-            typical = kept[known].mean() >= (1 + chance) / 2
-        changes = column.size and (column != column[0]).any()
-        if changes and typical:
+            chance = np.mean([(column == other)[rows].mean() for other in _draw_others(steps, column)])
+            persists = 1 - kept[rows].mean() <= LARGEST_STEP * (1 - chance)
+        if persists:
             found[name] = True, Seen(int(kept.sum()), int(known.sum()))
     return found
 
@@ -125,5 +129,5 @@ def _draw_others(steps: Steps, column: Column) -> list[Column]:
     """Return for each row values of other rows of the same episode: some fixed shares of it later, around the end."""
     lengths = np.repeat(steps.lengths, steps.lengths)
     starts = np.repeat(steps.starts, steps.lengths)
-    shifts = [np.maximum(1, (lengths * share).astype(np.int64)) for share in (0.31, 0.5, 0.77)[:PAIRS]]
+    shifts = [np.maximum(1, (lengths * share).astype(np.int64)) for share in (0.31, 0.5, 0.77)]
     return [column[starts + (steps.position - 1 + shift) % lengths] for shift in shifts]

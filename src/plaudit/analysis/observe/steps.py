@@ -39,6 +39,7 @@ class Steps:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
+        """The number of steps of each episode."""
         return np.diff(np.append(self.starts, len(self)))
 
     @cached_property
@@ -53,6 +54,7 @@ class Steps:
 
     @cached_property
     def last(self) -> Mask:
+        """The last row of each episode."""
         return np.asarray(self.position == np.repeat(self.lengths, self.lengths))
 
     @cached_property
