@@ -11,7 +11,7 @@ import click
 
 from plaudit.checks.check import FailOn
 from plaudit.checks.check import check as check_reward
-from plaudit.checks.report import LocatedReport, Report
+from plaudit.checks.report import LocatedReport, Report, TaskLabel
 from plaudit.checks.rules import RULES, find_rule, list_all_rules
 from plaudit.cli._support.findings import (
     Format,
@@ -138,7 +138,9 @@ def check_rewards(job: CheckJob) -> list[LocatedReport]:
 def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
     only = tuple(code for code in job.only if code in RULES)
     if job.only and not only:  # what happened alone was asked for
-        report = Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint)
+        report = Report(
+            reward=reward.name, version=reward.version, fingerprint=reward.fingerprint, task=TaskLabel.of(reward.task)
+        )
     else:
         ignore = tuple(code for code in job.ignore if code in RULES)
         report = check_reward(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=job.timeout)
