@@ -45,7 +45,7 @@ def incentives(
     Raises:
         DefinitionError: The facts of the reward contradict one another, or this is no reward.
 
-    >>> from plaudit import Field, term
+    >>> from plaudit import Field, Task, term
     >>> @term
     ... def back(distance):
     ...     return 0.5 if distance > 40 else 0.0

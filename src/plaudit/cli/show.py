@@ -122,7 +122,7 @@ def print_reward(reward: Reward, screen: Screen) -> None:
     if knobs := _build_knob_table(reward):
         _print_part(screen, "Knobs", knobs)
     if not reward.task.is_empty:
-        _print_part(screen, f"Task {reward.task.name}@{reward.task.version}", _build_task_table(reward.task))
+        _print_part(screen, f"Task {reward.task.name}@{reward.task.version}", build_task_table(reward.task))
 
 
 def _print_part(screen: Screen, title: str, body: RenderableType, *, soft_wrap: bool = False) -> None:
@@ -192,7 +192,8 @@ def _build_knob_table(reward: Reward) -> Table | None:
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
 
 
-def _build_task_table(task: Task) -> Table:
+def build_task_table(task: Task) -> Table:
+    """Return what a task says as a table, with where each statement comes from."""
     rows = [tuple(escape_controls(cell) for cell in row) for row in list_task_rows(task)]
     return _fill_table(("what", "of", "says", "from"), rows)
 

@@ -2,10 +2,10 @@
 
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, UnknownField, did_you_mean
 from plaudit.language.field import RECORDS, Field
@@ -13,11 +13,10 @@ from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound
 from plaudit.language.program import Program
 from plaudit.reward.declared import Fact, read_facts, validate_facts
 from plaudit.reward.function_text import settle_function
+from plaudit.reward.lower import Function
 from plaudit.reward.preference import Preference, Row, fit_preference, fit_row, freeze_row
+from plaudit.reward.state import State
 from plaudit.reward.task import Basis, Better, End, Monotone, Role, Task
-
-if TYPE_CHECKING:
-    from plaudit.reward.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,29 @@ def narrow(field: AnyField, **changes: Any) -> AnyField:
     return replace(field, **stand_ins, **changes)
 
 
+class Bindable(Protocol):
+    """What a task needs to know of a reward."""
+
+    name: str
+    states: Mapping[str, State]
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """What terms read, by name."""
+
+    @property
+    def program(self) -> Program:
+        """The whole reward as one flat value."""
+
+    @property
+    def _transition(self) -> frozenset[str]:
+        """The fields that have two ends, before and after a step."""
+
+    @property
+    def _functions(self) -> Sequence[Function]:
+        """Whatever was read from a plain function."""
+
+
 class BoundTask:
     """What a task says of one reward.
 
@@ -59,7 +81,7 @@ class BoundTask:
     them declares is a mistake, which `validate` refuses.
     """
 
-    def __init__(self, task: Task, reward: "Definition") -> None:
+    def __init__(self, task: Task, reward: Bindable) -> None:
         self.task, self._reward = task, reward
         self._what = f"reward {reward.name!r} with task {task.name!r}"
 
@@ -273,13 +295,17 @@ class BoundTask:
                     f"{self._what}: the task's {part} names {name!r:.60}, which neither the reward nor the task "
                     f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
                 )
-        spoken = {name for _, name in self._list_named()} | {*self.task.fields}
+        spoken = self.list_named_fields()
         if spoken and not spoken & {*self._reward.fields, "terminal"} and self.task.source:
             raise UnknownField(
                 f"{self._what}: the task speaks of {', '.join(sorted(spoken)[:8])}, and the reward reads "
                 f"{', '.join([*self._reward.fields][:8]) or 'nothing'}: they have no field in common. Observe the "
                 "environment with the features that the reward is given."
             )
+
+    def list_named_fields(self) -> set[str]:
+        """Return the fields that the task speaks of, whether or not the reward has them."""
+        return {name for _, name in self._list_named()} | {*self.task.fields}
 
     def _list_named(self) -> Iterable[tuple[str, str]]:
         task = self.task
@@ -302,10 +328,8 @@ class BoundTask:
                     raise DefinitionError(f"{self._what}: {part}= is for numbers, and {name!r} is a {kind}")
         for name in self.task.fields.keys() & self._reward.fields.keys():
             ours, theirs = self.task.fields[name], self._reward.fields[name]
-            if (ours.kind, ours.shape) != (theirs.kind, theirs.shape) and not (ours.kind, theirs.kind) == (
-                "number",
-                "flag",
-            ):
+            numeric = {ours.kind, theirs.kind} <= {"number", "flag"}  # 0 and 1 may stand for a flag
+            if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
                 raise DefinitionError(
                     f"{self._what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
                     "in the task. They are not about the same steps; observe it again, or rename one of them."

@@ -81,6 +81,8 @@ class Reward(Definition):
         version: str,
         terms: Iterable[Term],
         fields: Iterable[Field | State] | Mapping[str, Field | State],
+        task: Task | None = None,
+        doc: str = "",
         action: str | None = None,
         shared: Mapping[str, Parameter] | None = None,
         low: Number | None = None,
@@ -88,9 +90,7 @@ class Reward(Definition):
         scale: Number | str | None = None,
         gate: Callable[..., Any] | None = None,
         override: Iterable[tuple[Callable[..., Any], Number] | Override] = (),
-        task: Task | None = None,
         allow: Mapping[str, str] | None = None,
-        doc: str = "",
         **unknown: NoReturn,
     ) -> None:
         """Read the terms into one formula; every mistake in the definition is an error here.
@@ -101,6 +101,8 @@ class Reward(Definition):
             terms: What `@term` made; their values add up to the total, in this order.
             fields: What the terms read, `Field`s and `State`s, or the `fields` of another reward; each must be read by
                 a term, unless the task speaks of it.
+            task: What is wanted and what can happen, for checks, probes and audits; scoring needs none.
+            doc: A sentence on what it is for.
             action: The field that holds the action, if one does.
             shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
                 tuples and arrays of them.
@@ -112,9 +114,7 @@ class Reward(Definition):
                 terms; those with `gated=False` stand outside it.
             override: Conditions, plain functions that return a bool, each with the total where it holds; the first that
                 holds counts.
-            task: What is wanted and what can happen, for checks, probes and audits; scoring needs none.
             allow: Findings that are meant to be: the code of each rule, with the reason.
-            doc: A sentence on what it is for.
             unknown: Nothing; a TypeError says what to write instead.
 
         Raises:

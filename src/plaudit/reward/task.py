@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
@@ -381,6 +382,34 @@ class Task:
         from plaudit.reward import task_file
 
         task_file.save(self, path)
+
+    @classmethod
+    def observe(
+        cls,
+        env: Any,
+        features: Callable[..., Mapping[str, Any]] | None = None,
+        *,
+        steps: int = 10_000,
+        seed: int = 0,
+        max_steps: int = 1000,
+        idle: Any = None,
+        make: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Task":
+        """Play an environment, and return the task of what was seen: `plaudit.analysis.observe`, which says more."""
+        found: Task = import_module("plaudit.analysis").observe(  # which builds on this module
+            env,
+            features,
+            steps=steps,
+            seed=seed,
+            max_steps=max_steps,
+            idle=idle,
+            make=make,
+            name=name,
+            progress=progress,
+        )
+        return found
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Task":

@@ -75,14 +75,14 @@ def apply_task(reward: "Reward", task: str | None) -> "Reward":
     """Return a reward with the task that `--task` names; with its own where that is not given."""
     if task is None:
         return reward
-    found = find_task(task)
-    fields = found.list_fields()
+    made = reward.with_task(find_task(task))
+    fields = made._bound.list_named_fields()
     if fields and reward.fields and not fields & reward.fields.keys():
         raise DefinitionError(
             f"--task {task} speaks of {_list_some(fields)}, and {reward.name}@{reward.version} reads "
             f"{_list_some(reward.fields)}: they have no field in common. Name the task of this reward."
         )
-    return reward.with_task(found)
+    return made
 
 
 def _list_some(names: Iterable[str], most: int = 6) -> str:
