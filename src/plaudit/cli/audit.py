@@ -75,8 +75,8 @@ def audit(
     with open_report(output) as file, open_ledger(where) as ledger:
         done = []
         for label, reward in _list_rewards(ledger, query).items():
-            told = apply_task(reward, task)
-            report = _audit(ledger, label, told.task, only, ignore, threshold, query)
+            wanted = None if task is None else apply_task(reward, task).task
+            report = _audit(ledger, label, wanted, only, ignore, threshold, query)
             done.append(LocatedReport.of(report, reward, file=str(Path.cwd() / where)))
         print_reports(done, form, file)
     exit_with(done, fail_on)
@@ -94,7 +94,7 @@ def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> dict[str, "Reward"
 def _audit(
     ledger: "Ledger",
     label: str,
-    task: "Task",
+    task: "Task | None",
     only: Sequence[str],
     ignore: Sequence[str],
     threshold: Sequence[str],
@@ -109,7 +109,7 @@ def _audit(
         return audit_history(
             ledger,
             label,
-            task=reward.task,
+            task=task,
             only=only,
             ignore=ignore,
             thresholds=thresholds,

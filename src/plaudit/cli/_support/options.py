@@ -68,7 +68,7 @@ def parse_setting(setting: str) -> tuple[str, float | bool | list[Any]]:
 
 def task_option(text: str = TASK, **settings: Any) -> Callable[[Command], Command]:
     """Return what adds `--task`, which `apply_task` takes."""
-    return click.option("--task", metavar="TASK", help=text, **settings)
+    return click.option("--task", metavar="TASK", help=text, is_flag=False, **settings)
 
 
 def apply_task(reward: "Reward", task: str | None) -> "Reward":
