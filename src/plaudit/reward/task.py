@@ -273,7 +273,7 @@ class Task:
         made = Task(**{**arguments, **changes, "seen": changes.get("seen", {})})
         if "seen" not in changes:
             before = {(part, name): value for part, name, value in self.list_statements()}
-            same = [(p, name) for p, name, value in made.list_statements() if before.get((p, name)) == value]
+            same = [(p, name) for p, name, value in made.list_statements() if _is_same(before.get((p, name)), value)]
             keys = [f"{part}.{name}" if name else part for part, name in same]
             made.__dict__["seen"] = MappingProxyType({key: self.seen[key] for key in keys if key in self.seen})
         return made
@@ -323,7 +323,7 @@ class Task:
         return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and self.to_json() == other.to_json()
+        return isinstance(other, Task) and (self is other or self.to_dict() == other.to_dict())
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -399,6 +399,15 @@ class Task:
         from plaudit.reward import task_file
 
         return task_file.load(path)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two statements are the same; functions are if they are one object."""
+    if isinstance(one, Fact) or isinstance(other, Fact):
+        return one is other
+    if isinstance(one, End) and isinstance(other, End):
+        return one.sign == other.sign and one.when is other.when
+    return bool(one == other)
 
 
 _SINGLE = ("goal", "discount", "horizon")
