@@ -74,7 +74,7 @@ class DefinitionChanges:
     inputs: tuple[ValueChange, ...] = ()
     """Ranges, units, kinds and the rest of each field, by dotted name: `distance.high`."""
     steps: tuple[ValueChange, ...] = ()
-    """What is declared of steps besides: the action, and what the task says: `discount`, `speed.better`, preferences."""
+    """What is declared of steps besides: the action, and what the task says, such as `speed.better`."""
     only_before: tuple[str, ...] = ()
     """Inputs that only the first one reads."""
     only_after: tuple[str, ...] = ()
