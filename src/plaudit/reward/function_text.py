@@ -249,7 +249,9 @@ def _write_value(name: str, value: object) -> ast.expr:
     if type(value) in (tuple, list):
         return ast.Tuple([_write_value(name, each) for each in value], ast.Load())  # type: ignore[attr-defined]
     if isinstance(value, Mapping):
-        return ast.Dict(*([_write_value(name, each) for each in part] for part in (value.keys(), value.values())))
+        return ast.Dict(
+            [_write_value(name, key) for key in value], [_write_value(name, each) for each in value.values()]
+        )
     raise _StandsElsewhere(name)
 
 

@@ -320,7 +320,7 @@ class Task:
                 arguments[part].append(name if part in _LISTED else value)
         seen = {key: self.seen[key] for key in kept if key in self.seen}
         seen |= {key: other.seen[key] for key in added if key in other.seen}
-        titles = {"version": self.version, "doc": self.doc, "source": self.source or other.source}
+        titles: dict[str, Any] = {"version": self.version, "doc": self.doc, "source": self.source or other.source}
         ends = other.goal_ends if "goal" in added else self.goal_ends
         return Task(self.name, **titles, **arguments, goal_ends=ends, seen=seen)
 
