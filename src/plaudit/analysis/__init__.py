@@ -1,4 +1,4 @@
-"""Analysis: what happened under a reward, what earned it, what earns most, what can happen in an environment, how versions differ."""
+"""Analysis: what happened under a reward, what earned it, what earns most, what can happen, how versions differ."""
 
 import sys
 import typing

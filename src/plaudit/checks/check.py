@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
-from plaudit.checks.report import LocatedReport, Report, format_reports
+from plaudit.checks.report import LocatedReport, Report, TaskLabel, format_reports
 from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
@@ -24,6 +25,7 @@ FailOn = Literal["warning", "advice", "never"]
 def check(
     reward: Reward,
     *,
+    task: Task | None = None,
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
@@ -34,6 +36,7 @@ def check(
 
     Args:
         reward: The reward to check.
+        task: What is wanted and what can happen; the reward's own task unless given.
         only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
@@ -51,6 +54,7 @@ def check(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
+    reward = reward._join_task(task)
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
@@ -79,6 +83,7 @@ def check(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
+        task=TaskLabel.of(reward.task),
         incentives=tuple(run.incentives),
         findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,
@@ -94,6 +99,7 @@ def assert_reward_ok(
     reward: Reward,
     *,
     fail_on: FailOn = "warning",
+    task: Task | None = None,
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
@@ -105,6 +111,7 @@ def assert_reward_ok(
     Args:
         reward: The reward to check.
         fail_on: The mildest finding that fails: "warning", "advice", or "never".
+        task: What is wanted and what can happen; the reward's own task unless given.
         only: As for `check`, and so are all that follow.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best.
@@ -116,7 +123,7 @@ def assert_reward_ok(
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _validate_fail_on(fail_on)
-    report = check(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, z3=z3)
+    report = check(reward, task=task, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, z3=z3)
     if list_failing(report, fail_on) or (report.failed and fail_on != "never"):
         raise AssertionError(format_reports([LocatedReport.of(report, reward)]).rstrip("\n"))
     return report

@@ -90,7 +90,8 @@ def build_transitions(
 ) -> Transitions:
     """Return the steps of columns: `prev.x` and `curr.x`, or `x` alone, which is known only after a step.
 
-    Rows of an episode stand together, in order. An episode whose every action is `idle` was idled, whoever played it.
+    Rows of an episode stand together, in order. An episode whose every action is `idle` was idled, whoever played it;
+    a recorded one whose actions are all alike, a constant policy's.
     """
     given = {name: column for name, column in columns.items() if name.rpartition(".")[2] not in OUTCOMES}
     after: dict[str, Column] = {}
@@ -112,11 +113,8 @@ def build_transitions(
             before[plain][first] = column[first]
     if not after:
         raise InputError(f"{source}: there is nothing to learn from: no field is known after a step.")
-    if idle is not None and actions is not None:
-        idled = (np.asarray(actions) == np.asarray(idle)).reshape(len(episode), -1).all(1)
-        _, codes = np.unique(episode, return_inverse=True)
-        moved = np.bincount(codes, ~idled) > 0
-        policy = np.where(moved[codes], policy, "idle")
+    if actions is not None:
+        policy = _label_policies(policy, episode, actions.reshape(len(episode), -1), idle)
     return Transitions(
         before=before,
         after=after,
@@ -124,13 +122,24 @@ def build_transitions(
         episode=episode,
         policy=policy,
         terminated=terminated,
-        truncated=truncated,
+        truncated=truncated & ~terminated,  # as in a ledger: where a step is both, the first holds
         declared={name: each for name, each in (declared or {}).items() if name in after},
         source=source,
         unknown_first=frozenset(unknown_first),
         integer=frozenset(name for name, column in after.items() if _is_integer(column)),
         action_names=tuple(name for name in action_names if name in after),
     )
+
+
+def _label_policies(policy: NDArray[np.str_], episode: NDArray[np.int64], actions: Column, idle: Any) -> Column:
+    _, starts, codes, lengths = np.unique(episode, return_index=True, return_inverse=True, return_counts=True)
+    changed = np.bincount(codes, (actions != actions[starts[codes]]).any(1)) > 0
+    constant = ~changed & (lengths > 1)
+    policy = np.where(constant[codes] & (policy == "recorded"), "constant", policy)
+    if idle is None:
+        return policy
+    idled = ~changed & (actions[starts] == np.ravel(idle)).all(1)
+    return np.where(idled[codes], "idle", policy)
 
 
 def _is_integer(column: Column) -> bool:

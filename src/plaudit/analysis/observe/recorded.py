@@ -69,7 +69,7 @@ class RecordedSteps:
             truncated=self.truncated[order],
             actions=actions,
             action_names=names,
-            idle=find_idle(actions) if idle is None else np.ravel(idle),
+            idle=find_idle(actions) if idle is None else idle,
             declared=declared,
             source=", ".join([source, counted, *left_out, *notes]),
         )

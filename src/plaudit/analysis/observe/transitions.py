@@ -34,7 +34,7 @@ class Transitions:
     """One of "idle", "constant", "random", "smooth" and "recorded"."""
     terminated: Mask
     truncated: Mask
-    """Cut off by the environment: its own limit of steps."""
+    """Cut off by the environment, its own limit of steps, and not terminated as well."""
     declared: Mapping[str, Field]
     """What spaces or a recorded reward declare of a field (low, high, values, flag), where they do."""
     source: str
