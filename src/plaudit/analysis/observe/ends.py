@@ -45,7 +45,7 @@ def find_limit(steps: Steps) -> tuple[int, Seen] | None:
     return int(cut[0]), Seen(len(cut), len(cut), "episodes")
 
 
-def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Seen] | None]:
+def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[Ending, Seen]], tuple[int, Seen] | None]:
     """Return the conditions that end episodes, and the step limit where ends are due to one.
 
     Each condition was never true of a step that did not end its episode. They are chosen greedily: the one that
@@ -55,7 +55,7 @@ def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Se
     total = int(ended.sum())
     if total < FEWEST_ENDS:
         return [], None
-    candidates = list(_list_candidates(steps, ended))
+    candidates = list(_list_candidates(steps, ended, actions))
     share = max(float(ended.mean()), 1 / len(steps))
     fewest = max(FEWEST_ENDS, math.ceil(math.log(CHANCE / max(len(candidates), 1)) / math.log(min(share, 0.9))))
     chosen: list[Ending] = []
@@ -82,8 +82,10 @@ def _find_limit_of_ends(steps: Steps, left: Mask) -> tuple[int, Seen] | None:
     """Return a step limit that counts as an end, where nothing else explains the longest episodes."""
     longest = int(steps.lengths.max())
     at_limit = left & (steps.position == longest)
-    if at_limit.sum() < FEWEST_ENDS or len(np.unique(steps.transitions.policy[at_limit])) < 2:
-        return None
+    kinds, counts = np.unique(steps.transitions.policy[at_limit], return_counts=True)
+    often = set(kinds[counts >= FEWEST_LIMITS].tolist())
+    if at_limit.sum() < FEWEST_ENDS or not ("recorded" in often or ("random" in often and len(often) > 1)):
+        return None  # a machine that is always left alone may also break after the same number of steps
     whole = steps.lengths == longest
     count = int(whole.sum())
     return longest, Seen(count, count, "episodes")
@@ -106,7 +108,7 @@ def _is_sharp(beyond: Numbers, ended: Mask, share: float) -> bool:
     return bool(ended[nearest].sum() <= expected + 3 * math.sqrt(expected) + 1)
 
 
-def _list_candidates(steps: Steps, ended: Mask) -> Iterator[Ending]:
+def _list_candidates(steps: Steps, ended: Mask, actions: tuple[str, ...]) -> Iterator[Ending]:
     """Yield every condition of one field that was never true of a step that did not end its episode."""
     for name, flag in steps.flags.items():
         for value, text in ((True, name), (False, f"not {name}")):
@@ -123,7 +125,8 @@ def _list_candidates(steps: Steps, ended: Mask) -> Iterator[Ending]:
     for name, column in steps.changing.items():
         if _is_clock(steps, column):
             continue
-        yield from _list_thresholds(steps, name, column, ended)
+        if name not in actions or not steps.is_few[name]:  # numbers of choices have no order
+            yield from _list_thresholds(steps, name, column, ended)
         if steps.is_whole[name]:
             yield from _list_values(name, column, ended)
 

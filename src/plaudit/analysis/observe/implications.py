@@ -1,6 +1,6 @@
 """Implications that held in every step: what a flag, a category or an action fixes, and flags of thresholds."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class _Implication:
 
 def find_implications(steps: Steps, actions: tuple[str, ...], known: list[Relation]) -> list[Relation]:
     """Return what flags, categories and actions of a few values fix, and the flags that say where a number is."""
-    thresholds = _find_thresholds(steps)
+    thresholds = _find_thresholds(steps, [name for name in actions if steps.is_few.get(name)])
     related = [set(relation.fields) for relation in (*known, *thresholds)]
     found = [
         each
@@ -149,12 +149,14 @@ def _name_implication(members: list[_Implication]) -> str:
 # ---- flags that say on which side of a threshold a number is
 
 
-def _find_thresholds(steps: Steps) -> list[Relation]:
+def _find_thresholds(steps: Steps, choices: Collection[str]) -> list[Relation]:
+    """Return the flags that say on which side of a threshold a number is; numbers of choices have no sides."""
     found = []
     for name, flag in steps.flags.items():
         if not (_is_often(steps, flag) and _is_often(steps, ~flag)):
             continue
-        splits = (split for other in steps.changing if (split := _find_split(steps, name, other)) is not None)
+        others = [other for other in steps.changing if other not in choices]
+        splits = (split for other in others if (split := _find_split(steps, name, other)) is not None)
         if (first := next(splits, None)) is not None:
             found.append(first)
     return found
