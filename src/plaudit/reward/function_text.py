@@ -97,7 +97,7 @@ def settle_function(fact: Fact, read: Callable[[], Program]) -> Fact:
     try:
         write_function(fact)
     except DefinitionError:
-        return replace(fact, text=render_function(read(), fact.name))
+        return replace(fact, text=render_function(read(), fact.name, fact.doc))
     return fact
 
 

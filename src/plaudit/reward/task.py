@@ -340,7 +340,7 @@ class Task:
         return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and self.to_json() == other.to_json()
+        return isinstance(other, Task) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
