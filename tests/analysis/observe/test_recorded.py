@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from plaudit import Ledger
+from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis.observe.play import play
 from plaudit.analysis.observe.recorded import read_ledger
 from plaudit.analysis.observe.recorded_files import read_file
 from plaudit.errors import FileError, InputError, NotFinite, NotInLedger, WrongType
-from support.gliders import Glider, features, gliding, moved, records
+from support.gliders import Glider, features, gliding, moved, onward, records
 
 STEPS = 600
 
