@@ -300,8 +300,15 @@ class Reward(Definition):
 
     @property
     def _as_declared(self) -> "Reward":
-        """This reward with only what a person declared of its steps: what was seen proves nothing."""
-        return Reward._build(self, task=self.task.drop_seen()) if self.task.seen else self
+        """This reward with only what a person declared of its steps, and ranges as scoring enforces them."""
+        if not self.task.seen and not self.task.fields.keys() & self.fields.keys():
+            return self
+        others = {name: each for name, each in self.task.fields.items() if name not in self.fields}
+        return Reward._build(self, task=self.task.drop_seen().evolve(fields=others))
+
+    def _join_task(self, task: Task | None) -> "Reward":
+        """Return this reward with what a task says, and with what only its own task says."""
+        return self if task is None else self.with_task(validate_task(self.name, task).merge(self.task))
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.

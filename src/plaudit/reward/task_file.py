@@ -220,7 +220,9 @@ def _read_task(data: Mapping[str, Any]) -> Task:
         if each.name != name:
             raise DefinitionError(f"the fact {name!r} defines a function {each.name!r}; give both one name")
     parts["facts"] = tuple(facts.values())
-    parts["prefer"] = [read_preference(entry) for entry in data.get("prefer", ())]
+    if not isinstance(preferences := data.get("prefer", []), list):
+        raise DefinitionError("'prefer' is a list of preferences")
+    parts["prefer"] = [read_preference(entry) for entry in preferences]
     return Task(**parts, seen=seen)
 
 
