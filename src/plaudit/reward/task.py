@@ -339,6 +339,11 @@ class Task:
         parts = [part if part in _SINGLE else f"{part} {count}" for part, count in said.items()]
         return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
 
+    def _repr_html_(self) -> str:
+        from plaudit.reward.describe import build_task_html  # which itself reads tasks
+
+        return build_task_html(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task) and self.to_json() == other.to_json()
 
@@ -367,11 +372,15 @@ class Task:
 
         return task_file.to_dict(self)
 
-    def to_json(self) -> str:
-        """Return the task as JSON for people: a statement a line, with where it comes from."""
+    def to_json(self, *, questions: Mapping[str, Any] | None = None) -> str:
+        """Return the task as JSON for people: a statement a line, with where it comes from.
+
+        Args:
+            questions: What nobody has said, by part, for whoever fills it in; reading the file passes over it.
+        """
         from plaudit.reward import task_file
 
-        return task_file.to_json(self)
+        return task_file.to_json(self, questions)
 
     def save(self, path: str | Path) -> None:
         """Write the task into a file, whole or not at all.

@@ -26,7 +26,21 @@ _TITLES = ("name", "version", "doc", "source")
 _VALUES = ("discount", "horizon", "better", "aim", "max_change", "monotone")
 _ROWS = ("idle", "start")
 _LISTED = ("states", "actions", "still")
-PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", "ends", "fields", "events", "rates", "facts")
+PARTS = (
+    "task",
+    *_TITLES,
+    "goal",
+    *_VALUES,
+    *_ROWS,
+    *_LISTED,
+    "prefer",
+    "ends",
+    "fields",
+    "events",
+    "rates",
+    "facts",
+    "questions",
+)
 
 
 def to_dict(task: Task) -> dict[str, Any]:
@@ -109,9 +123,9 @@ def _keep_meaning(part: str, value: Any) -> Any:
     }
 
 
-def to_json(task: Task) -> str:
-    """Return a task as JSON with a statement a line."""
-    return format_lines(to_dict(task))
+def to_json(task: Task, questions: Mapping[str, Any] | None = None) -> str:
+    """Return a task as JSON with a statement a line; `questions` are for people, and reading passes over them."""
+    return format_lines({**to_dict(task), **({"questions": questions} if questions else {})})
 
 
 def format_lines(data: Mapping[str, Any]) -> str:
