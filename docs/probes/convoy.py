@@ -1,6 +1,6 @@
 """R0, the first reward of the convoy, where the car ahead stops; wanted is that ours stops behind it."""
 
-from plaudit import Field, Reward, Task
+from plaudit import Field, Reward
 from plaudit.systems.roadsense.env import RoadSenseEnv
 from plaudit.systems.roadsense.hazard import Hazard
 from plaudit.systems.roadsense.measurement import build_input_reader
@@ -29,7 +29,7 @@ def build(label):
         fields=[*base.fields.values(), Field("truncated", flag=True)],
         action=base.action,
         shared=base.shared,
-        task=Task(goal=stops_behind),
+        task=base.task.evolve(goal=stops_behind),
     )
 
 

@@ -1,6 +1,7 @@
 """Writes the kept files again: `python tests/golden/make.py`. Only for what no released plaudit has written yet.
 
 `python tests/golden/make.py systems` adds the built-in rewards that are not kept yet; what is kept stays.
+`format_1.json` holds what older versions wrote, and nothing writes it again.
 """
 
 import json
@@ -21,7 +22,8 @@ CONTEXT = (0.4, -0.2, 1.5)
 
 
 def identity(reward) -> dict[str, str]:
-    return {"fingerprint": reward.fingerprint, "domain": reward.domain_fingerprint, "spec": reward.to_json()}
+    fingerprints = {"domain": reward.domain_fingerprint, "task": reward.task_fingerprint}
+    return {"fingerprint": reward.fingerprint, **fingerprints, "spec": reward.to_json()}
 
 
 def write(name: str, data: object) -> None:

@@ -1,6 +1,6 @@
 """Rewards that use every part of a definition, and rows for them; their operations are all exactly rounded."""
 
-from plaudit import Field, Reward, fact, prefer, term
+from plaudit import Field, Reward, Task, fact, prefer, term
 
 GAINS = (0.0, 0.25, 1.0)
 TORQUE = Field("torque", length=4, low=-2, high=2)
@@ -51,10 +51,10 @@ maze = Reward(
     "maze",
     version="2.1",
     terms=[closer, step, solved],
-    fields=[Field("cells_left", low=0, high=35, step=1, unit="cells")],
+    fields=[Field("cells_left", low=0, high=35, unit="cells")],
     low=-4,
     high=12,
-    discount=0.99,
+    task=Task("maze", discount=0.99, max_change={"cells_left": 1}),
     doc="Find the exit.",
 )
 errand = Reward(
@@ -65,12 +65,17 @@ errand = Reward(
         Field("phase", values=("plan", "code", "test", "other"), other="other", missing="plan"),
         Field("going", flag=True, missing=False),
         TORQUE,
-        Field("level", low=0, high=9, monotone="up", role="state", doc="How far it came."),
+        Field("level", low=0, high=9, doc="How far it came."),
     ],
     shared={"scale": 0.75},
     action="torque",
-    facts=[still_at_rest],
-    prefer=[prefer({"phase": "code", "going": True}, over={"phase": "plan", "going": True}, because="it is work")],
+    task=Task(
+        "errand",
+        facts=[still_at_rest],
+        prefer=[prefer({"phase": "code", "going": True}, over={"phase": "plan", "going": True}, because="it is work")],
+        states=["level"],
+        monotone={"level": "up"},
+    ),
     allow={"dead-term": "kept for the test"},
 )
 REWARDS = {each.name: each for each in (maze, errand)}

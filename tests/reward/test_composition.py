@@ -12,6 +12,7 @@ from plaudit import (
     Reward,
     Signal,
     SpecError,
+    Task,
     bounds,
     fact,
     prove,
@@ -286,7 +287,7 @@ def test_a_condition_is_no_term_and_no_shared_parameter():
 
 def test_a_condition_is_no_fact():
     with pytest.raises(DuplicateName, match="'fell' is both"):
-        walking(facts=[fact(fell)])
+        walking(task=Task(facts=[fact(fell)]))
 
 
 def test_the_end_alone_is_scored_under_the_same_composition():

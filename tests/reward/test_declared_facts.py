@@ -1,10 +1,11 @@
-"""Facts: read as terms are, true or false, part of the domain and not of the formula."""
+"""Facts: read as terms are, true or false, part of the task and not of the formula."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
-from plaudit import DefinitionError, Fact, Field, ReadError, Reward, fact, prefer, term
+from plaudit import DefinitionError, Fact, Field, ReadError, Reward, Task, fact, prefer, term
 from plaudit.errors import DuplicateName, UnknownField
 from plaudit.language import nodes as n
 from support.written import module
@@ -50,8 +51,9 @@ def rises(prev, level, mood):
     return level >= prev.level if mood == "calm" else True
 
 
-def made(*facts, terms=(gap, braking, risen), **parts):
-    return Reward("r", version="1", terms=terms, fields=FIELDS, facts=facts, **parts)
+def made(*facts, terms=(gap, braking, risen), allow=None, low=None, high=None, **said):
+    task = Task(facts=facts, **said)
+    return Reward("r", version="1", terms=terms, fields=FIELDS, task=task, allow=allow, low=low, high=high)
 
 
 REWARD = made(brakes, creeps, rises)
@@ -77,13 +79,13 @@ def test_a_fact_may_be_a_helper_of_a_term_or_of_another_fact():
     def calm(action, deceleration):
         return 1 if brakes(action, deceleration) else 0
 
-    reward = Reward("r", version="1", terms=[calm], fields=FIELDS[1:3], facts=[stands])
+    reward = Reward("r", version="1", terms=[calm], fields=FIELDS[1:3], task=Task(facts=[stands]))
     assert reward.score(action=1, deceleration=0.5).total == 1.0
-    assert list(reward._facts_program.outputs) == ["stands"]
+    assert list(reward._bound.facts_program.outputs) == ["stands"]
 
 
 def test_the_facts_are_one_program_without_parameters():
-    program = REWARD._facts_program
+    program = REWARD._bound.facts_program
     assert (program.name, program.terms, dict(program.params), program.ranges) == ("r", (), {}, ())
     assert list(program.outputs) == ["brakes", "creeps", "rises"]
     assert [guard.where for guard in program.value_guards] == ["brakes"]
@@ -93,7 +95,7 @@ def test_the_facts_are_one_program_without_parameters():
 
 
 def test_inputs_go_by_the_names_that_terms_give_them():
-    names = set(REWARD._facts_program.inputs)
+    names = set(REWARD._bound.facts_program.inputs)
     assert {"distance", "prev.distance"} <= names  # terms read it plainly
     assert {"curr.level", "prev.level"} <= names  # terms read both ends
     assert not {"curr.distance", "level"} & names
@@ -108,8 +110,9 @@ def test_a_vector_is_written_out():
     def smooth(prev, curr):
         return all(abs(a - b) <= 1 for a, b in zip(prev.torque, curr.torque, strict=True))
 
-    reward = Reward("r", version="1", terms=[effort], fields=[Field("torque", length=2)], facts=[smooth])
-    assert sorted(reward._facts_program.inputs) == ["prev.torque[0]", "prev.torque[1]", "torque[0]", "torque[1]"]
+    task = Task(facts=[smooth])
+    reward = Reward("r", version="1", terms=[effort], fields=[Field("torque", length=2)], task=task)
+    assert sorted(reward._bound.facts_program.inputs) == ["prev.torque[0]", "prev.torque[1]", "torque[0]", "torque[1]"]
 
 
 def test_facts_change_no_score_and_no_formula():
@@ -119,7 +122,8 @@ def test_facts_change_no_score_and_no_formula():
     assert REWARD.score(**row, **ends).total == plain.score(**row, **ends).total
     assert REWARD.fingerprint == plain.fingerprint
     assert REWARD.program == plain.program
-    assert REWARD.domain_fingerprint != plain.domain_fingerprint
+    assert REWARD.domain_fingerprint == plain.domain_fingerprint
+    assert REWARD.task_fingerprint != plain.task_fingerprint
     assert plain != REWARD
 
 
@@ -128,7 +132,7 @@ def test_a_domain_without_them_keeps_the_fingerprint_that_it_had():
     assert reward.domain_fingerprint == "bbc1920558b056676831d6ffef86aac39f67212576a16fc644582c9211f8c4d3"
 
 
-def test_the_domain_fingerprint_covers_facts_discount_and_preferences():
+def test_the_fingerprint_of_the_task_covers_facts_discount_and_preferences():
     @fact
     def halts(action, deceleration):
         return deceleration == BRAKE[action]
@@ -146,8 +150,8 @@ def test_the_domain_fingerprint_covers_facts_discount_and_preferences():
         made(prefer=[better]),
         made(prefer=[worse]),
     ]
-    assert len({reward.domain_fingerprint for reward in rewards}) == len(rewards)
-    assert len({reward.fingerprint for reward in rewards}) == 1
+    assert len({reward.task_fingerprint for reward in rewards}) == len(rewards)
+    assert len({(reward.fingerprint, reward.domain_fingerprint) for reward in rewards}) == 1
 
 
 def test_what_is_allowed_is_in_no_fingerprint():
@@ -178,15 +182,16 @@ def test_what_is_no_fact_is_refused(text, words):
 def test_a_fact_that_is_a_number_is_refused_where_its_fields_are_declared(text):
     space = module(f"def f(x): return {text}\ndef g(x): return x")
     with pytest.raises(DefinitionError, match="true or false of a step, and this returns a number"):
-        Reward("r", version="1", terms=[term(space["g"])], fields=[Field("x")], facts=[fact(space["f"])])
+        Reward("r", version="1", terms=[term(space["g"])], fields=[Field("x")], task=Task(facts=[fact(space["f"])]))
 
 
 def test_whether_a_field_is_a_flag_is_seen_in_the_reward():
     space = module("def f(x): return x\ndef g(x): return x != 0\ndef t(x): return x")
-    Reward("r", version="1", terms=[term(space["t"])], fields=[Field("x", flag=True)], facts=[fact(space["f"])])
-    Reward("r", version="1", terms=[term(space["t"])], fields=[Field("x")], facts=[fact(space["g"])])
+    terms, true, nonzero = [term(space["t"])], Task(facts=[fact(space["f"])]), Task(facts=[fact(space["g"])])
+    Reward("r", version="1", terms=terms, fields=[Field("x", flag=True)], task=true)
+    Reward("r", version="1", terms=terms, fields=[Field("x")], task=nonzero)
     with pytest.raises(ReadError, match="this returns a number"):
-        Reward("r", version="1", terms=[term(space["t"])], fields=[Field("x")], facts=[fact(space["f"])])
+        Reward("r", version="1", terms=terms, fields=[Field("x")], task=true)
 
 
 def test_a_field_that_is_not_declared_is_named():
@@ -198,8 +203,8 @@ def test_a_field_that_is_not_declared_is_named():
     def pace(speed):
         return speed
 
-    with pytest.raises(UnknownField, match=r"fact 'slow' reads 'speeed'.*\n.*\n.*Did you mean 'speed'"):
-        Reward("r", version="1", terms=[pace], fields=[Field("speed")], facts=[slow])
+    with pytest.raises(UnknownField, match=r"fact 'slow' reads 'speeed', .*declares. Did you mean 'speed'"):
+        Reward("r", version="1", terms=[pace], fields=[Field("speed")], task=Task(facts=[slow]))
 
 
 def test_a_name_belongs_to_one_fact_and_to_no_term():
@@ -216,18 +221,24 @@ def test_a_fact_may_read_the_end_of_an_episode():
     def ends_low(level, terminal):
         return level == 0 if terminal else True
 
-    assert "terminal" in made(ends_low)._facts_program.inputs
+    assert "terminal" in made(ends_low)._bound.facts_program.inputs
     assert made(ends_low).inputs == made().inputs
 
 
-def test_other_rewards_keep_the_domain():
+def without_lines(program):
+    """Return a program without the lines of code that its guards name: those of a loaded fact are of its text."""
+    return replace(program, value_guards=tuple(replace(guard, line="") for guard in program.value_guards))
+
+
+def test_other_rewards_keep_the_task():
     whole = made(
         brakes, creeps, rises, discount=0.9, prefer=[prefer({"action": 0}, over={"action": 3})], allow={"jump": "meant"}
     )
     for other in (whole.with_weights(gap=2.0), whole.with_version("2"), pickle.loads(pickle.dumps(whole))):
-        assert [each.name for each in other.facts] == ["brakes", "creeps", "rises"]
-        assert other._facts_program == whole._facts_program
-        assert (other.discount, other.prefer, other.allow) == (0.9, whole.prefer, {"jump": "meant"})
+        assert [each.name for each in other.task.facts] == ["brakes", "creeps", "rises"]
+        assert without_lines(other._bound.facts_program) == without_lines(whole._bound.facts_program)
+        assert (other.task.discount, other._bound.prefer) == (0.9, whole._bound.prefer)
+        assert other.allow == {"jump": "meant"}
     assert whole.with_version("1") == whole == pickle.loads(pickle.dumps(whole))
 
 
@@ -235,23 +246,25 @@ def test_some_of_the_terms_keep_what_is_about_them():
     preferences = [prefer({"action": 0}, over={"action": 3}), prefer({"distance": 9.0}, over={"action": 3})]
     whole = made(brakes, creeps, rises, prefer=preferences, discount=0.9)
     alone = whole.select_terms("braking")
-    assert alone.facts == (brakes,)
-    assert alone._facts_program == made(brakes)._facts_program
-    assert alone.prefer == whole.prefer[:1]
-    assert alone.discount == 0.9
-    assert whole.select_terms("risen").facts == (rises,)
-    assert whole.select_terms("gap").facts == (creeps,)
-    assert whole.select_terms("gap").prefer == ()
-    assert Reward.from_json(alone.to_json())._facts_program == alone._facts_program
+    assert alone.task == whole.task
+    assert alone._bound.facts == (brakes,)
+    assert alone._bound.facts_program == made(brakes)._bound.facts_program
+    assert alone._bound.prefer == whole._bound.prefer[:1]
+    assert alone.task.discount == 0.9
+    assert whole.select_terms("risen")._bound.facts == (rises,)
+    assert whole.select_terms("gap")._bound.facts == (creeps,)
+    assert whole.select_terms("gap")._bound.prefer == ()
+    again = Reward.from_json(alone.to_json())
+    assert without_lines(again._bound.facts_program) == without_lines(alone._bound.facts_program)
     assert whole.select_terms("gap", "braking", "risen") == whole
 
 
 @pytest.mark.parametrize("discount", [0, -0.5, 1.01, True, "0.9", float("nan"), float("inf")])
 def test_a_discount_lies_above_0_and_not_above_1(discount):
     with pytest.raises(DefinitionError, match="discount"):
-        made(discount=discount)
-    assert made(discount=1).discount == 1.0
-    assert made().discount is None
+        Task(discount=discount)
+    assert Task(discount=1).discount == 1.0
+    assert Task().discount is None
 
 
 @pytest.mark.parametrize(

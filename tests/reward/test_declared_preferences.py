@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plaudit import DefinitionError, Field, Preference, Reward, prefer, term
+from plaudit import DefinitionError, Field, Preference, Reward, Task, prefer, term
 from plaudit.errors import UnknownField
 from support.written import module
 
@@ -27,11 +27,11 @@ FIELDS = (
 
 def made(*preferences):
     terms = [term(terminal=name == "won")(SPACE[name]) for name in ("gap", "moved", "effort", "won")]
-    return Reward("r", version="1", terms=terms, fields=FIELDS, prefer=preferences)
+    return Reward("r", version="1", terms=terms, fields=FIELDS, task=Task(prefer=preferences))
 
 
 def fitted(better, over=({},)):
-    return made(prefer(better, over=over)).prefer[0]
+    return made(prefer(better, over=over))._bound.prefer[0]
 
 
 def test_each_side_is_one_step_or_several():
@@ -79,11 +79,11 @@ def test_what_a_side_leaves_out_is_free():
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"distnce": 1}, "'distnce', which the reward does not read. Did you mean 'distance'?"),
+        ({"distnce": 1}, "'distnce', which neither the reward nor the task declares. Did you mean 'distance'?"),
         ({"level": 1}, "'level', which the reward does not read"),
         ({"prev": {"distance": 1}}, "'prev.distance', which the reward does not read"),
         ({"torque[2]": 1}, "'torque\\[2\\]', which the reward does not read"),
-        ({"total": 1}, "'total', which the reward does not read"),
+        ({"total": 1}, "'total', which neither the reward nor the task declares"),
     ],
 )
 def test_a_name_that_is_no_input_is_refused(row, words):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import plaudit
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 from support.examples import examples
 from support.strategies import cases, load
 
@@ -83,13 +83,22 @@ def test_overrides_make_a_difference_and_labels_do_not():
 
 @pytest.mark.parametrize(
     "change",
-    [{"low": 1}, {"high": 20}, {"unit": "m"}, {"role": "state"}, {"rest": 3}, {"step": 1}, {"outside": "allow"}, {"missing": 3}, {"infinite": True}],
+    [{"low": 1}, {"high": 20}, {"unit": "m"}, {"outside": "allow"}, {"missing": 3}, {"infinite": True}],
     ids=str,
-)  # fmt: skip
-def test_ranges_units_and_facts_change_the_domain_alone(change):
+)
+def test_ranges_units_and_stand_ins_change_the_domain_alone(change):
     other = made(fields=(Field("x", **{"low": 0, "high": 10, **change}), FIELDS[1]))
     assert other.fingerprint == made().fingerprint
     assert other.domain_fingerprint != made().domain_fingerprint
+    assert other.task_fingerprint == made().task_fingerprint
+
+
+@pytest.mark.parametrize("said", [{"states": ["x"]}, {"idle": {"x": 3}}, {"max_change": {"x": 1}}], ids=str)
+def test_what_a_task_says_changes_its_own_fingerprint_alone(said):
+    other = made(task=Task(**said))
+    assert (other.fingerprint, other.domain_fingerprint) == (made().fingerprint, made().domain_fingerprint)
+    assert other.task_fingerprint == Task("another name", **said).fingerprint != made().task_fingerprint
+    assert other != made()
 
 
 def test_the_action_belongs_to_the_domain():

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, check, prefer, term
+from plaudit import Field, Ledger, Reward, Task, check, prefer, term
 from plaudit.errors import DefinitionError, MissingField, ShapeMismatch, SpecError
 from plaudit.reward.spec_writer import field_to_dict
 from plaudit.rows.row import arrange_row, flatten_row, nest_row
@@ -65,8 +65,8 @@ def test_rows_are_flattened_and_nested_again():
 def test_a_preference_names_a_matrix_whole_or_an_entry():
     whole = prefer({"foot_force": [[0, 0, 0], [0, 0, 0]]}, over={"foot_force": np.full((2, 3), 9.0)})
     entry = prefer({"foot_force[1][2]": 0}, over={"foot_force[1][2]": 9})
-    reward = Reward("walk", version="1", terms=[impact], fields=FIELDS[:1], prefer=[whole, entry])
-    assert reward.prefer[0].over[0]["foot_force[1][2]"] == 9.0
+    reward = Reward("walk", version="1", terms=[impact], fields=FIELDS[:1], task=Task(prefer=[whole, entry]))
+    assert reward._bound.prefer[0].over[0]["foot_force[1][2]"] == 9.0
     assert Reward.from_json(reward.to_json()) == reward
     assert not [finding for finding in check(reward).findings if finding.code == "broken-preference"]
     with pytest.raises(DefinitionError, match=r"'foot_force' does not fit: values of the shape \(2, 3\)"):
@@ -75,7 +75,7 @@ def test_a_preference_names_a_matrix_whole_or_an_entry():
             version="1",
             terms=[impact],
             fields=FIELDS[:1],
-            prefer=[prefer({"foot_force": [1, 2]}, over={"foot_force": [0, 0]})],
+            task=Task(prefer=[prefer({"foot_force": [1, 2]}, over={"foot_force": [0, 0]})]),
         )
 
 

@@ -7,7 +7,20 @@ import random
 import numpy as np
 import pytest
 
-from plaudit import DefinitionError, Field, OutOfRange, ReadError, Reward, Signal, SpecError, State, fact, prefer, term
+from plaudit import (
+    DefinitionError,
+    Field,
+    OutOfRange,
+    ReadError,
+    Reward,
+    Signal,
+    SpecError,
+    State,
+    Task,
+    fact,
+    prefer,
+    term,
+)
 from plaudit.errors import DuplicateName, OutsideDomain, UnknownField, UnknownParameter, UnusedField
 from support import carrying
 
@@ -39,7 +52,7 @@ def test_before_the_step_is_an_input_and_after_it_is_computed():
     assert set(reward.inputs) == {"prev.best", "speed"}
     assert reward.score(speed=3.0, prev={"best": 2.0}).total == 1.0
     assert reward.score(speed=1.0, prev={"best": 2.0}).state == {"best": 2.0}
-    assert reward.fields["best"].role == "state"
+    assert reward._bound.fields["best"].role == "state"
     assert reward.states["best"](type("Before", (), {"best": 2.0}), 5.0) == 5.0
 
 
@@ -139,7 +152,7 @@ BROKEN = [
     lambda s: s["states"][0].update(knobs={"weight!": 1.0}),
     lambda s: s["states"][0]["field"].update(name="contact"),
     lambda s: s["states"][0]["field"].update(values=["a", "b"]),
-    lambda s: s["states"][0]["field"].pop("role"),
+    lambda s: s["states"][0]["field"].update(role="state"),
     lambda s: s["states"][0]["field"].update(missing=0.0),
     lambda s: s["states"][0]["field"].update(outside="clip"),
     lambda s: s["states"].clear(),
@@ -256,10 +269,10 @@ def test_facts_and_preferences_speak_of_states_before_the_step():
         return curr.best >= prev.best
 
     preference = prefer({"prev.best": 0.0, "speed": 5.0}, over={"prev.best": 5.0, "speed": 5.0})
-    reward = racing(facts=[slower], prefer=[preference])
+    reward = racing(task=Task(facts=[slower], prefer=[preference]))
     assert Reward.from_json(reward.to_json()) == reward
     with pytest.raises(ReadError, match="a fact does not read what a state is after the step"):
-        racing(facts=[rises])
+        racing(task=Task(facts=[rises]))
 
 
 def test_clipped_inputs_leave_what_is_carried_alone():

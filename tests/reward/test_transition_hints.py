@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, PlauditError, Reward, check, prefer, term
+from plaudit import Field, PlauditError, Reward, Task, check, prefer, term
 from plaudit.errors import UnknownField, did_you_mean
 
 HINT = "Did you mean 'prev.x' or 'curr.x'?"
@@ -51,8 +51,9 @@ def test_a_row_a_batch_and_a_file(walking):
 
 
 def test_preferences():
+    wish = Task(prefer=[prefer({"x": 1}, over={"x": 2})])
     with pytest.raises(UnknownField) as caught:
-        Reward("w", version="1", terms=[progress], fields=[Field("x")], prefer=[prefer({"x": 1}, over={"x": 2})])
+        Reward("w", version="1", terms=[progress], fields=[Field("x")], task=wish)
     assert HINT in str(caught.value)
 
 

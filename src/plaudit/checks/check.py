@@ -54,7 +54,7 @@ def check(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext

@@ -56,7 +56,7 @@ def incentives(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     context = CheckContext(RewardModel(reward), Solver(Deadline.after(timeout), z3))
     refuse_contradiction(context.model, context.solver, "pays for nothing")
     return tuple(list_incentives(context))

@@ -254,6 +254,15 @@ def _is_allowed(field: Field, value: object) -> bool:
     return (isinstance(value, str) or is_exact(value)) and field.holds(value)
 
 
+def find_field_name(name: str) -> str:
+    """Return the field that an input is of.
+
+    >>> find_field_name("prev.torque[0]")
+    'torque'
+    """
+    return name.rpartition(".")[2].partition("[")[0]
+
+
 def to_number(value: object) -> int | float | None:
     """Return a known number or bool as plain Python, or None if `value` is neither.
 

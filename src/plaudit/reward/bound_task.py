@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, UnknownField, did_you_mean
-from plaudit.language.field import RECORDS, Field
+from plaudit.language.field import RECORDS, Field, find_field_name
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
 from plaudit.language.program import Program
 from plaudit.reward.declared import Fact, read_facts, validate_facts
@@ -88,7 +88,7 @@ class BoundTask:
     @cached_property
     def declared(self) -> Mapping[str, Field]:
         """The fields of the reward, and those of the task's that wishes are about."""
-        named = {_strip(name) for each in self.task.prefer for name in each.reads}
+        named = {find_field_name(name) for each in self.task.prefer for name in each.reads}
         added = {name: field for name, field in self.task.fields.items() if name in named}
         return {**added, **self._wanted}
 
@@ -97,7 +97,7 @@ class BoundTask:
         """The fields of the reward, and those of the task's that facts and rates may tie to them."""
         own, task = self._reward.fields, self.task
         read = [each.reads for each in (task.goal, *(end.when for end in task.ends.values())) if each is not None]
-        wished = {_strip(name) for names in read for name in names} | {*task.better, *task.aim, *task.ends}
+        wished = {find_field_name(name) for names in read for name in names} | {*task.better, *task.aim, *task.ends}
         while more := {task.rates[name].rate for name in wished | {*own} if name in task.rates} - wished:
             wished |= more
         return {**own, **{name: each for name, each in task.fields.items() if name in wished and name not in own}}
@@ -156,7 +156,7 @@ class BoundTask:
     def _unreached(self) -> frozenset[str]:
         """Fields of the goal whose ranges were only seen, in play that never reached it."""
         seen = {name for name in self.task.fields if self.task.find_basis("fields", name) == "seen"}
-        if self.goal is None or not seen & {_strip(name) for name in self.goal.reads}:
+        if self.goal is None or not seen & {find_field_name(name) for name in self.goal.reads}:
             return frozenset()
         scope = {name: self.task.fields.get(name, field) for name, field in self.declared.items()}
         program = read_facts(self._reward.name, (self.goal,), scope, *self._steps, what="goal")
@@ -168,7 +168,7 @@ class BoundTask:
         rests = {
             value
             for name, value in self.task.idle.items()
-            if _strip(name) == field.name and isinstance(value, bool | int | float | str)
+            if find_field_name(name) == field.name and isinstance(value, bool | int | float | str)
         }
         if len(rests) != 1 or (field.shape and f"{field.name}[" in " ".join(self.task.idle)):
             return None
@@ -189,7 +189,7 @@ class BoundTask:
         """The declared facts about nothing but fields that the reward or a wish has; what was only seen is no fact."""
         known = {*self._wanted, "terminal"}
         said = [each for each in self.task.facts if f"facts.{each.name}" not in self.task.seen]
-        return tuple(each for each in said if {_strip(name) for name in each.reads} <= known)
+        return tuple(each for each in said if {find_field_name(name) for name in each.reads} <= known)
 
     @cached_property
     def facts_program(self) -> Program:
@@ -202,7 +202,7 @@ class BoundTask:
         """The goal, where all that it reads is declared."""
         goal = self.task.goal
         known = {*self.declared, "terminal"}
-        return goal if goal is not None and {_strip(name) for name in goal.reads} <= known else None
+        return goal if goal is not None and {find_field_name(name) for name in goal.reads} <= known else None
 
     @cached_property
     def goal_program(self) -> Program:
@@ -225,7 +225,7 @@ class BoundTask:
     def prefer(self) -> tuple[Preference, ...]:
         """The preferences by the names of the reward's inputs; one about anything else is left out."""
         known = {*self.declared, "terminal"}
-        about = [each for each in self.task.prefer if {_strip(name) for name in each.reads} <= known]
+        about = [each for each in self.task.prefer if {find_field_name(name) for name in each.reads} <= known]
         return tuple(fit_preference(each, self._reward.name, self.known_inputs) for each in about)
 
     @cached_property
@@ -242,7 +242,7 @@ class BoundTask:
         for name, value in self.task.idle.items():
             base = name.partition("[")[0]
             ends = [f"{end}.{name}" for end in RECORDS if base not in columns and f"{end}.{base}" in columns]
-            if _strip(name) in self.declared:
+            if find_field_name(name) in self.declared:
                 spread += [(each, value) for each in ends or [name]]
         return freeze_row(what, fit_row(freeze_row(what, spread), what, inputs))
 
@@ -257,9 +257,10 @@ class BoundTask:
         return task if same else task.evolve(goal=goal, facts=facts, ends=ends, seen=task.seen)
 
     def _settle(self, function: Fact) -> Fact:
-        if not {_strip(name) for name in function.reads} <= {*self.declared, "terminal"}:
+        scope = {**self.task.fields, **self.fields}
+        if not {find_field_name(name) for name in function.reads} <= {*scope, "terminal"}:
             return function
-        return settle_function(function, lambda: read_facts(self._reward.name, (function,), *self._scope, what="task"))
+        return settle_function(function, lambda: read_facts(self._reward.name, (function,), scope, *self._steps))
 
     def find_wanted_fields(self) -> set[str]:
         """Return the fields of which something is said that a check uses, so that no term has to read them."""
@@ -268,15 +269,19 @@ class BoundTask:
         read += [end.when.reads for end in task.ends.values() if end.when is not None]
         read += [tuple(each.reads) for each in task.prefer]
         wanted = {*task.better, *task.aim, *task.ends, *task.rates, *(each.rate for each in task.rates.values())}
-        return wanted | {_strip(name) for names in read for name in names}
+        return wanted | {find_field_name(name) for names in read for name in names}
 
     # -- where the two meet --------------------------------------------------------------------------------------------
 
     def validate(self) -> None:
         """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
+        self._validate_names()
+        self.validate_known()
+
+    def validate_known(self) -> None:
+        """Refuse what the task says of the fields that there are, if it cannot be; it may speak of others, too."""
         if self.task.is_empty:
             return
-        self._validate_names()
         self._validate_kinds()
         for name, field in self.fields.items():
             for problem in _find_problems(field):
@@ -292,7 +297,7 @@ class BoundTask:
             if name not in known and name not in ("terminal", "terminated", "truncated"):
                 seen = ", ".join(sorted(known)) or "none"
                 raise UnknownField(
-                    f"{self._what}: the task's {part} names {name!r:.60}, which neither the reward nor the task "
+                    f"{self._what}: {part} {name!r:.60}, which neither the reward nor the task "
                     f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
                 )
         spoken = self.list_named_fields()
@@ -308,17 +313,19 @@ class BoundTask:
         return {name for _, name in self._list_named()} | {*self.task.fields}
 
     def _list_named(self) -> Iterable[tuple[str, str]]:
+        """Yield every field that the task speaks of, after what does: `better= names`, `fact 'brakes' reads`."""
         task = self.task
         for part in ("better", "aim", "max_change", "monotone", "events", "rates", "states", "actions", "still"):
-            yield from ((part, name) for name in getattr(task, part))
-        yield from (("rates", each.rate) for each in task.rates.values())
+            yield from ((f"{part}= names", name) for name in getattr(task, part))
+        yield from (("rates= names", each.rate) for each in task.rates.values())
         for part in ("idle", "start"):
-            yield from ((part, _strip(name)) for name in getattr(task, part))
-        functions = [("facts", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
-        functions += [("ends", end.when) for end in task.ends.values() if end.when is not None]
-        yield from ((part, _strip(name)) for part, each in functions for name in each.reads)
-        yield from (("ends", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
-        yield from (("prefer", _strip(name)) for each in task.prefer for name in each.reads)
+            yield from ((f"{part}= names", find_field_name(name)) for name in getattr(task, part))
+        functions = [("fact", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
+        functions += [("end", end.when) for end in task.ends.values() if end.when is not None]
+        for part, each in functions:
+            yield from ((f"{part} {each.name!r} reads", find_field_name(name)) for name in each.reads)
+        yield from (("ends= names", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
+        yield from (("a preference names", find_field_name(name)) for each in task.prefer for name in each.reads)
 
     def _validate_kinds(self) -> None:
         for part in ("max_change", "monotone"):
@@ -381,11 +388,6 @@ class BoundTask:
         box = {name: bound_field(field) for name, field in program.inputs.items()}
         box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}
         return bound_nodes_within(program, box)[program.outputs[self.goal.name]].high == 0
-
-
-def _strip(name: str) -> str:
-    """Return the field that an input is of: `torque` of `prev.torque[0]`."""
-    return name.rpartition(".")[2].partition("[")[0]
 
 
 def _describe_kind(field: Field) -> str:

@@ -206,8 +206,12 @@ def define(
     parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
-    if not reward.task.is_empty and (old is None or reward.task is not old.task):
+    if reward.task.is_empty:
+        return
+    if old is None or reward.task is not old.task:
         settle_task(reward)
+    else:  # what it says of removed fields is left out
+        reward._bound.validate_known()
 
 
 def settle_task(reward: Definition) -> None:

@@ -65,11 +65,15 @@ def flatten_row(what: str, row: Row) -> Iterator[tuple[str, Any]]:
         if not isinstance(name, str):
             raise DefinitionError(f"{what} names an input {name!r}, and a name is a string")
         if name not in RECORDS:
-            yield name, value
+            yield name, _to_plain(value)
         elif not isinstance(value, Mapping):
             raise DefinitionError(f"{what}'s {name!r} is a mapping from fields to values, not {value!r:.60}")
         else:
-            yield from ((f"{name}.{key}", part) for key, part in value.items())
+            yield from ((f"{name}.{key}", _to_plain(part)) for key, part in value.items())
+
+
+def _to_plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def freeze_row(what: str, parts: Iterable[tuple[str, Any]]) -> Row:
@@ -115,7 +119,7 @@ def fit_row(row: Row, what: str, inputs: Mapping[str, Field]) -> Iterator[tuple[
 
 def _read_entries(what: str, name: str, declared: Field, value: Any) -> Sequence[Any]:
     try:
-        return flatten_entries(value.tolist() if hasattr(value, "tolist") else value, declared.shape)
+        return flatten_entries(value, declared.shape)
     except ShapeMismatch as error:
         raise DefinitionError(f"{what}'s {name!r} does not fit: {error}") from None
 

@@ -6,7 +6,7 @@ from typing import Any
 from plaudit.errors import SpecError
 from plaudit.language import nodes as n
 from plaudit.language.codec import decode_nodes, read_field
-from plaudit.language.field import TERMINAL, Field
+from plaudit.language.field import TERMINAL, Field, find_field_name
 from plaudit.language.program import Program
 from plaudit.language.writing.render import render_function
 from plaudit.reward import task_file
@@ -14,11 +14,15 @@ from plaudit.reward.declared import build_facts_program
 
 _MOVED = {"step": "max_change", "monotone": "monotone", "better": "better", "aim": "aim"}
 _ROLES = {"state": "states", "action": "actions", "event": "events"}
+_REQUIRED = {"facts", "discount", "prefer"}
 _OF_REWARD = ("facts", "discount", "prefer", "goal", "goal_ends", "idle", "horizon")
 
 
 def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a specification of format 1 in format 2; what no longer belongs to fields and rewards is a task."""
+    missing, unknown = _REQUIRED - data.keys(), data.keys() & {"task"}
+    if missing or unknown:
+        raise SpecError(f"this is not a reward of format 1: missing {sorted(missing)}, unknown {sorted(unknown)}")
     task: dict[str, Any] = {}
     fields = [_upgrade_field(entry, task) for entry in _list(data, "fields")]
     states = [{**entry, "field": _upgrade_field(entry["field"], {})} for entry in _list(data, "states")]
@@ -30,10 +34,16 @@ def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
         task.setdefault("facts", {})[entry] = {"when": text}
     for _, text in _read_functions(data, "goal", declared):
         task["goal"] = {"when": text, **({} if data.get("goal_ends", True) else {"ends": False})}
-    for name, value in (data.get("idle") or {}).items():
-        task.setdefault("idle", {})[name] = {"is": value}
+    if data.get("idle"):
+        row, known = _upgrade_row(data["idle"], declared), task.get("idle", {})
+        said = {find_field_name(name) for name in row}
+        task["idle"] = {name: value for name, value in known.items() if name not in said}
+        task["idle"] |= {name: {"is": value} for name, value in row.items()}
     if data.get("prefer"):
-        task["prefer"] = data["prefer"]
+        task["prefer"] = [
+            {**entry, **{side: [_upgrade_row(row, declared) for row in entry[side]] for side in ("better", "over")}}
+            for entry in _list(data, "prefer")
+        ]
     kept = {key: value for key, value in data.items() if key not in _OF_REWARD}
     kept |= {"plaudit": 2, "fields": fields, **({"states": states} if "states" in data else {})}
     return {**kept, "task": {"task": task_file.FORMAT, "name": data["name"], **task}} if task else kept
@@ -57,8 +67,18 @@ def _upgrade_field(entry: Mapping[str, Any], task: dict[str, Any]) -> dict[str, 
     if (rate := kept.pop("rate", None)) is not None:
         task.setdefault("rates", {})[name] = {"rate": rate}
     if (rest := kept.pop("rest", None)) is not None:
-        task.setdefault("idle", {})[name] = {"is": rest}
+        category = isinstance(rest, str) and rest in (kept.get("values") or ())
+        task.setdefault("idle", {})[name] = {"is": task_file.write_entry(rest) if category else rest}
     return kept
+
+
+def _upgrade_row(row: Mapping[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Return a row in which a category that is called "inf" is told from the number."""
+    categories = {name for name, field in fields.items() if field.kind == "category"}
+    return {
+        name: task_file.write_entry(value) if find_field_name(name) in categories else value
+        for name, value in row.items()
+    }
 
 
 def _read_functions(data: Mapping[str, Any], key: str, fields: Mapping[str, Field]) -> list[tuple[str, str]]:
@@ -67,16 +87,17 @@ def _read_functions(data: Mapping[str, Any], key: str, fields: Mapping[str, Fiel
     if not part:
         return []
     nodes = decode_nodes(part["nodes"])
-    flags = {str(entry["name"]): entry["flag"] for entry in _list(part, "named")}
+    docs = {str(entry["name"]): str(entry["doc"]) for entry in _list(part, "named")}
+    flags = {str(entry["name"]): entry["flag"] for entry in part["named"]}
     if not all(isinstance(flag, int) and 0 <= flag < len(nodes) for flag in flags.values()):
         raise SpecError(f"{key!r} has a flag that is not the position of a node")
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
     program: Program = build_facts_program(str(data["name"]), nodes, flags, (), inputs)
-    return [(name, render_function(program, name)) for name in flags]
+    return [(name, render_function(program, name, docs[name])) for name in flags]
 
 
 def _find_field(name: str, fields: Mapping[str, Field]) -> Field:
-    field = TERMINAL if name == "terminal" else fields.get(name.rpartition(".")[2].partition("[")[0])
+    field = TERMINAL if name == "terminal" else fields.get(find_field_name(name))
     if field is None:
         raise SpecError(f"a node reads {name!r}, which is not a declared field")
     return field

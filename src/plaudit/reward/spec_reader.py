@@ -107,6 +107,7 @@ def _from_current(data: Mapping[str, Any]) -> Reward:
         allow=validate_allow(f"reward {data['name']!r}", data["allow"]),
         _formula=body,
     )
+    made._bound.validate_known()
     return _refuse_unread_fields(made)
 
 

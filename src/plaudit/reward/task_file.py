@@ -26,21 +26,9 @@ _TITLES = ("name", "version", "doc", "source")
 _VALUES = ("discount", "horizon", "better", "aim", "max_change", "monotone")
 _ROWS = ("idle", "start")
 _LISTED = ("states", "actions", "still")
-PARTS = (
-    "task",
-    *_TITLES,
-    "goal",
-    *_VALUES,
-    *_ROWS,
-    *_LISTED,
-    "prefer",
-    "ends",
-    "fields",
-    "events",
-    "rates",
-    "facts",
-    "questions",
-)
+_INFINITIES = ("inf", "-inf")
+_NAMED = ("ends", "fields", "events", "rates", "facts")
+PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", *_NAMED, "questions")
 
 
 def to_dict(task: Task) -> dict[str, Any]:
@@ -75,9 +63,7 @@ def _write_statement(value: Any) -> dict[str, Any]:
         case Event() | Rate():
             parts = {part: getattr(value, part) for part in value.__slots__}
             return {part: each for part, each in parts.items() if each is not None}
-        case tuple() | list():
-            return {"is": [encode_number(each) for each in value]}
-    return {"is": encode_number(value)}
+    return {"is": write_entry(value)}
 
 
 def _write_seen(task: Task, part: str, name: str = "") -> dict[str, str]:
@@ -94,12 +80,14 @@ def preference_to_dict(preference: Preference) -> dict[str, Any]:
 
 def row_to_dict(row: Row) -> dict[str, Any]:
     """Return a row for JSON."""
-    return {name: _write_entry(value) for name, value in row.items()}
+    return {name: write_entry(value) for name, value in row.items()}
 
 
-def _write_entry(value: Any) -> Any:
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return [_write_entry(each) for each in value] if isinstance(value, list | tuple) else encode_number(value)
+def write_entry(value: Any) -> Any:
+    """Return a value of a row for JSON: infinities are strings, and a category of such a name is an object."""
+    if isinstance(value, list | tuple):
+        return [write_entry(each) for each in value]
+    return {"category": value} if value in _INFINITIES else encode_number(value)
 
 
 def compute_fingerprint(task: Task) -> str:
@@ -233,7 +221,9 @@ def _read_task(data: Mapping[str, Any]) -> Task:
         if each.name != name:
             raise DefinitionError(f"the fact {name!r} defines a function {each.name!r}; give both one name")
     parts["facts"] = tuple(facts.values())
-    parts["prefer"] = [read_preference(entry) for entry in data.get("prefer", ())]
+    if not isinstance(preferences := data.get("prefer", []), list):
+        raise DefinitionError("'prefer' is a list of preferences")
+    parts["prefer"] = [read_preference(entry) for entry in preferences]
     return Task(**parts, seen=seen)
 
 
@@ -252,6 +242,11 @@ def _read_row(row: object) -> Row:
 
 
 def _read_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_read_value(each) for each in value]
-    return decode_number(value, "a row") if value in ("inf", "-inf") or not isinstance(value, str) else value
+    match value:
+        case list():
+            return [_read_value(each) for each in value]
+        case {"category": str(category), **more} if not more:
+            return category
+        case str() if value not in _INFINITIES:
+            return value
+    return decode_number(value, "a row")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plaudit import Field, Reward, Task, fact, term
+from plaudit import Field, Reward, Seen, Task, fact, term
 from plaudit.checks.check import check
 from plaudit.checks.rules import RULES
 from support.asking import told, undecided
@@ -40,6 +40,14 @@ def test_every_end_that_nobody_declared_is_named():
 def test_a_field_that_is_declared_whole_is_left_alone(parts):
     text = "def f(x): return 1 if math.isinf(x) else 0" if "infinite" in parts else "def f(x): return x"
     assert told(reward_from(text, Field("x", **parts)), "missing-range") == []
+
+
+@pytest.mark.parametrize("seen", [{}, {"fields.x": Seen(900, 900)}], ids=["declared", "seen"])
+def test_a_range_may_stand_in_the_task(seen):
+    made = reward_from("def f(x): return x", Field("x", low=0))
+    (finding,) = told(made.with_task(Task(fields=[Field("x", low=-1)])), "missing-range")
+    assert finding.message == "no range is declared for x (high)."
+    assert told(made.with_task(Task(fields=[Field("x", high=5)], seen=seen)), "missing-range") == []
 
 
 # -- fields that cannot change the total ------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, ReadError, Reward, fact, term
+from plaudit import Field, ReadError, Reward, Task, fact, term
 from support.strategies import load
 
 SEVERAL = """
@@ -72,7 +72,7 @@ def test_a_fact_that_is_no_bool_is_shown_at_the_line_that_returns_it():
             version="1",
             terms=[term(load("def g(x): return x")["g"])],
             fields=[Field("x")],
-            facts=[fact(function)],
+            task=Task(facts=[fact(function)]),
         )
 
 

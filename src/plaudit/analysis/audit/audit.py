@@ -103,7 +103,7 @@ class Audit:
         if not counts:
             ledger.history(**query).first()  # which says what there is none of
         found, self._layouts = _choose_layouts(ledger, reward, counts)
-        self.reward = found if task is None else found.with_task(task)
+        self.reward = found._join_task(task)
         labels = {(each.reward.name, each.reward.version) for each in self._layouts}
         self._remarks = [
             f"Left out: {format_count(count, 'record')} of {layout.reward.name}@{layout.reward.version}."

@@ -85,7 +85,7 @@ def compare(
         InputError: The transitions lack something, or are too few.
     """
     rewards = (first, second, *more)
-    rewards = rewards if task is None else tuple(each.with_task(task) for each in rewards)
+    rewards = tuple(each._join_task(task) for each in rewards)
     if samples < 1000 or means < 2:
         raise DefinitionError(f"samples={samples}, means={means}: at least 1,000 and 2 are needed.")
     worth = _find_discount(rewards, discount)

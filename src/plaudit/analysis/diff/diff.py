@@ -169,8 +169,7 @@ def diff(
         raise DefinitionError("give a ledger or data to compare on, not both.")
     if query and ledger is None:
         raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
-    if task is not None:
-        before, after = before.with_task(task), after.with_task(task)
+    before, after = before._join_task(task), after._join_task(task)
     left_out: tuple[str, ...] = ()
     if shared:
         (before, after), lost = keep_shared_terms((before, after), lambda reward: set(reward.inputs))

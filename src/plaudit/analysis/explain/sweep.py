@@ -184,7 +184,7 @@ def sweep(
     names = [over] if isinstance(over, str) else list(over)
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names) or points < 2:
         raise InputError("over= is one input or two different ones, and points= at least 2.")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     known = [each.name for each in reward.terms]
     if term != "total" and term not in known:
         raise UnknownParameter(f"reward {reward.name!r} has no term {term!r}.{did_you_mean(term, known)}")

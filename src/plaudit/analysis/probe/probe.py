@@ -71,7 +71,7 @@ def probe(
 
     if not isinstance(reward, Reward):
         raise DefinitionError(f"probe takes a Reward, and {shorten(reward)} is none.")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
     validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))

@@ -75,7 +75,7 @@ def apply_task(reward: "Reward", task: str | None) -> "Reward":
     """Return a reward with the task that `--task` names; with its own where that is not given."""
     if task is None:
         return reward
-    made = reward.with_task(find_task(task))
+    made = reward._join_task(find_task(task))
     fields = made._bound.list_named_fields()
     if fields and reward.fields and not fields & reward.fields.keys():
         raise DefinitionError(

@@ -59,10 +59,10 @@ def render_functions(program: Program, names: Names) -> dict[str, str]:
     return blocks
 
 
-def render_function(program: Program, output: str) -> str:
+def render_function(program: Program, output: str, doc: str = "") -> str:
     """Return one output of a Program as the text of a whole function of Python, which can be read again."""
     root = program.outputs[output]
-    lines = [f"def {output}({_format_signature(program, [root], {})}):"]
+    lines = [f"def {output}({_format_signature(program, [root], {})}):", *([f"    {doc!r}"] if doc else [])]
     return "\n".join([*lines, *_render_body(_render_term(program, root, PYTHON, {}, {}))])
 
 
