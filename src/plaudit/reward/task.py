@@ -303,12 +303,19 @@ class Task:
         >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
         0.9
         """
+        from plaudit.reward.task_file import preference_to_dict
+
         ours = {_name_key(part, name): (part, name, value) for part, name, value in self.list_statements()}
         theirs = {_name_key(part, name): (part, name, value) for part, name, value in other.list_statements()}
         firm = {key for key in theirs if key not in other.seen}
         kept = {key: said for key, said in ours.items() if not (key in self.seen and _list_rivals(key) & firm)}
         rivals = {rival for key in kept if not key.startswith("prefer.") for rival in _list_rivals(key)}
-        added = {key: said for key, said in theirs.items() if key not in rivals}
+        wishes = [preference_to_dict(each) for each in self.prefer]
+        added = {
+            key: (part, name, value)
+            for key, (part, name, value) in theirs.items()
+            if (preference_to_dict(value) not in wishes if part == "prefer" else key not in rivals)
+        }
         arguments: dict[str, Any] = {part: {} for part in _BY_NAME}
         arguments |= {part: [] for part in (*_LISTED, "facts", "prefer")}
         for part, name, value in (*kept.values(), *added.values()):
