@@ -13,7 +13,7 @@ from plaudit.terminal import format_count
 
 @click.command(epilog="Example: plaudit declare parking.py:reward -o task.py")
 @click.argument("reward")
-@task_option("Begin with what this task says; with the reward's own unless given.")
+@task_option("Begin with what this task says, beside the reward's own.")
 @output_option("The file to write; - is stdout.", default=STANDARD, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON: a file for --task that is not run.")
 def declare(reward: str, task: str | None, output: str, as_json: bool) -> None:
