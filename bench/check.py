@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from timing import QUICK, compare, table
 
-from plaudit import Field, Report, Reward, check, term
+from plaudit import Field, Report, Reward, Task, check, term
 from plaudit.language.intervals import bound_nodes
 from plaudit.systems import BUILT_IN, load
 
@@ -18,7 +18,7 @@ ALL_SECONDS, READ_SECONDS = 5.0, 0.010
 ROUNDS = 1 if QUICK else 3
 JOINTS = {1: 2.0} if QUICK else {12: 2.0, 40: 60.0}
 """Walking robots, by their joints, and the seconds that a check of each may take."""
-PARTS = ("name", "version", "terms", "action", "low", "high", "doc", "facts", "discount", "prefer", "allow")
+PARTS = ("name", "version", "terms", "action", "low", "high", "doc", "task", "allow")
 
 
 def main() -> None:
@@ -108,12 +108,13 @@ def walking(joints: int) -> Reward:
 
     vectors = {"torque": 40, "joint_velocity": 20, "joint": 1.5}
     numbers = {"velocity": 3, "command": 1, "yaw_rate": 2, "roll": 1, "pitch": 1}
-    fields = [Field(name, length=joints, low=-most, high=most, role="state") for name, most in vectors.items()]
-    fields += [Field(name, low=-most, high=most, role="state") for name, most in numbers.items()]
-    fields += [Field("height", low=0, high=1, role="state"), Field("fell", flag=True)]
-    fields += [Field("action", length=joints, low=-1, high=1, role="action")]
+    fields = [Field(name, length=joints, low=-most, high=most) for name, most in vectors.items()]
+    fields += [Field(name, low=-most, high=most) for name, most in numbers.items()]
+    fields += [Field("height", low=0, high=1), Field("fell", flag=True)]
+    fields += [Field("action", length=joints, low=-1, high=1)]
     terms = [pace, turn, effort, power, jerks, limits, posture, bounce, tilt, fallen]
-    return Reward("walking", version="1", terms=terms, fields=fields, action="action", discount=0.99)
+    task = Task(discount=0.99, states=[*vectors, *numbers, "height"])
+    return Reward("walking", version="1", terms=terms, fields=fields, action="action", task=task)
 
 
 def wide(count: int = 3 if QUICK else 200) -> Reward:
@@ -131,7 +132,8 @@ def wide(count: int = 3 if QUICK else 200) -> Reward:
         return one
 
     terms = [make(at) for at in range(count)]
-    return Reward("wide", version="1", terms=terms, fields=[Field("x", length=inputs, low=0, high=10, role="state")])
+    fields = [Field("x", length=inputs, low=0, high=10)]
+    return Reward("wide", version="1", terms=terms, fields=fields, task=Task(states=["x"]))
 
 
 def counts(report: Report) -> tuple[str, str, str]:

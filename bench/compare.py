@@ -10,7 +10,7 @@ import tracemalloc
 import numpy as np
 from timing import QUICK, compare, size, table
 
-from plaudit import Field, Reward, analysis, term
+from plaudit import Field, Reward, Task, analysis, term
 
 GAMMA = 0.99
 MEANS = 16 if QUICK else 512
@@ -38,11 +38,12 @@ def smooth(prev, curr):
 
 
 FIELDS = [Field("position", low=-5, high=5), Field("force", low=-1, high=1)]
-ONE = Reward("one", version="1", terms=[near, towards, effort], fields=FIELDS, discount=GAMMA)
-OTHER = Reward("other", version="1", terms=[near, towards, effort, smooth], fields=FIELDS, discount=GAMMA)
+TASK = Task(discount=GAMMA)
+ONE = Reward("one", version="1", terms=[near, towards, effort], fields=FIELDS, task=TASK)
+OTHER = Reward("other", version="1", terms=[near, towards, effort, smooth], fields=FIELDS, task=TASK)
 CLAMP = 5.0
 CLAMPED = [
-    Reward(each.name, version="clamped", terms=each.terms, fields=FIELDS, discount=GAMMA, high=CLAMP)
+    Reward(each.name, version="clamped", terms=each.terms, fields=FIELDS, task=TASK, high=CLAMP)
     for each in (ONE, OTHER)
 ]
 

@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 from timing import QUICK, size, table
 
-from plaudit import Field, Ledger, Reward, term
+from plaudit import Field, Ledger, Reward, Task, term
 from plaudit.analysis import audit
 
 Episode = dict[str, Any]
@@ -106,12 +106,15 @@ def choice(action):
 
 
 def fields(states: int, actions: int, *flags: str) -> list[Field]:
-    cell = Field("cell", values=tuple(range(states)), role="state")
-    return [cell, Field("action", values=tuple(range(actions)), role="action"), *map(flag, flags)]
+    cell = Field("cell", values=tuple(range(states)))
+    return [cell, Field("action", values=tuple(range(actions))), *map(flag, flags)]
 
 
 def flag(name: str) -> Field:
     return Field(name, flag=True)
+
+
+GRID = Task(states=["cell"], actions=["action"])
 
 
 def learn_table(
@@ -174,13 +177,19 @@ def measure_pendulum(seen: Any, action: Any, after: Any) -> dict[str, Any]:
 
 RUNS: dict[str, tuple[Reward, Callable[[int, int], Iterator[Episode]]]] = {
     "FrozenLake": (
-        Reward("lake", version="1", terms=[arrival, place, choice], fields=fields(16, 4, "arrived"), goal=has_arrived),
+        Reward(
+            "lake",
+            version="1",
+            terms=[arrival, place, choice],
+            fields=fields(16, 4, "arrived"),
+            task=GRID.evolve(goal=has_arrived),
+        ),
         lambda seed, many: learn_table(
             "FrozenLake", seed, 60 * many, lambda s, t, paid, end: {"arrived": paid > 0}, is_slippery=False
         ),
     ),
     "CliffWalking": (
-        Reward("cliff", version="1", terms=[price, fall, place, choice], fields=fields(48, 4, "fallen")),
+        Reward("cliff", version="1", terms=[price, fall, place, choice], fields=fields(48, 4, "fallen"), task=GRID),
         lambda seed, many: learn_table(
             "CliffWalking", seed, 15 * many, lambda s, t, paid, end: {"fallen": paid < -1}, max_episode_steps=200
         ),
@@ -191,14 +200,20 @@ RUNS: dict[str, tuple[Reward, Callable[[int, int], Iterator[Episode]]]] = {
             version="1",
             terms=[price, delivery, mistake, place, choice],
             fields=fields(500, 6, "delivered", "refused"),
-            goal=has_delivered,
+            task=GRID.evolve(goal=has_delivered),
         ),
         lambda seed, many: learn_table(
             "Taxi", seed, 50 * many, lambda s, t, paid, end: {"delivered": paid > 0, "refused": paid < -1}
         ),
     ),
     "CartPole-v1": (
-        Reward("pole", version="1", terms=[alive, centred], fields=[Field("position", low=-5, high=5, role="state")]),
+        Reward(
+            "pole",
+            version="1",
+            terms=[alive, centred],
+            fields=[Field("position", low=-5, high=5)],
+            task=Task(states=["position"]),
+        ),
         lambda seed, many: search_policies(
             "CartPole-v1",
             seed,
@@ -213,10 +228,11 @@ RUNS: dict[str, tuple[Reward, Callable[[int, int], Iterator[Episode]]]] = {
             version="1",
             terms=[tilt, swing, effort],
             fields=[
-                Field("angle", low=-3.2, high=3.2, role="state"),
-                Field("velocity", low=-8, high=8, role="state"),
-                Field("torque", low=-2, high=2, role="action"),
+                Field("angle", low=-3.2, high=3.2),
+                Field("velocity", low=-8, high=8),
+                Field("torque", low=-2, high=2),
             ],
+            task=Task(states=["angle", "velocity"], actions=["torque"]),
         ),
         lambda seed, many: search_policies(
             "Pendulum-v1",

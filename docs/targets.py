@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 import polars
 
-from plaudit import Field, Reward, State, fact, term
+from plaudit import Field, Reward, State, Task, fact, term
 from plaudit.errors import InputError, TargetError
 from plaudit.language import nodes as n
 from plaudit.schedules import linear
@@ -80,7 +80,7 @@ def carried(sum_so_far):
 
 
 X = Field("x", low=0, high=10)
-PLAIN = Reward("plain", version="1", terms=[near], fields=[X], facts=[small])
+PLAIN = Reward("plain", version="1", terms=[near], fields=[X], task=Task(facts=[small]))
 
 
 def build(text: str, *fields: Field, **parts: Any) -> Reward:

@@ -3,7 +3,7 @@
 Run it: `python examples/find_flaws.py`.
 """
 
-from plaudit import Field, Reward, bounds, check, term
+from plaudit import Field, Reward, Task, bounds, check, term
 
 
 @term(weight=0.05, kind="shaping")
@@ -24,9 +24,10 @@ def step():
     return 1.0
 
 
-FIELDS = [Field("cells_left", low=0, high=35, step=1)]  # a step changes the distance by one cell at most
-flawed = Reward("maze", version="1", terms=[closer, step], fields=FIELDS)
-repaired = Reward("maze", version="2", terms=[both_ways, step], fields=FIELDS)
+FIELDS = [Field("cells_left", low=0, high=35)]
+WALKING = Task(max_change={"cells_left": 1})  # a step changes the distance by one cell at most
+flawed = Reward("maze", version="1", terms=[closer, step], fields=FIELDS, task=WALKING)
+repaired = Reward("maze", version="2", terms=[both_ways, step], fields=FIELDS, task=WALKING)
 
 for reward in (flawed, repaired):
     print(f"{reward.name}@{reward.version}, a step earns {bounds(reward).total}")

@@ -29,7 +29,7 @@ def build(label):
         fields=[*base.fields.values(), Field("truncated", flag=True)],
         action=base.action,
         shared=base.shared,
-        goal=stops_behind,
+        task=base.task.evolve(goal=stops_behind),
     )
 
 

@@ -1,6 +1,6 @@
 """LunarLander's own reward, and a bonus for every leg on the ground."""
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @term
@@ -30,7 +30,7 @@ landing = Reward(
         Field("right", flag=True),
         Field("landed", flag=True),
     ],
-    goal=has_landed,
+    task=Task(goal=has_landed),
 )
 
 

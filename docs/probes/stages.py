@@ -1,6 +1,6 @@
 """What HackMatrix pays, and what is wanted of a player: that it completes a stage."""
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @term
@@ -19,5 +19,5 @@ stages = Reward(
     version="1",
     terms=[paid],
     fields=[Field("original_reward", low=-1000, high=2000), Field("stage_completed", flag=True)],
-    goal=completes_stage,
+    task=Task(goal=completes_stage),
 )

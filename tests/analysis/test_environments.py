@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from plaudit import Field, Reward, State, term
+from plaudit import Field, Reward, State, Task, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis import compare
 from plaudit.analysis.environments import sample_transitions
@@ -36,8 +36,9 @@ def count_up(prev):
 
 
 ANGLE, PUSH = Field("angle", low=-1, high=1, unit="rad"), Field("push", values=(0, 1))
-PLAIN = Reward("balance", version="plain", terms=[upright, pushing], fields=[ANGLE, PUSH], action="push", discount=0.99)
-SHAPED = Reward("balance", version="shaped", terms=[upright, pushing, steadier], fields=[ANGLE, PUSH], discount=0.99)
+TASK = Task(discount=0.99)
+PLAIN = Reward("balance", version="plain", terms=[upright, pushing], fields=[ANGLE, PUSH], action="push", task=TASK)
+SHAPED = Reward("balance", version="shaped", terms=[upright, pushing, steadier], fields=[ANGLE, PUSH], task=TASK)
 
 
 def features(obs, action, next_obs, info):

@@ -70,8 +70,8 @@ def test_a_goal_that_is_reached_and_paid_less_is_a_finding_of_its_own():
 
 
 def test_a_field_that_says_what_is_better_is_a_measure():
-    closer = Field("distance", low=0, high=50, better="low")
-    found = play(corridor_reward(calm, effort, fields=[closer]))
+    closer = Field("distance", low=0, high=50)
+    found = play(corridor_reward(calm, effort, fields=[closer], better={"distance": "low"}))
     assert found["always 1"].measures["distance"].value == 4.0
     assert [finding.code for finding in found.findings] == ["outcome-order", "outcome-order"]
     assert "distance, better low, says it is the worse one: 4 against" in found.findings[1].message
@@ -98,8 +98,8 @@ def test_the_environments_own_reward_is_no_finding_and_no_measure_of_itself():
 
 def test_a_measure_by_which_the_wanted_one_is_worse_makes_it_a_matter_of_taste():
     still = Field("action", values=(0, 1, 2))
-    place = Field("place", low=-50, high=50, aim=0.0)
-    found = play(corridor_reward(arrival, calm, fields=[still, place]))
+    place = Field("place", low=-50, high=50)
+    found = play(corridor_reward(arrival, calm, fields=[still, place], aim={"place": 0.0}))
     assert "place" in found.compared
     assert found.findings == ()
 

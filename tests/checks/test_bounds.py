@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import DefinitionError, Field, Reward, fact, term
+from plaudit import DefinitionError, Field, Reward, Seen, Task, fact, term
 from plaudit.checks.bounds import Bound, Ranges, Span, bounds
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import is_close
@@ -119,6 +119,13 @@ def test_a_field_without_range_leaves_a_total_without_bound():
     assert bounds(reward_from("def f(x): return x * x", Field("x"))).total.low == 0
 
 
+def test_a_range_that_was_only_seen_bounds_nothing():
+    made, known = reward_from("def f(x): return x", Field("x", low=2)), [Field("x", high=5)]
+    assert bounds(made.with_task(Task(fields=known))).total == Bound(2.0, 5.0)
+    seen = Task(fields=known, seen={"fields.x": Seen(900, 900)})
+    assert bounds(made.with_task(seen)).total == Bound(2.0, math.inf)
+
+
 @pytest.mark.parametrize("outside", ["clip", "allow"])
 def test_what_is_declared_counts_not_what_may_pass_the_door(outside):
     field = Field("x", low=0, high=1, outside=outside)
@@ -136,8 +143,8 @@ def test_a_step_that_facts_rule_out_is_not_counted():
     def gain(prev, curr):
         return curr.level - prev.level
 
-    level = Field("level", low=0, high=9, step=2, monotone="up")
-    reward = Reward("r", version="1", terms=[gain], fields=[level])
+    task = Task(max_change={"level": 2}, monotone={"level": "up"})
+    reward = Reward("r", version="1", terms=[gain], fields=[Field("level", low=0, high=9)], task=task)
     assert bounds(reward).total == Bound(-9.0, 9.0)
     assert bounds(reward, facts=True).total == Bound(0.0, 2.0)
 
@@ -155,7 +162,7 @@ def test_facts_that_contradict_each_other_leave_nothing():
     def large(x):
         return x > 0.7
 
-    reward = Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[small, large])
+    reward = Reward("r", version="1", terms=[pay], fields=[UNIT], task=Task(facts=[small, large]))
     with pytest.raises(DefinitionError, match="makes the facts 'small' and 'large' true at once"):
         bounds(reward, facts=True)
     assert bounds(reward).total == Bound(0.0, 1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plaudit import DefinitionError, Field, Reward, fact, prefer, term
+from plaudit import DefinitionError, Field, Reward, Task, fact, prefer, term
 from plaudit.checks.check import assert_reward_ok, check, list_failing
 from plaudit.checks.rules import RULES
 from plaudit.checks.solver.z3 import is_available
@@ -181,8 +181,8 @@ def test_a_reward_without_any_range_is_checked_as_far_as_it_goes():
     def zones(y):
         return 1 if y > 3 else 0
 
-    fields = [Field("x"), Field("force"), Field("y", role="state")]
-    made = Reward("r", version="1", terms=[closer, effort, zones], fields=fields, discount=1.0)
+    fields, task = [Field("x"), Field("force"), Field("y")], Task(states=["y"], discount=1.0)
+    made = Reward("r", version="1", terms=[closer, effort, zones], fields=fields, task=task)
     report = check(made)
     assert report.ok or codes(report) <= {"missing-range", "unbounded", "jump"}
     assert {"missing-range", "unbounded", "jump"} <= codes(report)
@@ -238,12 +238,16 @@ def end(level_at_end):
             Field("lit", flag=True),
             Field("force", length=4, low=-1, high=1),
             Field("ahead", low=0, infinite=True),
-            Field("level", low=0, high=9, step=1),
-            Field("tokens", low=0, monotone="up"),
+            Field("level", low=0, high=9),
+            Field("tokens", low=0),
             Field("level_at_end", low=0, high=9),
         ],
-        discount=0.99,
-        prefer=[prefer({"x": 2.0}, over={"x": 0.0}, because="further is better")],
+        task=Task(
+            max_change={"level": 1},
+            monotone={"tokens": "up"},
+            discount=0.99,
+            prefer=[prefer({"x": 2.0}, over={"x": 0.0}, because="further is better")],
+        ),
     )
     report = check(made, timeout=1)
     assert "loop-that-pays" in codes(report)
@@ -279,7 +283,7 @@ def test_facts_that_contradict_each_other_crash_nothing():
     def high(x):
         return x > 0.7
 
-    report = check(Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[low, high]))
+    report = check(Reward("r", version="1", terms=[pay], fields=[UNIT], task=Task(facts=[low, high])))
     assert codes(report) == {"contradictory-facts"}
 
 
@@ -327,6 +331,7 @@ def test_the_error_is_the_report(monkeypatch):
 
 def test_what_is_asked_reaches_the_check(monkeypatch):
     given = {
+        "task": Task(discount=0.9),
         "only": ["jump"],
         "ignore": {"unbounded"},
         "outcomes": {"idle": [{"distance": 1.0}]},

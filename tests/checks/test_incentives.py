@@ -5,7 +5,7 @@ import json
 import pytest
 
 import plaudit
-from plaudit import DefinitionError, Field, Reward, check, fact, incentives, term
+from plaudit import DefinitionError, Field, Reward, Task, check, fact, incentives, term
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport
 from plaudit.checks.rules import staying
@@ -13,8 +13,7 @@ from plaudit.checks.rules.state_graph import StateGraph
 from plaudit.checks.solver.deadline import TIME_IS_UP
 from support.asking import really
 
-CELLS = Field("cells_left", low=0, high=35, step=1, role="state")
-LEFT = Field("left", flag=True)
+FIELDS = [Field("cells_left", low=0, high=35), Field("left", flag=True)]
 
 
 @term(weight=0.05, kind="shaping")
@@ -41,11 +40,12 @@ def out(left):
     return left
 
 
-def maze(**options):
-    return Reward(
-        "maze", version="1", terms=[closer, step, exit, gave_up], fields=[CELLS, LEFT],
-        **{"goal": out, "idle": {"cells_left": 3.0}, "horizon": 200} | options,
-    )  # fmt: skip
+TASK = Task(goal=out, idle={"cells_left": 3.0}, horizon=200, max_change={"cells_left": 1})
+
+
+def maze(**said):
+    terms = [closer, step, exit, gave_up]
+    return Reward("maze", version="1", terms=terms, fields=FIELDS, task=TASK.evolve(**said))
 
 
 def test_every_way_of_life_has_its_pay_and_a_witness_that_was_run():
@@ -55,7 +55,7 @@ def test_every_way_of_life_has_its_pay_and_a_witness_that_was_run():
     assert pays == pytest.approx(
         {"step": 2.04, "stay": -0.01, "lap": 0.015, "goal": 2.04, "end": 2, "bad end": -1, "idle": -0.01}
     )
-    assert found["lap"].where == "cells_left 0 → 1 → 0"
+    assert found["lap"].where == "cells_left 3 → 4 → 3"
     assert found["step"].where == "cells_left 1 → 0, left true"
     assert found["idle"].worth == "-2 over 200 steps"
     assert [really(maze(), each)[0] for each in found.values()] == pytest.approx(
@@ -74,7 +74,7 @@ def test_a_report_says_it_before_any_finding_and_not_where_only_some_rules_are_a
     report = check(maze())
     text = str(report)
     assert text.index("What pays most:") < text.index("warning")
-    assert "  a lap           0.015 a step: cells_left 0 → 1 → 0 (3 over 200 steps)" in text
+    assert "  a lap           0.015 a step: cells_left 3 → 4 → 3 (3 over 200 steps)" in text
     assert report.incentives == incentives(maze())
     assert check(maze(), only="jump").incentives == ()
 
@@ -109,7 +109,8 @@ def test_what_has_no_bound_is_no_number():
     def high(height):
         return height
 
-    made = Reward("r", version="1", terms=[high], fields=[Field("height", low=0, role="state")])
+    task = Task(states=["height"])
+    made = Reward("r", version="1", terms=[high], fields=[Field("height", low=0)], task=task)
     assert "staying   as much as you like a step" in str(check(made))
     assert [each.pay for each in incentives(made)] == [float("inf")] * 2
     assert all(0 < total <= 1e6 for each in incentives(made) for total in really(made, each))
@@ -120,7 +121,8 @@ def test_what_may_be_more_is_said_to_be_more():
     def tangled(x, y):
         return max(x, y) - max(y, x)
 
-    made = Reward("r", version="1", terms=[tangled], fields=[Field(name, low=0, high=1, role="state") for name in "xy"])
+    fields, task = [Field(name, low=0, high=1) for name in "xy"], Task(states=["x", "y"])
+    made = Reward("r", version="1", terms=[tangled], fields=fields, task=task)
     first, *_ = incentives(made, z3=False)
     assert first.pay == 0 < first.bound
     assert "a step   0 or more" in str(check(made, z3=False))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 from plaudit.checks.check import check
 from plaudit.checks.incentives import incentives
 from plaudit.checks.solver.boxes import is_close
@@ -118,7 +118,8 @@ def find_ends(where):
 @examples(0.15)
 @given(text=zoned())
 def test_a_stretch_pays_the_same_throughout_and_no_place_pays_more_than_the_best(text):
-    reward = Reward("r", version="1", terms=[term(plain(text))], fields=[Field("x", low=-9, high=9, role="state")])
+    fields, task = [Field("x", low=-9, high=9)], Task(states=["x"])
+    reward = Reward("r", version="1", terms=[term(plain(text))], fields=fields, task=task)
     stays = [each for each in incentives(reward, z3=False) if each.kind == "stay"]
     pays = {x / 50: float(reward.score(x=x / 50).total) for x in range(-450, 451)}
     assert at_most(max(pays.values()), stays[0].bound)

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from plaudit import Field, Reward, check, fact, term
+from plaudit import Field, Reward, Task, check, fact, term
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules import loops
 from plaudit.checks.rules.registry import CheckContext
@@ -35,17 +35,17 @@ def speed(velocity, command):
     return 1 - min(1.0, abs(command - velocity))
 
 
-def quadruped(joints, *terms, **options):
+def quadruped(joints):
     """Return a walking reward over so many joints."""
     fields = [
         Field("torque", length=joints, low=-40, high=40),
-        Field("action", length=joints, low=-1, high=1, role="action"),
-        Field("joint", length=joints, low=-1.5, high=1.5, role="state"),
-        Field("velocity", low=-3, high=3, role="state"),
-        Field("command", low=-1, high=1, role="state"),
+        Field("action", length=joints, low=-1, high=1),
+        Field("joint", length=joints, low=-1.5, high=1.5),
+        Field("velocity", low=-3, high=3),
+        Field("command", low=-1, high=1),
     ]
-    given = [torques, jerks, limits, speed, *terms]
-    return Reward("quadruped", version="1", terms=given, fields=fields, action="action", **options)
+    terms, task = [torques, jerks, limits, speed], Task(states=["joint", "velocity", "command"])
+    return Reward("quadruped", version="1", terms=terms, fields=fields, action="action", task=task)
 
 
 @pytest.fixture
@@ -103,13 +103,14 @@ def test_where_nobody_can_stand_a_step_may_pay_all_the_same():
     def never_still(prev, curr):
         return abs(curr.x - prev.x) >= 1
 
-    def gains_nothing(**options):
-        made = Reward("r", version="1", terms=[moved], fields=[Field("x", low=0, high=9)], **options)
+    def gains_nothing(*facts):
+        fields, task = [Field("x", low=0, high=9)], Task(facts=facts)
+        made = Reward("r", version="1", terms=[moved], fields=fields, task=task)
         context = CheckContext(RewardModel(made), solver.Solver())
         return loops._gains_nothing(context, context.model)
 
     assert gains_nothing()
-    assert not gains_nothing(facts=[never_still])
+    assert not gains_nothing(never_still)
 
 
 def test_the_choices_of_a_step_are_not_all_made():
@@ -117,8 +118,8 @@ def test_the_choices_of_a_step_are_not_all_made():
     def walked(prev, curr, action):
         return abs(curr.x - prev.x) - 0.01 * sum(each * each for each in action)
 
-    fields = [Field("x", low=-5, high=5), Field("action", low=-1, high=1, length=14, role="action")]
-    graph = StateGraph(RewardModel(Reward("walk", version="1", terms=[walked], fields=fields)))
+    fields = [Field("x", low=-5, high=5), Field("action", low=-1, high=1, length=14)]
+    graph = StateGraph(RewardModel(Reward("walk", version="1", terms=[walked], fields=fields, action="action")))
     tracemalloc.start()
     assert graph.laps()
     used = tracemalloc.get_traced_memory()[1]

@@ -37,13 +37,13 @@ def higher(best, prev):
 
 def climbing(update, version="1", terms=(higher,), **state):
     declared = {"reset": 0.0, "low": 0, "high": 10, **state}
-    fields = [Field("height", low=0, high=10, role="action"), State("best", update=update, **declared)]
-    return Reward("climbing", version=version, terms=terms, fields=fields)
+    fields = [Field("height", low=0, high=10), State("best", update=update, **declared)]
+    return Reward("climbing", version=version, terms=terms, fields=fields, action="height")
 
 
 def test_a_lap_through_a_state_that_pays_is_found():
-    fields = [Field("pressed", flag=True, role="action"), State("on", flag=True, reset=False, update=flip)]
-    report = check(Reward("lamp", version="1", terms=[switched], fields=fields))
+    fields = [Field("pressed", flag=True), State("on", flag=True, reset=False, update=flip)]
+    report = check(Reward("lamp", version="1", terms=[switched], fields=fields, action="pressed"))
     (found,) = report.by_code("loop-that-pays")
     assert "on: false → true → false" in found.message
     assert not report.by_code("pays-for-staying")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from plaudit import Field, Reward, bounds, check, fact, incentives, prove, term
+from plaudit import Field, Reward, Task, bounds, check, fact, incentives, prove, term
 from plaudit.checks import model
 from plaudit.checks.model import Contradiction, RewardModel, find_contradiction
 from plaudit.checks.rules import RULES
@@ -161,7 +161,7 @@ def test_a_contradiction_is_told_even_if_there_is_no_time_to_make_it_small(monke
         return b < 5
 
     fields = [Field(name, low=-1, high=1) for name in "ab"]
-    made = RewardModel(Reward("r", version="1", terms=[easy], fields=fields, facts=[low, high]))
+    made = RewardModel(Reward("r", version="1", terms=[easy], fields=fields, task=Task(facts=[low, high])))
     assert find_contradiction(made, Solver()) == Contradiction(("low",))
     find_step, calls = model._Declarations.find_step, []
 

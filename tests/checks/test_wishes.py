@@ -1,11 +1,9 @@
 """Random rewards with random wishes: what is found is really so, and what is proved no row contradicts."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Reward
+from plaudit import Reward, Task
 from plaudit.checks.check import check
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.goals import bound_goal
@@ -24,27 +22,29 @@ CODES = ("wrong-way", "unpriced", "goal-not-best", "idle-floor", "cheap-end", "u
 
 @st.composite
 def wishful(draw) -> tuple[Case, Reward]:
-    """Return a random reward that says of each field what is better, and a copy that has a goal too."""
+    """Return a random case, and its reward with a task that says of some fields what is better, and perhaps a goal."""
     case = draw(readable())
-    better = st.sampled_from((None, "low", "high"))
-    fields = tuple(each if each.kind == "category" else replace(each, better=draw(better)) for each in case.fields)
-    case = replace(case, fields=fields)
-    numbers = [each for each in case.reward.fields.values() if each.kind == "number" and not each.shape]
+    chosen = {
+        each.name: draw(st.sampled_from((None, "low", "high"))) for each in case.fields if each.kind != "category"
+    }
+    task = Task(better={name: better for name, better in chosen.items() if better}, discount=0.9)
+    reward = case.reward.with_task(task)
+    numbers = [each for each in reward.fields.values() if each.kind == "number" and not each.shape]
     if not numbers:
-        return case, case.reward
+        return case, reward
     name, edge = draw(st.sampled_from(numbers)).name, draw(st.sampled_from((-1.0, 0.0, 0.5, 2.0)))
     goal = module(f"def goal({name}): return {name} >= {edge}")["goal"]
     try:
-        return case, case.reward.with_goal(goal, goal_ends=draw(st.booleans()))
+        return case, reward.with_task(task.evolve(goal=goal, goal_ends=draw(st.booleans())))
     except ValueError:  # the ranges rule it out
-        return case, case.reward
+        return case, reward
 
 
 @examples(0.04)
 @given(drawn=wishful(), discount=st.sampled_from((0.9, 0.99)))
 def test_whatever_is_found_of_random_wishes_is_really_so(drawn, discount):
     _, reward = drawn
-    made = Reward._build(reward, discount=discount, horizon=50)
+    made = reward.with_task(reward.task.evolve(discount=discount, horizon=50))
     report = check(made, only=CODES, z3=False)
     assert not report.failed
     for finding in report:
@@ -59,13 +59,13 @@ def test_whatever_is_found_of_random_wishes_is_really_so(drawn, discount):
 @given(drawn=wishful(), seed=st.integers(0, 99))
 def test_no_step_in_the_goal_pays_more_than_its_bound(drawn, seed):
     case, reward = drawn
-    made = Reward._build(reward, discount=0.9, goal_ends=True)
-    if made.goal is None:
+    made = reward.with_task(reward.task.evolve(goal_ends=True))
+    if made.task.goal is None:
         return
     context = CheckContext(RewardModel(made), Solver(z3=False))
     bound, paid = bound_goal(context), drop_potentials(context)
-    (goal,) = made._goal_program.inputs
-    edge = made.goal.source.function
+    (goal,) = made._bound.goal_program.inputs
+    edge = made.task.goal.source.function
     for sample in samples(case, seed, 200) if bound is not None and goal in made.inputs else ():
         scores = paid.score(sample.row)
         if scores is not None and edge(sample.row[goal]):
@@ -75,8 +75,7 @@ def test_no_step_in_the_goal_pays_more_than_its_bound(drawn, seed):
 @examples(0.04)
 @given(drawn=wishful(), seed=st.integers(0, 99))
 def test_where_nothing_goes_the_wrong_way_no_pair_of_rows_does(drawn, seed):
-    case, _ = drawn
-    made = case.reward
+    case, made = drawn
     report = check(made, only="wrong-way", z3=False)
     guilty = {finding.message.partition("'")[2].partition("'")[0] for finding in report}
     open_ended = " ".join(each.why for each in report.undecided)

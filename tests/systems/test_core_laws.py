@@ -87,9 +87,9 @@ def test_databases_score_as_python_does(engine, name, label, drawn):
 
 
 def test_in_the_convoy_each_action_has_its_deceleration():
-    assert [each.name for each in roadsense.reward.facts] == ["brakes"]
-    holds = roadsense.reward.facts[0]
+    (holds,) = roadsense.reward._bound.facts
+    assert holds.name == "brakes"
     assert [holds(action, rate) for action, rate in enumerate((0.0, 0.5, 2.0, 4.5))] == [True] * 4
     assert not holds(3, 5.0)
     for reward in map(roadsense.version, roadsense.VERSIONS):
-        assert ("brakes" in [each.name for each in reward.facts]) == ("action" in reward.fields)
+        assert ("brakes" in [each.name for each in reward._bound.facts]) == ("action" in reward.fields)

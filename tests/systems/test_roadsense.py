@@ -9,7 +9,7 @@ import plaudit.systems.roadsense as roadsense
 from plaudit import bounds, fact
 from plaudit.errors import DefinitionError, InputError, MissingField, NotFinite, OutOfRange, UnknownInput, WrongType
 from plaudit.systems.roadsense import VERSIONS, episode, reward, version
-from plaudit.systems.roadsense.versions import HORIZON
+from plaudit.systems.roadsense.task import HORIZON
 
 
 class State(NamedTuple):
@@ -205,7 +205,7 @@ def test_the_mended_bonus_is_not_raised_by_a_peer_that_brakes_now(label, mended)
     assert version(mended).score(**braked).total == pytest.approx(3.6)
     ignoring = braked | {"deceleration": 0.0, "closing_rate": 3.0}
     assert version(mended).score(**ignoring)["ignored_warning"].value == -5.0
-    (stated,) = version(mended).facts
+    (stated,) = version(mended)._bound.facts
     assert stated.name == "fresh_warning_is_full"
     with pytest.raises(InputError, match="fresh_warning_is_full"):
         version(mended).compile(guard="facts")(braked)
@@ -392,7 +392,7 @@ def no_collision(collision: bool) -> bool:
 
 def test_under_keep_gap_an_episode_with_a_collision_earns_less_than_any_without():
     reward = version("keep_gap")
-    without = bounds(reward.evolve(version="alive", facts=[no_collision]), facts=True).total
+    without = bounds(reward.with_task(reward.task.evolve(facts=[no_collision])), facts=True).total
     assert (without.low, without.high) == (0, 1)
     assert bounds(reward).total.high == 1
     for heard in (0.0, 4.9, 30.0, math.inf):  # over a lossy radio the distance that is heard may be any

@@ -1,4 +1,4 @@
-"""Analysis: what happened under a reward, what earned it, what earns most, and how versions differ."""
+"""Analysis: what happened under a reward, what earned it, what earns most, what can happen, how versions differ."""
 
 import sys
 import typing
@@ -19,6 +19,7 @@ if typing.TYPE_CHECKING:
     from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
     from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
     from plaudit.analysis.explain.sweep import Sweep, sweep
+    from plaudit.analysis.observe.observe import observe, observe_file, observe_ledger
     from plaudit.analysis.probe.probe import probe
     from plaudit.analysis.probe.result import PolicyOutcome, Probe
     from plaudit.checks.branches import Condition
@@ -51,6 +52,9 @@ __all__ = [
     "compare_episodes",
     "diff",
     "nearest_branches",
+    "observe",
+    "observe_file",
+    "observe_ledger",
     "probe",
     "sweep",
 ]
@@ -68,6 +72,7 @@ _HOMES = {
     "explain.episode_gap": "EpisodeGap StepGap TermGap compare_episodes",
     "explain.step_branches": "Condition NearestBranch StepBranches TermBranches",
     "explain.sweep": "Sweep sweep",
+    "observe.observe": "observe observe_file observe_ledger",
     "probe.probe": "probe",
     "probe.result": "PolicyOutcome Probe",
     "compare.transitions": "Transitions",

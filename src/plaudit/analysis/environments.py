@@ -1,6 +1,7 @@
 """Environments of Gymnasium, made from whatever names them, and steps of their random policy for `compare`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Env: TypeAlias = "gymnasium.Env[Any, Any]"
 
 
-def make_environment(given: object, options: Mapping[str, Any]) -> tuple[Env, str, bool]:
+def _make_environment(given: object, options: Mapping[str, Any]) -> tuple[Env, str, bool]:
     """Return an environment, its name, and whether it was made here; errors say what is wrong with it."""
     import gymnasium
     from gymnasium.vector import VectorEnv
@@ -44,6 +45,22 @@ def make_environment(given: object, options: Mapping[str, Any]) -> tuple[Env, st
     if not isinstance(made, gymnasium.Env):
         raise DefinitionError(f"{what} makes {shorten(made)}, and that is not an environment.")
     return made, given if isinstance(given, str) else name_environment(made), True
+
+
+@contextmanager
+def open_environment(given: object, options: Mapping[str, Any]) -> Iterator[tuple[Env, str]]:
+    """Yield an environment and its name; one that was made here is closed at the end."""
+    made, name, ours = _make_environment(given, options)
+    try:
+        yield made, name
+    finally:
+        if ours:
+            try:
+                made.close()
+            except PlauditError:
+                raise
+            except Exception as error:
+                raise EnvironmentFailed(f"the environment {name} failed to close: {error}") from error
 
 
 def name_environment(env: Env) -> str:
@@ -80,12 +97,8 @@ def sample_transitions(
     """
     if steps < 1:
         raise DefinitionError(f"steps={steps} must be 1 at least.")
-    made, name, own = make_environment(env, {})
-    try:
+    with open_environment(env, {}) as (made, name):
         columns, episodes = _play(made, rewards, features, steps, seed, progress)
-    finally:
-        if own:
-            made.close()
     text = f"{format_count(steps, 'step')} of {name} under its random policy"
     return Transitions({name: np.asarray(column) for name, column in columns.items()}, np.asarray(episodes), text)
 

@@ -77,7 +77,7 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bou
     Raises:
         DefinitionError: The facts are true of no step at all.
 
-    >>> from plaudit import Field, fact, term
+    >>> from plaudit import Field, Task, fact, term
     >>> @term
     ... def closer(distance, speed):
     ...     return speed - distance
@@ -85,7 +85,8 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bou
     ... def slow_when_near(distance, speed):
     ...     return speed <= distance
     >>> fields = [Field("distance", low=0, high=9), Field("speed", low=0, high=5)]
-    >>> reaching = Reward("reaching", version="1", terms=[closer], fields=fields, facts=[slow_when_near])
+    >>> task = Task(facts=[slow_when_near])
+    >>> reaching = Reward("reaching", version="1", terms=[closer], fields=fields, task=task)
     >>> bounds(reaching).total
     Bound(low=-9.0, high=5.0, exact=True)
     >>> print(bounds(reaching, facts=True).total)
@@ -93,7 +94,7 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bou
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"bounds takes a Reward, and this is a {type(reward).__name__}")
-    model, solver = RewardModel(reward), Solver(Deadline.after(timeout))
+    model, solver = RewardModel(reward._as_declared), Solver(Deadline.after(timeout))
     if facts:
         refuse_contradiction(model, solver, "has no bounds")
     return Ranges(model, solver, facts=facts).bounds()

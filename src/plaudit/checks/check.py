@@ -14,6 +14,7 @@ from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
@@ -24,6 +25,7 @@ FailOn = Literal["warning", "advice", "never"]
 def check(
     reward: Reward,
     *,
+    task: Task | None = None,
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
@@ -34,6 +36,7 @@ def check(
 
     Args:
         reward: The reward to check.
+        task: What is wanted and what can happen; the reward's own task unless given.
         only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
@@ -51,6 +54,7 @@ def check(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
+    reward = reward if task is None else reward.with_task(task)
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
@@ -94,6 +98,7 @@ def assert_reward_ok(
     reward: Reward,
     *,
     fail_on: FailOn = "warning",
+    task: Task | None = None,
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
@@ -105,6 +110,7 @@ def assert_reward_ok(
     Args:
         reward: The reward to check.
         fail_on: The mildest finding that fails: "warning", "advice", or "never".
+        task: What is wanted and what can happen; the reward's own task unless given.
         only: As for `check`, and so are all that follow.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best.
@@ -116,7 +122,7 @@ def assert_reward_ok(
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _validate_fail_on(fail_on)
-    report = check(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, z3=z3)
+    report = check(reward, task=task, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, z3=z3)
     if list_failing(report, fail_on) or (report.failed and fail_on != "never"):
         raise AssertionError(format_reports([LocatedReport.of(report, reward)]).rstrip("\n"))
     return report

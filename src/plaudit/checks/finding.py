@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from plaudit.language.reading.source import SourceLine
+from plaudit.reward.task import Basis
 
 Severity = Literal["warning", "advice"]
 SEVERITIES: tuple[Severity, ...] = ("advice", "warning")
 """From the mildest to the gravest."""
+BASES: tuple[Basis, ...] = ("declared", "seen", "default")
+"""From the firmest to the weakest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,17 @@ class Step:
     """The inputs that matter; all of them where none are named."""
     record: int | None = None
     """The record of a ledger that it is: `plaudit ledger why` opens it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A statement about steps that a finding rests on, and where that statement comes from."""
+
+    says: str
+    """"that speed happens in single steps", "the range of x"."""
+    basis: Basis
+    seen: str = ""
+    """In how many cases of how many it was seen: "9,975 of 9,975 steps"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +59,20 @@ class Finding:
     """Where it stands in the source."""
     facts: tuple[str, ...] = ()
     """Declared facts that the finding rests on."""
+    grounds: tuple[Ground, ...] = ()
+    """What else it rests on: what a task says, was seen, or is assumed where nobody says anything."""
+
+    @property
+    def basis(self) -> Basis:
+        """The weakest of what it rests on: "declared", "seen" or "default"."""
+        return max((each.basis for each in self.grounds), key=BASES.index, default="declared")
+
+    def list_weak_grounds(self) -> list[str]:
+        """Return what it rests on that nobody declared, a sentence each for what was seen and what was assumed."""
+        seen = [f"{each.says} ({each.seen})" for each in self.grounds if each.basis == "seen"]
+        assumed = [each.says for each in self.grounds if each.basis == "default"]
+        lines = [f"Seen, not declared: {', '.join(seen)}."] if seen else []
+        return [*lines, f"Assumed by default: {', '.join(assumed)}."] if assumed else lines
 
 
 IncentiveKind = Literal["step", "stay", "lap", "goal", "end", "bad end", "idle"]

@@ -41,12 +41,14 @@ def incentives(reward: Reward, *, timeout: float = 60.0, z3: bool = True) -> tup
     Raises:
         DefinitionError: The facts of the reward contradict one another, or this is no reward.
 
-    >>> from plaudit import Field, term
+    >>> from plaudit import Field, Task, term
     >>> @term
     ... def back(distance):
     ...     return 0.5 if distance > 40 else 0.0
-    >>> distance = Field("distance", low=0, high=200, unit="m", role="state")
-    >>> [step, stay] = incentives(Reward("follow", version="1", terms=[back], fields=[distance]))
+    >>> distance = Field("distance", low=0, high=200, unit="m")
+    >>> [step, stay] = incentives(
+    ...     Reward("follow", version="1", terms=[back], fields=[distance], task=Task(states=["distance"]))
+    ... )
     >>> stay.kind, stay.where, stay.pay, stay.witness[0].inputs
     ('stay', 'distance beyond 40 m', 0.5, {'distance': 200.0})
     """

@@ -24,6 +24,7 @@ SUMMARIES = {
     "diff": "Tell what is different between two versions of a reward, and what that does to recorded steps.",
     "compare": "Tell how far apart REWARDS are in what they make an agent want.",
     "probe": "Tell what earns most in ENV, paid by a REWARD, and whether it is what is wanted.",
+    "observe": "Learn a task from ENV or from recorded steps: ranges, rates, events, ends, facts.",
     "parity": "Compare a REWARD with another implementation of it.",
     "report": "Write what ledgers and rewards hold as a page: one file, opened with a double click.",
     "dashboard": "Look at ledgers and rewards in a browser, while runs are being recorded.",

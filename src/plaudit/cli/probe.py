@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plaudit.cli._support.environments import find_environment, make_option, parse_option
 from plaudit.cli._support.options import tune, tuning_options
-from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.plugins.arguments import find_beside, find_function, find_reward, load_module, open_ledger_to_write
+from plaudit.plugins.arguments import find_beside, find_function, find_reward, open_ledger_to_write
 from plaudit.plugins.options import COUNT
 from plaudit.terminal import ExitCode, show_progress
 
@@ -64,7 +64,7 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
     multiple=True,
     help="Judge by native, goal or a field that says what is better; can be repeated. All unless given.",
 )
-@click.option("--make", "options", metavar="NAME=VALUE", multiple=True, help="An option of ENV; can be repeated.")
+@make_option()
 @tuning_options()
 @click.option(
     "--ledger", "where", metavar="LEDGER", help="Record the episodes that are compared, in a new one or more."
@@ -109,7 +109,7 @@ def probe(
             find_beside(reward, "features")
             if features is None
             else find_function(f"{features}:features" if features.endswith(".py") else features),
-            make=dict(map(_parse_option, options)),
+            make=dict(map(parse_option, options)),
             ledger=ledger,
             run=run,
             **chosen,
@@ -128,31 +128,3 @@ def _probe(env: Any, reward: Any, features: Any, **options: Any) -> "Probe":
 
     with show_progress("probing") as progress:
         return play(env, reward, features, progress=progress, **options)
-
-
-def find_environment(text: str) -> Any:
-    """Return what `text` names in a file or module of Python; where that has no such name, it is an id of Gymnasium."""
-    place, _, name = text.rpartition(":")
-    if not place:
-        return text
-    module = load_module(place)
-    if hasattr(module, name):
-        return getattr(module, name)
-    if place.endswith(".py"):
-        raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(name, dir(module))}")
-    return text
-
-
-def _parse_option(text: str) -> tuple[str, Any]:
-    """Return the name and the value of `--make`; what is no JSON is a string.
-
-    >>> _parse_option("assist=false"), _parse_option("scenario=late")
-    (('assist', False), ('scenario', 'late'))
-    """
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name.isidentifier():
-        raise click.UsageError(f"--make {text}: write the name of an option and its value, as in gravity=-5.")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value

@@ -14,7 +14,6 @@ from plaudit.language.codec import field_to_dict
 from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.plugins.arguments import find_reward
-from plaudit.reward import task_file
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, list_task_rows
 from plaudit.reward.reward import Reward
@@ -74,8 +73,8 @@ def describe(reward: Reward) -> dict[str, Any]:
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
         **({"states": [_describe_state(state) for state in reward.states.values()]} if reward.states else {}),
         "params": dict(reward.params),
-        "task": None if reward.task.is_empty else task_file.to_dict(reward.task, reward._bound.find_written()),
-        "task_fingerprint": None if reward.task.is_empty else reward.task_fingerprint,
+        "task": None if reward.task.is_empty else reward.task.to_dict(),
+        "task_fingerprint": None if reward.task.is_empty else reward.task.fingerprint,
         "allow": dict(reward.allow),
         "scale": describe_number(reward.scale),
         "gate": None if reward.gate is None else _describe_function(reward.gate),
@@ -123,7 +122,7 @@ def print_reward(reward: Reward, screen: Screen) -> None:
     if knobs := _build_knob_table(reward):
         _print_part(screen, "Knobs", knobs)
     if not reward.task.is_empty:
-        _print_part(screen, f"Task {reward.task.name}@{reward.task.version}", _build_task_table(reward.task))
+        _print_part(screen, f"Task {reward.task.name}@{reward.task.version}", build_task_table(reward.task))
 
 
 def _print_part(screen: Screen, title: str, body: RenderableType, *, soft_wrap: bool = False) -> None:
@@ -193,7 +192,8 @@ def _build_knob_table(reward: Reward) -> Table | None:
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
 
 
-def _build_task_table(task: Task) -> Table:
+def build_task_table(task: Task) -> Table:
+    """Return what a task says as a table, with where each statement comes from."""
     rows = [tuple(escape_controls(cell) for cell in row) for row in list_task_rows(task)]
     return _fill_table(("what", "of", "says", "from"), rows)
 

@@ -33,10 +33,10 @@ class Field:
         high: The largest finite number that can happen.
         values: The categories, as strings; or the only numbers allowed.
         flag: Whether it holds a bool.
+        unit: The unit of a number, such as `"m/s"`.
         length: The number of entries, where it is a vector; the same as `shape=(length,)`.
         shape: The sizes of one to three axes, where it is a vector, a matrix or a stack of matrices.
         infinite: Whether positive infinity can happen.
-        unit: The unit of a number, such as `"m/s"`.
         outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite one.
         other: The category that stands in for one that is not listed.
         missing: What stands in for a value that is absent or None.
@@ -57,10 +57,10 @@ class Field:
     high: float | None = None
     values: tuple[str | float, ...] | None = None
     flag: bool = False
+    unit: str = ""
     length: int | None = None
     shape: Shape = ()
     infinite: bool = False
-    unit: str = ""
     outside: Outside = "raise"
     other: str | None = None
     missing: float | bool | str | None = None

@@ -1,21 +1,22 @@
 """A task as one reward meets it: its functions read over the reward's inputs, its rows and fields by their names."""
 
 import math
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, UnknownField, did_you_mean
 from plaudit.language.field import RECORDS, Field, find_field_name
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
 from plaudit.language.program import Program
 from plaudit.reward.declared import Fact, read_facts, validate_facts
+from plaudit.reward.function_text import settle_function
+from plaudit.reward.lower import Function
 from plaudit.reward.preference import Preference, Row, fit_preference, fit_row, freeze_row
-from plaudit.reward.task import Basis, Better, Monotone, Role, Task
-
-if TYPE_CHECKING:
-    from plaudit.reward.definition import Definition
+from plaudit.reward.state import State
+from plaudit.reward.task import Basis, Better, End, Monotone, Role, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,29 @@ def narrow(field: AnyField, **changes: Any) -> AnyField:
     return replace(field, **stand_ins, **changes)
 
 
+class Bindable(Protocol):
+    """What a task needs to know of a reward."""
+
+    name: str
+    states: Mapping[str, State]
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """What terms read, by name."""
+
+    @property
+    def program(self) -> Program:
+        """The whole reward as one flat value."""
+
+    @property
+    def _transition(self) -> frozenset[str]:
+        """The fields that have two ends, before and after a step."""
+
+    @property
+    def _functions(self) -> Sequence[Function]:
+        """Whatever was read from a plain function."""
+
+
 class BoundTask:
     """What a task says of one reward.
 
@@ -57,7 +81,7 @@ class BoundTask:
     them declares is a mistake, which `validate` refuses.
     """
 
-    def __init__(self, task: Task, reward: "Definition") -> None:
+    def __init__(self, task: Task, reward: Bindable) -> None:
         self.task, self._reward = task, reward
         self._what = f"reward {reward.name!r} with task {task.name!r}"
 
@@ -222,17 +246,21 @@ class BoundTask:
                 spread += [(each, value) for each in ends or [name]]
         return freeze_row(what, fit_row(freeze_row(what, spread), what, inputs))
 
-    def find_written(self) -> dict[str, Program]:
-        """Return the functions of the task as Programs where all that they read is declared, by what they are."""
-        task, scope = self.task, {**self.task.fields, **self.fields}
-        functions = {f"facts.{each.name}": each for each in task.facts}
-        functions |= {f"ends.{name}": end.when for name, end in task.ends.items() if end.when is not None}
-        functions |= {} if task.goal is None else {"goal": task.goal}
-        return {
-            name: read_facts(self._reward.name, (each,), scope, *self._steps)
-            for name, each in functions.items()
-            if each.text is None and {find_field_name(read) for read in each.reads} <= {*scope, "terminal"}
-        }
+    def settle(self) -> Task:
+        """Return the task with functions that can be written as text, also those that use what stands around them."""
+        task = self.task
+        goal = None if task.goal is None else self._settle(task.goal)
+        facts = tuple(map(self._settle, task.facts))
+        ends = {name: End(each.sign, each.when and self._settle(each.when)) for name, each in task.ends.items()}
+        same = goal is task.goal and all(map(operator.is_, facts, task.facts))
+        same = same and all(each.when is task.ends[name].when for name, each in ends.items())
+        return task if same else task.evolve(goal=goal, facts=facts, ends=ends, seen=task.seen)
+
+    def _settle(self, function: Fact) -> Fact:
+        scope = {**self.task.fields, **self.fields}
+        if not {find_field_name(name) for name in function.reads} <= {*scope, "terminal"}:
+            return function
+        return settle_function(function, lambda: read_facts(self._reward.name, (function,), scope, *self._steps))
 
     def find_wanted_fields(self) -> set[str]:
         """Return the fields of which something is said that a check uses, so that no term has to read them."""
@@ -303,10 +331,8 @@ class BoundTask:
                     raise DefinitionError(f"{self._what}: {part}= is for numbers, and {name!r} is a {kind}")
         for name in self.task.fields.keys() & self._reward.fields.keys():
             ours, theirs = self.task.fields[name], self._reward.fields[name]
-            if (ours.kind, ours.shape) != (theirs.kind, theirs.shape) and not (ours.kind, theirs.kind) == (
-                "number",
-                "flag",
-            ):
+            numeric = {ours.kind, theirs.kind} <= {"number", "flag"}  # 0 and 1 may stand for a flag
+            if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
                 raise DefinitionError(
                     f"{self._what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
                     "in the task. They are not about the same steps; observe it again, or rename one of them."

@@ -14,6 +14,8 @@ from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_fact
 from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
 
+UNNAMED = "<task>"
+"""The file of a function that was read from text: it has none."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
@@ -32,14 +34,14 @@ class Fact(ReadFunction):
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
     """Keyword-only parameters: constants of the fact."""
     text: str | None = field(default=None, repr=False, compare=False)
-    """The text that it was read from, where that was a file and not Python code."""
+    """What it says as text that stands alone, where its source does not."""
 
     def __post_init__(self) -> None:
         validate_name("fact", self.name)
 
     def __call__(self, *inputs: Any, **constants: Any) -> Any:
         """Return what the plain function returns, unchecked."""
-        if self.source is None or self.text is not None:
+        if self.source is None or self.source.file == UNNAMED:
             raise DefinitionError(f"fact {self.name!r} was loaded from a file; it is read, and its code is not run")
         return self.source.function(*inputs, **constants)
 

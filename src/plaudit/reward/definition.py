@@ -197,7 +197,7 @@ def define(
         low=None if low is None else validate_schedulable("total.low", low),
         high=None if high is None else validate_schedulable("total.high", high),
         _composition=read_composition(name, given["scale"], given["gate"], given["override"]),
-        task=_validate_task(name, given["task"]),
+        task=validate_task(name, given["task"]),
         allow=MappingProxyType({}) if allow is None else validate_allow(f"reward {name!r}", allow),
     )
     if old is not None:
@@ -206,13 +206,24 @@ def define(
     parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
+    if reward.task.is_empty:
+        return
     if old is None or reward.task is not old.task:
-        reward._bound.validate()
+        settle_task(reward)
     else:  # what it says of removed fields is left out
         reward._bound.validate_known()
 
 
-def _validate_task(reward: object, task: object) -> Task:
+def settle_task(reward: Definition) -> None:
+    """Refuse a task that does not fit a reward, and let its functions stand by themselves."""
+    reward._bound.validate()
+    vars(reward)["task"] = reward._bound.settle()
+    if reward.task is not reward._bound.task:
+        del vars(reward)["_bound"]
+
+
+def validate_task(reward: object, task: object) -> Task:
+    """Return a task; one that says nothing where there is none."""
     if task is None:
         return _NOTHING
     if not isinstance(task, Task):

@@ -22,6 +22,8 @@ class RewardChanges(TypedDict, total=False):
     name: str
     terms: Iterable[Term] | Mapping[str, Term | None]
     fields: Iterable[Field | State] | Mapping[str, Field | State]
+    task: Task | None
+    doc: str
     action: str | None
     shared: Mapping[str, Parameter] | None
     low: Number | None
@@ -29,9 +31,7 @@ class RewardChanges(TypedDict, total=False):
     scale: Number | str | None
     gate: Callable[..., Any] | None
     override: Iterable[tuple[Callable[..., Any], Number] | Override]
-    task: Task | None
     allow: Mapping[str, str] | None
-    doc: str
 
 
 def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) -> Arguments:

@@ -5,19 +5,17 @@ import builtins
 import math
 import symtable
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
-import numpy as np
-
-from plaudit import functions
 from plaudit.errors import DefinitionError
 from plaudit.language.program import Program, sign
 from plaudit.language.reading.source import Source, is_installed, read_current
 from plaudit.language.writing.render import render_function
-from plaudit.reward.declared import Fact, make_fact_of
+from plaudit.reward.declared import UNNAMED, Fact, make_fact_of
 
-FILE = "<task>"
 MOST_CHARACTERS = 100_000
 _PLAIN = (bool, int, float, str)
 
@@ -48,7 +46,7 @@ def parse_function(text: object, what: str) -> Fact:
             f"{what} {tree.name!r}: a keyword-only parameter has a plain value, such as 0.5"
         ) from None
     lines = tuple(line + "\n" for line in text.splitlines())
-    source = Source(tree.name, FILE, lines, 1, tree, _build_function(tree))
+    source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
     named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
     return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
 
@@ -57,7 +55,7 @@ def _build_function(tree: ast.FunctionDef) -> types.FunctionType:
     """Return the function without running anything but its `def`: there are no annotations, and no defaults."""
     bare = ast.FunctionDef(tree.name, _strip_arguments(tree.args), [ast.Pass()], [])
     module = ast.fix_missing_locations(ast.Module([bare], []))
-    return types.FunctionType(compile(module, FILE, "exec").co_consts[0], _NAMES, tree.name)
+    return types.FunctionType(compile(module, UNNAMED, "exec").co_consts[0], _find_names(), tree.name)
 
 
 def _strip_arguments(given: ast.arguments) -> ast.arguments:
@@ -65,26 +63,27 @@ def _strip_arguments(given: ast.arguments) -> ast.arguments:
     return ast.arguments([], fields, None, constants, [None] * len(constants), None, [])
 
 
-_MATH = {name: each for name, each in vars(math).items() if not name.startswith("_")}
-_NAMES: dict[str, Any] = {
-    **_MATH,
-    **{name: getattr(functions, name) for name in functions.__all__},
-    "math": math,
-    "np": np,
-    "numpy": np,
-    "sign": sign,
-    "__name__": FILE,
-}
-"""What a text may name besides its parameters and Python's own functions."""
+@cache
+def _find_names() -> dict[str, Any]:
+    """Return what a text may name besides its parameters and Python's own functions."""
+    import numpy as np  # which whoever defines a reward need not load
+
+    return {**_find_plain(), "np": np, "numpy": np, "__name__": UNNAMED}
 
 
-def write_function(fact: Fact, program: Program | None = None) -> str:
+@cache
+def _find_plain() -> dict[str, Any]:
+    from plaudit import functions
+
+    plain = {name: each for name, each in vars(math).items() if not name.startswith("_")}
+    return {**plain, **{name: getattr(functions, name) for name in functions.__all__}, "math": math, "sign": sign}
+
+
+def write_function(fact: Fact) -> str:
     """Return a function as text that stands alone: values from around it are written out, helpers defined inside it.
 
-    What cannot be written so is written as formulas where its `program` is known.
-
     Raises:
-        DefinitionError: It depends on what no text holds, and its program is not known.
+        DefinitionError: It uses something from around it that no text holds.
     """
     if fact.text is not None:
         return fact.text
@@ -92,12 +91,19 @@ def write_function(fact: Fact, program: Program | None = None) -> str:
     try:
         return _unparse(fact.source, fact.constants, fact.doc)
     except _StandsElsewhere as name:
-        if program is None:
-            raise DefinitionError(
-                f"{fact.name!r} cannot be written as text by itself: it uses {name}. Save a reward that has the task, "
-                f"or make {name} a keyword-only parameter with a plain value."
-            ) from None
-        return render_function(program, fact.name, fact.doc)
+        raise DefinitionError(
+            f"{fact.name!r} cannot be written as text by itself: it uses {name!s}. Save the task of a reward that has "
+            f"it, `reward.task`; or make {name!s} a keyword-only parameter with a plain value."
+        ) from None
+
+
+def settle_function(fact: Fact, read: Callable[[], Program]) -> Fact:
+    """Return a function that can be written as text: one that uses what stands around it, as it is read."""
+    try:
+        write_function(fact)
+    except DefinitionError:
+        return replace(fact, text=render_function(read(), fact.name, fact.doc))
+    return fact
 
 
 class _StandsElsewhere(Exception):
@@ -109,8 +115,8 @@ def _unparse(source: Source, constants: Mapping[str, object], doc: str) -> str:
     if doc:
         tree.body.insert(0, ast.Expr(ast.Constant(doc)))
     text = ast.unparse(ast.fix_missing_locations(tree))
-    for name in _list_globals(symtable.symtable(text, FILE, "exec").get_children()[0]):
-        if name not in _NAMES and not hasattr(builtins, name):
+    for name in _list_globals(symtable.symtable(text, UNNAMED, "exec").get_children()[0]):
+        if name not in _find_plain() and name not in ("np", "numpy") and not hasattr(builtins, name):
             raise _StandsElsewhere(name)  # the name of a local, too, of another scope
     return text
 
@@ -166,7 +172,7 @@ class _WriteOut(ast.NodeTransformer):
         if not isinstance(root, ast.Name) or root.id in self._own:
             return self.generic_visit(node)  # type: ignore[return-value]
         name, value = ast.unparse(node), self._find(root.id)
-        if value is math or value is np:
+        if _find_title(value) in ("math", "np"):
             return self.generic_visit(node)  # type: ignore[return-value]
         for part in name.split(".")[1:]:
             key = (id(value), part)
@@ -191,11 +197,10 @@ class _WriteOut(ast.NodeTransformer):
             raise _StandsElsewhere(name) from None
 
     def _write(self, name: str, value: object) -> ast.expr:
-        known = name if value is _KNOWN.get(name) else _TITLES.get(id(value))
-        if known is not None:
-            if known in self._own | self._outer:
+        if (title := _find_title(value)) is not None:
+            if title in self._own | self._outer:
                 raise _StandsElsewhere(name)
-            return ast.Name(known, ast.Load())
+            return ast.Name(title, ast.Load())
         if isinstance(value, Fact) and value.source is not None:
             return self._write_helper(name, value.source.function)
         return self._write_helper(name, value) if isinstance(value, types.FunctionType) else _write_value(name, value)
@@ -208,24 +213,34 @@ class _WriteOut(ast.NodeTransformer):
             around = self._outer | self._own | {each.name for each in self.helpers.values()}
             made = _write_tree(source, function.__kwdefaults__ or {}, around, (*self._calls, function))
             made.name = name.replace(".", "_")
-            while made.name in around or made.name in _KNOWN:
+            while made.name in around or hasattr(builtins, made.name):
                 made.name += "_"
             self.helpers[function] = made
         return ast.Name(self.helpers[function].name, ast.Load())
 
 
 _NOTHING = object()
-_KNOWN = {**vars(builtins), **_NAMES}
-_TITLES = {id(each): name for name, each in _KNOWN.items() if callable(each) or isinstance(each, types.ModuleType)}
-"""The names of what a text may call, whatever it is called where it is used."""
+
+
+def _find_title(value: object) -> str | None:
+    """Return the name by which a text knows a module or a function, whatever it is called where it is used."""
+    if isinstance(value, types.ModuleType):
+        return {"math": "math", "numpy": "np"}.get(value.__name__)
+    return _find_titles().get(id(value))
+
+
+@cache
+def _find_titles() -> dict[int, str]:
+    known = {**vars(builtins), **_find_plain()}
+    return {id(each): name for name, each in known.items() if callable(each)}
 
 
 def _write_value(name: str, value: object) -> ast.expr:
-    value = value.tolist() if isinstance(value, np.generic) else value
-    if isinstance(value, np.ndarray):
+    value = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", True) else value
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         array = ast.Attribute(ast.Name("np", ast.Load()), "array", ast.Load())
         return ast.Call(array, [_write_value(name, value.tolist())], [])
-    if type(value) in _PLAIN and value == value and value not in (math.inf, -math.inf):
+    if type(value) in _PLAIN and value == value:
         return ast.Constant(value)  # type: ignore[arg-type]  # one of the plain types
     if type(value) in (tuple, list):
         return ast.Tuple([_write_value(name, each) for each in value], ast.Load())  # type: ignore[attr-defined]
@@ -235,9 +250,21 @@ def _write_value(name: str, value: object) -> ast.expr:
 
 
 def strip_function(text: str) -> str:
-    """Return the text of a function without comments, docstring and layout: two that agree in it do the same."""
+    """Return the syntax of a function without comments, docstring and layout: two that agree in it do the same.
+
+    Every version of Python gives the same; `ast.dump` and `ast.unparse` do not.
+    """
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
+    return _dump(tree)
+
+
+def _dump(part: object) -> str:
+    if isinstance(part, list):
+        return f"[{', '.join(map(_dump, part))}]"
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    said = [f"{name}={_dump(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
+    return f"{type(part).__name__}({', '.join(said)})"

@@ -15,10 +15,19 @@ from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
-from plaudit.reward import spec_writer, task_file, variants
+from plaudit.reward import spec_writer, variants
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import add_fact_guards
-from plaudit.reward.definition import PARTS, Definition, FieldIndex, define, validate_definition, validate_title
+from plaudit.reward.definition import (
+    PARTS,
+    Definition,
+    FieldIndex,
+    define,
+    settle_task,
+    validate_definition,
+    validate_task,
+    validate_title,
+)
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
@@ -72,6 +81,8 @@ class Reward(Definition):
         version: str,
         terms: Iterable[Term],
         fields: Iterable[Field | State] | Mapping[str, Field | State],
+        task: Task | None = None,
+        doc: str = "",
         action: str | None = None,
         shared: Mapping[str, Parameter] | None = None,
         low: Number | None = None,
@@ -79,9 +90,7 @@ class Reward(Definition):
         scale: Number | str | None = None,
         gate: Callable[..., Any] | None = None,
         override: Iterable[tuple[Callable[..., Any], Number] | Override] = (),
-        task: Task | None = None,
         allow: Mapping[str, str] | None = None,
-        doc: str = "",
         **unknown: NoReturn,
     ) -> None:
         """Read the terms into one formula; every mistake in the definition is an error here.
@@ -92,6 +101,8 @@ class Reward(Definition):
             terms: What `@term` made; their values add up to the total, in this order.
             fields: What the terms read, `Field`s and `State`s, or the `fields` of another reward; each must be read by
                 a term, unless the task speaks of it.
+            task: What is wanted and what can happen, for checks, probes and audits; scoring needs none.
+            doc: A sentence on what it is for.
             action: The field that holds the action, if one does.
             shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
                 tuples and arrays of them.
@@ -103,9 +114,7 @@ class Reward(Definition):
                 terms; those with `gated=False` stand outside it.
             override: Conditions, plain functions that return a bool, each with the total where it holds; the first that
                 holds counts.
-            task: What is wanted and what can happen, for checks, probes and audits; scoring needs none.
             allow: Findings that are meant to be: the code of each rule, with the reason.
-            doc: A sentence on what it is for.
             unknown: Nothing; a TypeError says what to write instead.
 
         Raises:
@@ -133,13 +142,8 @@ class Reward(Definition):
 
     @cached_property
     def domain_fingerprint(self) -> str:
-        """The identity of what is declared about steps: ranges, units, stand-ins and the action."""
+        """The identity of what is declared about steps: ranges, units, stand-ins, the action, and the task."""
         return spec_writer.compute_domain_fingerprint(self)
-
-    @cached_property
-    def task_fingerprint(self) -> str:
-        """The identity of what its task says; that of an empty one where it has none."""
-        return task_file.compute_fingerprint(self.task, self._bound.find_written())
 
     @cached_property
     def _states_fingerprint(self) -> str:
@@ -202,7 +206,7 @@ class Reward(Definition):
 
     @property
     def _identity(self) -> tuple[str, ...]:
-        return self.name, self.version, self.fingerprint, self.domain_fingerprint, self.task_fingerprint
+        return self.name, self.version, self.fingerprint, self.domain_fingerprint
 
     def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
         """Return this reward with other knobs, clamps, weights, or numbers of its scale, gate and overrides.
@@ -290,9 +294,14 @@ class Reward(Definition):
         Raises:
             DefinitionError: The task does not fit: it speaks of other fields, or its goal can never be true.
         """
-        made = Reward._build(self, task=Task() if task is None else task)
-        made._bound.validate()
+        made = Reward._build(self, task=validate_task(self.name, task))
+        settle_task(made)
         return made._drop_unread()
+
+    @property
+    def _as_declared(self) -> "Reward":
+        """This reward with only what a person declared of its steps: what was seen proves nothing."""
+        return Reward._build(self, task=self.task.drop_seen()) if self.task.seen else self
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.

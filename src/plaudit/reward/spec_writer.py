@@ -43,7 +43,7 @@ def to_dict(reward: Definition) -> dict[str, Any]:
         "guards": _write_guards(body.guards),
         "allow": dict(reward.allow),
         **_write_composition(reward),
-        **({} if reward.task.is_empty else {"task": task_file.to_dict(reward.task, reward._bound.find_written())}),
+        **({} if reward.task.is_empty else {"task": task_file.to_dict(reward.task)}),
     }
 
 
@@ -164,9 +164,10 @@ def compute_states_fingerprint(reward: Definition) -> str:
 
 
 def compute_domain_fingerprint(reward: Definition) -> str:
-    """Return the SHA-256 of ranges, units, stand-ins and the action."""
+    """Return the SHA-256 of ranges, units, stand-ins, the action, and what the task says."""
     domain = {name: field_to_dict(field) for name, field in reward.fields.items()}
-    return _hash_content({"fields": domain, "action": reward.action})
+    task = {} if reward.task.is_empty else {"task": reward.task.fingerprint}
+    return _hash_content({"fields": domain, "action": reward.action, **task})
 
 
 def _hash_content(content: object) -> str:

@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
@@ -257,6 +259,21 @@ class Task:
                 return role  # type: ignore[return-value]  # mypy takes the names for any strings
         return None
 
+    def drop_seen(self) -> "Task":
+        """Return this task with only what a person declared."""
+        if not self.seen:
+            return self
+        changes: dict[str, Any] = {}
+        for part in _SINGLE:
+            changes |= {part: None} if part in self.seen else {}
+        for part in _BY_NAME:
+            own = getattr(self, part)
+            changes[part] = {name: value for name, value in own.items() if f"{part}.{name}" not in self.seen}
+        for part in _LISTED:
+            changes[part] = [name for name in getattr(self, part) if f"{part}.{name}" not in self.seen]
+        changes["facts"] = [each for each in self.facts if f"facts.{each.name}" not in self.seen]
+        return self.evolve(**changes, source="")
+
     def evolve(self, **changes: Unpack[TaskChanges]) -> "Task":
         """Return another task: any argument of `Task` may change, and the others stay.
 
@@ -337,7 +354,7 @@ class Task:
     def __reduce__(self) -> tuple[Any, ...]:
         return Task.from_json, (self.to_json(),)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The identity of what is said; names, sentences for people and counts do not change it."""
         from plaudit.reward import task_file
@@ -365,6 +382,34 @@ class Task:
         from plaudit.reward import task_file
 
         task_file.save(self, path)
+
+    @classmethod
+    def observe(
+        cls,
+        env: Any,
+        features: Callable[..., Mapping[str, Any]] | None = None,
+        *,
+        steps: int = 10_000,
+        seed: int = 0,
+        max_steps: int = 1000,
+        idle: Any = None,
+        make: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Task":
+        """Play an environment, and return the task of what was seen: `plaudit.analysis.observe`, which says more."""
+        found: Task = import_module("plaudit.analysis").observe(  # which builds on this module
+            env,
+            features,
+            steps=steps,
+            seed=seed,
+            max_steps=max_steps,
+            idle=idle,
+            make=make,
+            name=name,
+            progress=progress,
+        )
+        return found
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Task":

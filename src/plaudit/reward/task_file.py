@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plaudit.atomic import AtomicFile
 from plaudit.errors import DefinitionError, FileError, SpecError, did_you_mean
 from plaudit.language.codec import (
     decode_number,
@@ -17,7 +16,6 @@ from plaudit.language.codec import (
     read_field,
 )
 from plaudit.language.field import Field
-from plaudit.language.program import Program
 from plaudit.reward.declared import Fact
 from plaudit.reward.function_text import parse_function, strip_function, write_function
 from plaudit.reward.preference import Preference, Row, prefer
@@ -31,41 +29,36 @@ _LISTED = ("states", "actions", "still")
 _INFINITIES = ("inf", "-inf")
 PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", "ends", "fields", "events", "rates", "facts")
 
-Programs = Mapping[str, Program]
-"""Functions of a task as a reward reads them, by name: needed for those that use what stands around them."""
 
-
-def to_dict(task: Task, programs: Programs | None = None) -> dict[str, Any]:
+def to_dict(task: Task) -> dict[str, Any]:
     """Return a task as plain data: each statement an object, with `seen` where it was only seen."""
-    known = programs or {}
     data: dict[str, Any] = {"task": FORMAT, **{part: getattr(task, part) for part in _TITLES if getattr(task, part)}}
     if task.goal is not None:
         ends = {} if task.goal_ends else {"ends": False}
-        data["goal"] = {"when": write_function(task.goal, known.get("goal")), **ends, **_write_seen(task, "goal")}
+        data["goal"] = {"when": write_function(task.goal), **ends, **_write_seen(task, "goal")}
     for part in ("discount", "horizon"):
         if (value := getattr(task, part)) is not None:
             data[part] = {"is": value, **_write_seen(task, part)}
     written: dict[str, dict[str, Any]] = {part: {} for part in PARTS if part not in data}
     for part, name, value in task.list_statements():
         if part in written and part != "prefer":
-            function = known.get(f"{part}.{name}")
-            written[part][name] = {**_write_statement(value, function), **_write_seen(task, part, name)}
+            written[part][name] = {**_write_statement(value), **_write_seen(task, part, name)}
     data |= {part: entries for part, entries in written.items() if entries}
     if task.prefer:
         data["prefer"] = [preference_to_dict(each) for each in task.prefer]
     return data
 
 
-def _write_statement(value: Any, function: Program | None) -> dict[str, Any]:
+def _write_statement(value: Any) -> dict[str, Any]:
     match value:
         case True:
             return {}
         case Field():
             return {key: part for key, part in field_to_dict(value).items() if key != "name"}
         case Fact():
-            return {"when": write_function(value, function)}
+            return {"when": write_function(value)}
         case End(sign, when):
-            return {"is": sign, **({} if when is None else {"when": write_function(when, function)})}
+            return {"is": sign, **({} if when is None else {"when": write_function(when)})}
         case Event() | Rate():
             parts = {part: getattr(value, part) for part in value.__slots__}
             return {part: each for part, each in parts.items() if each is not None}
@@ -96,9 +89,9 @@ def write_entry(value: Any) -> Any:
     return {"category": value} if value in _INFINITIES else encode_number(value)
 
 
-def compute_fingerprint(task: Task, programs: Programs | None = None) -> str:
+def compute_fingerprint(task: Task) -> str:
     """Return the SHA-256 of what a task says; names, sentences and counts are for people."""
-    data = to_dict(task, programs)
+    data = to_dict(task)
     content = {part: _keep_meaning(part, value) for part, value in data.items() if part not in ("task", *_TITLES)}
     return hashlib.sha256(format_canonical(content).encode()).hexdigest()
 
@@ -117,9 +110,9 @@ def _keep_meaning(part: str, value: Any) -> Any:
     }
 
 
-def to_json(task: Task, programs: Programs | None = None) -> str:
+def to_json(task: Task) -> str:
     """Return a task as JSON with a statement a line."""
-    return format_lines(to_dict(task, programs))
+    return format_lines(to_dict(task))
 
 
 def format_lines(data: Mapping[str, Any]) -> str:
@@ -142,6 +135,8 @@ def _dump(value: Any) -> str:
 
 def save(task: Task, path: str | Path) -> None:
     """Write a task into a file, whole or not at all."""
+    from plaudit.atomic import AtomicFile  # which `import plaudit` does not load
+
     with AtomicFile(path) as file:
         file.file.write(to_json(task))
         file.commit()

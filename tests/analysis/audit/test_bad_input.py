@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, term
+from plaudit import Field, Ledger, Reward, Task, term
 from plaudit.analysis import Thresholds, audit
 from plaudit.analysis.audit.audit import HISTORY_RULES
 from plaudit.errors import DefinitionError, NotInLedger
@@ -16,8 +16,8 @@ def near(distance):
     return 9.0 - distance
 
 
-DISTANCE = Field("distance", low=0, high=9, role="state")
-REWARD = Reward("reaching", version="1", terms=[near], fields=[DISTANCE])
+DISTANCE = Field("distance", low=0, high=9)
+REWARD = Reward("reaching", version="1", terms=[near], fields=[DISTANCE], task=Task(states=["distance"]))
 OTHER = REWARD.with_weights(near=-1.0).with_version("7")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, fact, term
+from plaudit import Field, Ledger, Reward, Task, fact, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis import audit
 from support import walks
@@ -29,7 +29,7 @@ LANDING = Reward(
     version="1",
     terms=[fast, landed_well],
     fields=[Field("speed", low=0, high=1), Field("height", low=0, high=1), Field("landed", flag=True)],
-    facts=[landed_is_low],
+    task=Task(facts=[landed_is_low]),
 )
 
 

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from plaudit import Field, Ledger, Reward, check, term
+from plaudit import Field, Ledger, Reward, Task, check, term
 from plaudit.analysis import audit
 from plaudit.checks.finding import Failed
 from support.histories import record_episodes
@@ -63,11 +63,14 @@ def closer(prev, curr):
     return max(0.0, prev.cells - curr.cells)
 
 
+CELLS = Field("cells", low=0, high=9)
+MAZE = Reward("maze", version="1", terms=[closer], fields=[CELLS], task=Task(max_change={"cells": 1}))
+
+
 def test_how_many_laps_were_walked_and_what_they_earned(tmp_path):
-    reward = Reward("maze", version="1", terms=[closer], fields=[Field("cells", low=0, high=9, step=1)])
     there, back = np.tile([4.0, 3.0], 10), np.tile([3.0, 4.0], 10)
     straight = {"prev.cells": np.arange(9.0, 0.0, -1.0), "curr.cells": np.arange(8.0, -1.0, -1.0)}
-    finding = tell(tmp_path, reward, "loop-that-pays", straight, {"prev.cells": there, "curr.cells": back})
+    finding = tell(tmp_path, MAZE, "loop-that-pays", straight, {"prev.cells": there, "curr.cells": back})
     # the first step leads to 3, and of the 18 steps to the last time there 9 pay 1
     assert finding.message.endswith(
         "In the ledger laps that paid took 18 of 29 steps (62.1 %), in 1 of 2 episodes (night/1) and earned 9."
@@ -76,8 +79,7 @@ def test_how_many_laps_were_walked_and_what_they_earned(tmp_path):
 
 
 def test_a_lap_that_nobody_walked_is_said_to_be_none(tmp_path):
-    reward = Reward("maze", version="1", terms=[closer], fields=[Field("cells", low=0, high=9, step=1)])
-    finding = tell(tmp_path, reward, "loop-that-pays", {"prev.cells": [9.0, 8.0], "curr.cells": [8.0, 7.0]})
+    finding = tell(tmp_path, MAZE, "loop-that-pays", {"prev.cells": [9.0, 8.0], "curr.cells": [8.0, 7.0]})
     assert finding.message.endswith("No episode had such a lap often enough to tell, in 2 recorded steps.")
 
 

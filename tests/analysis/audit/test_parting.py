@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, term
+from plaudit import Field, Ledger, Reward, Task, term
 from plaudit.analysis import Thresholds, audit
 from plaudit.analysis.audit.parting import find_parting
 from support.histories import record_episodes
@@ -179,7 +179,7 @@ def has_arrived(arrived):
 
 
 FIELDS = [Field("bonus", low=-100, high=100), Field("arrived", flag=True)]
-REWARD = Reward("walk", version="1", terms=[extra, arrival], fields=FIELDS, goal=has_arrived)
+REWARD = Reward("walk", version="1", terms=[extra, arrival], fields=FIELDS, task=Task(goal=has_arrived))
 
 
 def walk(arrived, bonus):
@@ -276,19 +276,19 @@ def test_a_run_that_says_nothing_of_ends_counts_beside_one_that_does(ledger):
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
+    ("said", "told"),
     [
-        ({"better": "low"}, "while angle (better low) rises from 1 to 3"),
-        ({"aim": -1.0}, "while the distance of angle from -1 rises from 2 to 4"),
+        ({"better": {"angle": "low"}}, "while angle (better low) rises from 1 to 3"),
+        ({"aim": {"angle": -1.0}}, "while the distance of angle from -1 rises from 2 to 4"),
     ],
 )
-def test_a_measure_that_is_better_low_rises(ledger, declared, told):
+def test_a_measure_that_is_better_low_rises(ledger, said, told):
     @term
     def lean(angle):
         """Lean."""
         return angle
 
-    reward = Reward("pole", version="1", terms=[lean], fields=[Field("angle", low=-9, high=9, **declared)])
+    reward = Reward("pole", version="1", terms=[lean], fields=[Field("angle", low=-9, high=9)], task=Task(**said))
     record_episodes(ledger, reward, [{"angle": [1.0, 1.0]}] * 30 + [{"angle": [3.0, 3.0]}] * 30)
     (finding,) = audit(ledger, reward, only="parted-from-goal")
     assert "the mean return rises from 2 to 6 " + told in finding.message

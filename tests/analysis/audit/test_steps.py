@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, term
+from plaudit import Field, Ledger, Reward, Task, term
 from plaudit.analysis import audit
 from plaudit.checks.solver.breakpoints import sample_columns
 from plaudit.ledger.summary.returns import read_original_rewards
@@ -72,8 +72,9 @@ def test_steps_of_environments_that_take_turns_are_put_side_by_side(tmp_path):
 
 
 def test_an_episode_whose_end_is_a_record_of_its_own_is_looked_at(tmp_path):
-    cell = Field("cell", values=(0, 1), role="state")
-    reward = Reward("arm", version="3", terms=[swing, landing], fields=[cell, Field("landed", flag=True)])
+    cell = Field("cell", values=(0, 1))
+    fields, task = [cell, Field("landed", flag=True)], Task(states=["cell"])
+    reward = Reward("arm", version="3", terms=[swing, landing], fields=fields, task=task)
     with Ledger(tmp_path / "rewards.db") as ledger:
         for at in range(60):
             ledger.record(reward.score(cell=at % 2, terminal=False), run="night", episode="0", step=at)

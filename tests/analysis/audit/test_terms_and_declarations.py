@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, fact, term
+from plaudit import Field, Ledger, Reward, Task, fact, term
 from plaudit.analysis import Thresholds, audit
 from support.histories import record_episodes
 
@@ -230,9 +230,12 @@ def slow_when_near(distance, speed):
     return speed <= distance
 
 
+CAREFUL = Task(facts=[slow_when_near])
+
+
 @pytest.mark.parametrize("broken", [True, False])
 def test_a_fact_that_is_false(tmp_path, broken):
-    reward = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED], facts=[slow_when_near])
+    reward = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED], task=CAREFUL)
     distance = RNG.uniform(30, 100, STEPS)
     distance[99] = 1.0 if broken else 50.0
     found = find(tmp_path, reward, {"distance": distance, "speed": np.full(STEPS, 10.0)})
@@ -246,7 +249,7 @@ def test_a_fact_that_is_false(tmp_path, broken):
 def test_a_rule_that_fails_stops_no_other_of_its_family(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules["plaudit.analysis.audit.declared"].__dict__, "locate_source")
     wide = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, Field("speed", low=0, high=100)])
-    narrow = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED], facts=[slow_when_near])
+    narrow = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED], task=CAREFUL)
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record_batch(wide, {"distance": np.full(STEPS, 40.0), "speed": np.full(STEPS, 50.0)})
         report = audit(ledger, narrow)

@@ -5,11 +5,11 @@ import sys
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, term
+from plaudit import Field, Ledger, Reward, Task, term
 from plaudit.analysis import Thresholds, audit
 from support.histories import record_episodes
 
-CELLS = Field("cells_left", low=0, high=40, role="state")
+CELLS = Field("cells_left", low=0, high=40)
 LEFT = Field("left", flag=True)
 
 
@@ -38,7 +38,7 @@ def is_out(left):
     return left
 
 
-MAZE = Reward("maze", version="1", terms=[closer, price, exit], fields=[CELLS, LEFT], goal=is_out)
+MAZE = Reward("maze", version="1", terms=[closer, price, exit], fields=[CELLS, LEFT], task=Task(goal=is_out))
 
 
 def walk(places, *, left=True):
@@ -106,7 +106,8 @@ def balance(angle):
 
 
 def test_going_to_and_fro_where_every_step_pays_alike_is_no_lap(tmp_path):
-    upright = Reward("pole", version="1", terms=[balance], fields=[Field("angle", low=-1, high=1, role="state")])
+    angle = Field("angle", low=-1, high=1)
+    upright = Reward("pole", version="1", terms=[balance], fields=[angle], task=Task(states=["angle"]))
     swing = {"angle": 0.05 * np.sin(np.arange(200) * 2.0)}
     found, _ = audit_episodes(tmp_path, upright, [swing] * 25)
     assert "walked-laps" not in found
@@ -129,13 +130,13 @@ def has_landed(landed):
     return landed
 
 
-HEIGHT = Field("height", low=0, high=100, role="state")
+HEIGHT = Field("height", low=0, high=100)
 LANDER = Reward(
     "lander",
     version="1",
     terms=[contact, landing],
     fields=[Field("leg", flag=True), Field("landed", flag=True)],
-    goal=has_landed,
+    task=Task(goal=has_landed),
 )
 
 
@@ -158,7 +159,7 @@ TALL = Reward(
     version="2",
     terms=[contact, landing, altitude],
     fields=[HEIGHT, Field("leg", flag=True), Field("landed", flag=True)],
-    goal=has_landed,
+    task=Task(goal=has_landed, states=["height"]),
 )
 
 
@@ -181,7 +182,8 @@ def test_landing_is_neither(tmp_path):
 def test_without_a_goal_the_environments_own_reward_says_whether_staying_is_wanted(
     tmp_path, paid_for_sitting, found_out
 ):
-    reward = Reward("lander", version="3", terms=[contact, altitude], fields=[HEIGHT, Field("leg", flag=True)])
+    fields, task = [HEIGHT, Field("leg", flag=True)], Task(states=["height"])
+    reward = Reward("lander", version="3", terms=[contact, altitude], fields=fields, task=task)
     still = {"leg": np.ones(100, bool), "height": np.full(100, 1.0)}
     down = {"leg": np.zeros(100, bool), "height": np.linspace(100, 0, 100)}
     episodes = [down] * 20 + [still] * 10
@@ -226,7 +228,7 @@ def test_the_goal_that_earns_more_is_no_finding(tmp_path):
     assert "goal-earned-less" not in found
 
 
-SPEED = Field("speed", low=0, high=30, better="high")
+SPEED = Field("speed", low=0, high=30)
 
 
 @term
@@ -247,7 +249,7 @@ def drive(mean, seed):
 
 @pytest.mark.parametrize(("paid", "parts"), [(cruise, True), (hurry, False)])
 def test_a_reward_that_rises_while_a_better_field_falls_has_parted_from_it(tmp_path, paid, parts):
-    reward = Reward("car", version="1", terms=[paid], fields=[SPEED])
+    reward = Reward("car", version="1", terms=[paid], fields=[SPEED], task=Task(better={"speed": "high"}))
     means = [10 + 0.2 * min(at, 40) for at in range(40)] + [18 - 0.3 * at for at in range(40)]
     found, _ = audit_episodes(tmp_path, reward, [drive(mean, at) for at, mean in enumerate(means)])
     assert ("parted-from-goal" in found) == parts
@@ -293,7 +295,7 @@ def entry(begins):
 @pytest.mark.parametrize(("every_step", "adds", "end"), [(1.0, "1", "longest"), (-2.0, "-2", "shortest")])
 def test_what_one_more_step_adds_is_not_what_a_step_earns_on_average(tmp_path, every_step, adds, end):
     fields = [Field("speed", low=0, high=30), Field("begins", flag=True)]
-    reward = Reward("car", version="1", terms=[hurry, entry], fields=fields, goal=never)
+    reward = Reward("car", version="1", terms=[hurry, entry], fields=fields, task=Task(goal=never))
     episodes = [
         {"speed": np.ones(steps), "begins": np.arange(steps) == 0} for steps in range(10, 50)
     ]  # which return the length - 50, or -2 * the length - 50
@@ -383,8 +385,8 @@ def gentle(throttle):
 
 
 def test_an_action_of_a_range_is_told_by_the_part_of_it(tmp_path):
-    field = Field("throttle", low=0, high=2, role="action")
-    reward = Reward("car", version="1", terms=[gentle], fields=[field])
+    field = Field("throttle", low=0, high=2)
+    reward = Reward("car", version="1", terms=[gentle], fields=[field], task=Task(actions=["throttle"]))
     found, _ = audit_episodes(tmp_path, reward, [{"throttle": np.full(20, 1.97)}] * 25)
     assert (
         "5 late episodes of 5 do throttle from 1.9 to 2 in 100.0 % of their steps" in found["action-repeated"].message

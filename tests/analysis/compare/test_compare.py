@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, Ledger, Reward, fact, term
+from plaudit import Field, Ledger, Reward, Task, fact, term
 from plaudit.analysis import compare
 from plaudit.analysis.compare.tabular import (
     canonicalise_dard,
@@ -20,7 +20,7 @@ from plaudit.errors import DefinitionError, InputError, MissingField, NotInLedge
 from support.examples import examples
 
 GAMMA = 0.99
-X, Y = (Field(name, values=(0, 1, 2), role="state") for name in "xy")
+X, Y = (Field(name, values=(0, 1, 2)) for name in "xy")
 ACTION = Field("action", values=(0, 1, 2, 3, 4))
 
 
@@ -79,7 +79,8 @@ def moving(action, prev, curr):
 
 def grid(name, *terms):
     """Return a reward of the grid world; it knows of the action, whatever its terms read."""
-    return Reward(name, version="1", terms=[*terms, moving], fields=[X, Y, ACTION], action="action", discount=GAMMA)
+    task = Task(discount=GAMMA)
+    return Reward(name, version="1", terms=[*terms, moving], fields=[X, Y, ACTION], action="action", task=task)
 
 
 GRID = {
@@ -321,8 +322,8 @@ def high_gear_does_not_brake(braking, gear):
 
 
 def test_a_fact_that_leaves_single_numbers_is_kept_and_comes_with_the_action():
-    fields = [Field("braking", low=0, high=9), GEAR]
-    one = Reward("one", version="1", terms=[pays], fields=fields, action="gear", facts=[high_gear_does_not_brake])
+    fields, task = [Field("braking", low=0, high=9), GEAR], Task(facts=[high_gear_does_not_brake])
+    one = Reward("one", version="1", terms=[pays], fields=fields, action="gear", task=task)
     other = one.with_weights(pays=-1.0).with_version("2")
     found = compare(one, other, samples=2000)
     assert 0.5 < found.coverage.rejected < 0.95
@@ -357,9 +358,10 @@ def test_an_interval_holds_what_many_more_samples_tell(seeds, least):
     assert held >= least
 
 
-def test_changes_are_drawn_within_what_fields_declare():
-    climbing = Field("position", low=0, high=9, step=0.5, monotone="up")
-    made = Reward("climbing", version="1", terms=[forward, potential], fields=[climbing])
+def test_changes_are_drawn_within_what_the_task_says():
+    position = Field("position", low=0, high=9)
+    climbing = Task(max_change={"position": 0.5}, monotone={"position": "up"})
+    made = Reward("climbing", version="1", terms=[forward, potential], fields=[position], task=climbing)
     found = compare(made, made.with_params(forward={"b": 2.0}), samples=1000, means=4)
     for block in found.coverage:
         change = block.steps.after["position"] - block.steps.before["position"]
@@ -464,7 +466,7 @@ def test_what_is_missing_is_named():
 
 
 def test_different_discounts_are_refused():
-    impatient = GRID["sparse"]._build(GRID["sparse"], discount=0.5)
+    impatient = GRID["sparse"].with_task(Task(discount=0.5))
     with pytest.raises(DefinitionError, match=r"different discounts \(0\.5, 0\.99\)"):
         compare(GRID["dirt"], impatient)
     assert compare(GRID["dirt"], impatient, discount=0.9).discount == 0.9
@@ -547,7 +549,7 @@ def test_without_a_discount_states_have_no_value():
     assert "discount below 1" in found.left_out["starc"]
 
 
-LEVEL = Field("level", values=(0, 1, 2, 3, 4, 5), step=1)
+LEVEL = Field("level", values=(0, 1, 2, 3, 4, 5))
 
 
 @term
@@ -572,7 +574,7 @@ def test_every_step_and_every_draw_keeps_facts_and_steps_of_listed_numbers():
         terms=[rises],
         fields=[LEVEL, GEAR, SPEED],
         action="gear",
-        facts=[only_high_gear_climbs, unread],
+        task=Task(max_change={"level": 1}, facts=[only_high_gear_climbs, unread]),
     )
     other = made.with_weights(rises=-1.0).with_version("2")
     exact, drawn = compare(made, other, means=64), compare(made, other, samples=1000, means=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, Reward, State, fact, prefer, term
+from plaudit import Field, Reward, State, Task, fact, prefer, term
 from plaudit.analysis.diff.definitions import compare_definitions, set_side_by_side
 from plaudit.analysis.diff.effect import set_tables
 from plaudit.schedules import linear
@@ -147,9 +147,8 @@ def test_fields_facts_and_what_is_declared_of_steps_stand_apart():
     better = prefer({"distance": 1.0}, over={"distance": 9.0})
     old = build(near, haste)
     wide = (Field("distance", low=0, high=90, unit="m"), SPEED)
-    found = compare_definitions(
-        old, build(near, haste, fields=wide, facts=[slow_when_near], prefer=[better], discount=0.9)
-    )
+    task = Task(facts=[slow_when_near], prefer=[better], discount=0.9)
+    found = compare_definitions(old, build(near, haste, fields=wide, task=task))
     assert [str(each) for each in found.inputs] == ["distance.high: 60 → 90", "distance.unit: (none) → m"]
     assert list_functions(found) == [("fact", "added", "slow_when_near")]
     assert [each.name for each in found.steps] == ["discount", "preferred"]
@@ -157,20 +156,25 @@ def test_fields_facts_and_what_is_declared_of_steps_stand_apart():
 
 
 def test_what_is_wanted_is_compared_too():
-    """Goal, horizon and idle step change what checks and probes say, though no step is paid otherwise."""
+    """What a task says changes what checks and probes say, though no step is paid otherwise."""
 
-    def build_with(goal, horizon, idle):
+    def build_with(goal, horizon, idle, **said):
         def arrived(distance):
             return distance < 1 if goal == 1 else distance < 2
 
-        made = build(near, haste, horizon=horizon, idle={"distance": idle, "speed": 0.0})
-        return made.with_goal(arrived, goal_ends=goal == 1)
+        meets = {"distance": idle, "speed": 0.0}
+        return build(near, haste, task=Task(goal=arrived, goal_ends=goal == 1, horizon=horizon, idle=meets, **said))
 
-    old, new = build_with(1, 10, 3.0), build_with(2, 20, 4.0)
+    old, new = build_with(1, 10, 3.0), build_with(2, 20, 4.0, better={"speed": "low"}, max_change={"distance": 5})
     found = compare_definitions(old, new)
     assert list_functions(found) == [("goal", "changed", "arrived")]
-    told = ["horizon: 10 → 20", "goal_ends: true → false", "idle.distance: 3 → 4"]
-    assert [str(each) for each in found.steps] == told
+    assert [str(each) for each in found.steps] == [
+        "goal_ends: true → false",
+        "horizon: 10 → 20",
+        "distance.idle: 3 → 4",
+        "speed.better: (none) → low",
+        "distance.max_change: (none) → 5",
+    ]
     assert not compare_definitions(old, Reward.from_json(old.to_json()))
 
 
@@ -183,7 +187,7 @@ def test_a_long_fact_that_changed_where_its_text_is_cut_is_told():
                 total = total + distance * (speed + at)
             return total + speed * end < 1e9
 
-        return build(near, haste, facts=[plausible])
+        return build(near, haste, task=Task(facts=[plausible]))
 
     assert "…" in compare_definitions(build(near, haste), build_with(1.0)).functions[0].after
     assert list_functions(compare_definitions(build_with(1.0), build_with(2.0))) == [("fact", "changed", "plausible")]

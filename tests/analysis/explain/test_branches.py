@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, Ledger, Reward, State, fact, term
+from plaudit import Field, Ledger, Reward, State, Task, fact, term
 from plaudit.analysis import nearest_branches
 from plaudit.checks.solver.ranges import decode_value, encode_value
 from plaudit.errors import InputError
@@ -190,8 +190,8 @@ def test_a_step_that_would_break_a_fact_says_so():
     def back(prev, curr, braked):
         return -1 if curr.x < prev.x - 1 else 0.5 * braked
 
-    fields = [Field("x", low=0, high=9, step=2), Field("braked", flag=True)]
-    reward = Reward("facts", version="1", terms=[back], fields=fields, facts=[stopped])
+    fields = [Field("x", low=0, high=9), Field("braked", flag=True)]
+    reward = Reward("facts", version="1", terms=[back], fields=fields, task=Task(max_change={"x": 2}, facts=[stopped]))
     found = {
         (each.input, each.after > each.before): each.breaks
         for each in nearest_branches(reward, {"prev.x": 5.0, "curr.x": 5.0, "braked": False})["back"].nearest

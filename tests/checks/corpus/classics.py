@@ -3,7 +3,7 @@
 from math import pi, sqrt
 
 from checks.corpus.case import good
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @good(source="Barto, Sutton & Anderson (1983); Gymnasium's CartPole-v1")
@@ -44,11 +44,12 @@ def pendulum():
         version="1",
         terms=[cost],
         fields=[
-            Field("angle", low=-pi, high=pi, unit="rad", role="state"),
-            Field("speed", low=-8, high=8, unit="rad/s", role="state"),
+            Field("angle", low=-pi, high=pi, unit="rad"),
+            Field("speed", low=-8, high=8, unit="rad/s"),
             Field("torque", low=-2, high=2, unit="N*m"),
         ],
         action="torque",
+        task=Task(states=["angle", "speed"]),
     )
 
 
@@ -93,15 +94,15 @@ def lunar_lander():
         version="1",
         terms=[approach, fuel, end],
         fields=[
-            Field("x", low=-1.5, high=1.5, role="state"),
-            Field("y", low=-1.5, high=1.5, role="state"),
-            Field("across", low=-5, high=5, role="state"),
-            Field("down", low=-5, high=5, role="state"),
-            Field("tilt", low=-pi, high=pi, unit="rad", role="state"),
-            Field("left_leg", flag=True, role="state"),
-            Field("right_leg", flag=True, role="state"),
+            Field("x", low=-1.5, high=1.5),
+            Field("y", low=-1.5, high=1.5),
+            Field("across", low=-5, high=5),
+            Field("down", low=-5, high=5),
+            Field("tilt", low=-pi, high=pi, unit="rad"),
+            Field("left_leg", flag=True),
+            Field("right_leg", flag=True),
             Field("engine", values=(0, 1, 2, 3), doc="None, left, main, right."),
-            Field("landing", values=("safe", "crash"), role="event"),
+            Field("landing", values=("safe", "crash")),
         ],
         action="engine",
     )
@@ -115,12 +116,8 @@ def frozen_lake():
     def arrive(tile):
         return tile == "goal"
 
-    return Reward(
-        "frozen_lake",
-        version="1",
-        terms=[arrive],
-        fields=[Field("tile", values=("frozen", "hole", "goal"), role="state")],
-    )
+    fields = [Field("tile", values=("frozen", "hole", "goal"))]
+    return Reward("frozen_lake", version="1", terms=[arrive], fields=fields, task=Task(states=["tile"]))
 
 
 @good(source="Sutton & Barto, Reinforcement Learning, example 6.6")
@@ -135,7 +132,7 @@ def cliff_walking():
     def fall(fell):
         return fell
 
-    return Reward("cliff", version="1", terms=[time, fall], fields=[Field("fell", flag=True, role="event")])
+    return Reward("cliff", version="1", terms=[time, fall], fields=[Field("fell", flag=True)])
 
 
 @good(source="Silver et al., AlphaZero (2018)")
@@ -146,9 +143,7 @@ def chess():
     def result(outcome):
         return 1 if outcome == "win" else -1 if outcome == "loss" else 0
 
-    return Reward(
-        "chess", version="1", terms=[result], fields=[Field("outcome", values=("draw", "win", "loss"), role="event")]
-    )
+    return Reward("chess", version="1", terms=[result], fields=[Field("outcome", values=("draw", "win", "loss"))])
 
 
 @good(source="Tetris for the NES: points for lines cleared at once")
@@ -160,7 +155,7 @@ def tetris():
     def cleared(lines):
         return points[lines]
 
-    return Reward("tetris", version="1", terms=[cleared], fields=[Field("lines", values=(0, 1, 2, 3, 4), role="event")])
+    return Reward("tetris", version="1", terms=[cleared], fields=[Field("lines", values=(0, 1, 2, 3, 4))])
 
 
 @good(source="Mnih et al., Human-level control through deep RL (Nature 2015), in a game of small prizes")
@@ -178,5 +173,5 @@ def atari_clipped():
         "atari",
         version="1",
         terms=[points],
-        fields=[Field("gained", values=(-10, 0, 1, 5, 10), unit="points", role="event")],
+        fields=[Field("gained", values=(-10, 0, 1, 5, 10), unit="points")],
     )

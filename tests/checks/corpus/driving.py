@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from checks.corpus.case import bad, good
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 KNOX = "Knox et al., Reward (mis)design for autonomous driving (AIJ 2023), on "
 
@@ -50,12 +50,13 @@ def driving_chen():
         version="1",
         terms=[pace, steering, crash, lane, time],
         fields=[
-            Field("speed", low=0, high=20, unit="m/s", role="state"),
+            Field("speed", low=0, high=20, unit="m/s"),
             Field("steer", low=-1, high=1),
-            Field("collision", flag=True, role="event"),
-            Field("off_lane", flag=True, role="event"),
+            Field("collision", flag=True),
+            Field("off_lane", flag=True),
         ],
         action="steer",
+        task=Task(states=["speed"]),
     )
 
 
@@ -107,12 +108,13 @@ def driving_carla():
         version="1",
         terms=[distance, pace, crash, sidewalk, opposite],
         fields=[
-            Field("to_goal", low=0, high=10_000, unit="m", role="state"),
-            Field("speed", low=0, high=120, unit="km/h", role="state"),
-            Field("damage", low=0, high=1e6, monotone="up", role="state", doc="Damage by collisions so far."),
-            Field("sidewalk", low=0, high=1, role="state", doc="Share of the car on the sidewalk."),
-            Field("opposite", low=0, high=1, role="state", doc="Share of the car on the opposite lane."),
+            Field("to_goal", low=0, high=10_000, unit="m"),
+            Field("speed", low=0, high=120, unit="km/h"),
+            Field("damage", low=0, high=1e6, doc="Damage by collisions so far."),
+            Field("sidewalk", low=0, high=1, doc="Share of the car on the sidewalk."),
+            Field("opposite", low=0, high=1, doc="Share of the car on the opposite lane."),
         ],
+        task=Task(monotone={"damage": "up"}),
     )
 
 
@@ -155,11 +157,12 @@ def driving_min():
         version="1",
         terms=[pace, overtaking, weaving, crash],
         fields=[
-            Field("speed", low=40, high=80, unit="km/h", role="state"),
-            Field("overtook", flag=True, role="event"),
-            Field("lane_change", flag=True, role="action"),
-            Field("collision", flag=True, role="event"),
+            Field("speed", low=40, high=80, unit="km/h"),
+            Field("overtook", flag=True),
+            Field("lane_change", flag=True),
+            Field("collision", flag=True),
         ],
+        task=Task(states=["speed"], actions=["lane_change"]),
     )
 
 
@@ -196,7 +199,7 @@ def driving_isele():
         "isele_2018",
         version="1",
         terms=[time, crash, arrive],
-        fields=[Field("collision", flag=True, role="event"), Field("through", flag=True, role="event")],
+        fields=[Field("collision", flag=True), Field("through", flag=True)],
     )
 
 
@@ -234,9 +237,9 @@ def driving_lets():
         version="1",
         terms=[time, smoothness, crash],
         fields=[
-            Field("speed", low=0, high=6, unit="m/s", role="state"),
-            Field("changed_speed", flag=True, role="action"),
-            Field("collision", flag=True, role="event"),
+            Field("speed", low=0, high=6, unit="m/s"),
+            Field("changed_speed", flag=True),
+            Field("collision", flag=True),
         ],
-        discount=1.0,
+        task=Task(discount=1.0, states=["speed"], actions=["changed_speed"]),
     )

@@ -1,7 +1,7 @@
 """Good: rewards of language models, shops, clinics and cars as they are written every day."""
 
 from checks.corpus.case import good
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @good(source="Cobbe et al., GSM8K (2021); DeepSeek-R1 (2025): rewards of accuracy and of format")
@@ -20,7 +20,7 @@ def grade_school_maths():
         "gsm8k",
         version="1",
         terms=[accuracy, layout],
-        fields=[Field("correct", flag=True, role="event"), Field("well_formed", flag=True, role="event")],
+        fields=[Field("correct", flag=True), Field("well_formed", flag=True)],
     )
 
 
@@ -48,10 +48,11 @@ def furthest_phase():
         version="1",
         terms=[advance, tokens, solve],
         fields=[
-            Field("furthest", values=(0, 1, 2, 3, 4), monotone="up", role="state"),
-            Field("tokens_used", low=0, high=1_000_000, monotone="up", unit="tokens", role="state"),
-            Field("solved", flag=True, role="event"),
+            Field("furthest", values=(0, 1, 2, 3, 4)),
+            Field("tokens_used", low=0, high=1_000_000, unit="tokens"),
+            Field("solved", flag=True),
         ],
+        task=Task(monotone={"furthest": "up", "tokens_used": "up"}),
     )
 
 
@@ -70,9 +71,9 @@ def inventory():
         version="1",
         terms=[profit],
         fields=[
-            Field("stock", low=0, high=20, unit="pieces", role="state"),
+            Field("stock", low=0, high=20, unit="pieces"),
             Field("order", values=tuple(range(11)), unit="pieces"),
-            Field("demand", low=0, high=20, unit="pieces", role="event"),
+            Field("demand", low=0, high=20, unit="pieces"),
         ],
         action="order",
     )
@@ -90,13 +91,9 @@ def thermostat():
     def energy(heating):
         return heating
 
-    return Reward(
-        "thermostat",
-        version="1",
-        terms=[discomfort, energy],
-        fields=[Field("temperature", low=10, high=35, unit="°C", role="state"), Field("heating", flag=True)],
-        action="heating",
-    )
+    fields = [Field("temperature", low=10, high=35, unit="°C"), Field("heating", flag=True)]
+    task = Task(states=["temperature"])
+    return Reward("thermostat", version="1", terms=[discomfort, energy], fields=fields, action="heating", task=task)
 
 
 @good(source="Warfarin dosing as a bandit (NEJM 2009), each dose right for somebody")
@@ -108,13 +105,8 @@ def dosing():
     def misfit(need, dose):
         return (need - doses[dose]) ** 2
 
-    return Reward(
-        "dosing_well",
-        version="1",
-        terms=[misfit],
-        fields=[Field("need", low=0, high=10, unit="mg", role="state"), Field("dose", values=(0, 1, 2))],
-        action="dose",
-    )
+    fields = [Field("need", low=0, high=10, unit="mg"), Field("dose", values=(0, 1, 2))]
+    return Reward("dosing_well", version="1", terms=[misfit], fields=fields, action="dose", task=Task(states=["need"]))
 
 
 @good(source="Time to collision (Hayward 1972), with a floor under the divisor")
@@ -130,9 +122,10 @@ def time_to_collision_guarded():
         version="1",
         terms=[danger],
         fields=[
-            Field("gap", low=0, high=200, unit="m", role="state"),
-            Field("closing", low=0, high=50, unit="m/s", role="state"),
+            Field("gap", low=0, high=200, unit="m"),
+            Field("closing", low=0, high=50, unit="m/s"),
         ],
+        task=Task(states=["gap", "closing"]),
     )
 
 
@@ -149,9 +142,10 @@ def time_headway():
         version="1",
         terms=[headway],
         fields=[
-            Field("gap", low=0, high=200, unit="m", role="state"),
-            Field("speed", low=0, high=50, unit="m/s", role="state"),
+            Field("gap", low=0, high=200, unit="m"),
+            Field("speed", low=0, high=50, unit="m/s"),
         ],
+        task=Task(states=["gap", "speed"]),
     )
 
 
@@ -171,7 +165,8 @@ def zones():
             return 0.5
         return 0
 
-    return Reward("zones", version="1", terms=[safety], fields=[Field("gap", low=0, high=100, unit="m", role="state")])
+    fields = [Field("gap", low=0, high=100, unit="m")]
+    return Reward("zones", version="1", terms=[safety], fields=fields, task=Task(states=["gap"]))
 
 
 @good(source="Quadratic tracking with a floor, as in PID tuning")
@@ -182,6 +177,5 @@ def tracking_with_a_floor():
     def track(error):
         return -(error**2)
 
-    return Reward(
-        "floor", version="1", terms=[track], fields=[Field("error", low=-10, high=10, unit="m", role="state")]
-    )
+    fields = [Field("error", low=-10, high=10, unit="m")]
+    return Reward("floor", version="1", terms=[track], fields=fields, task=Task(states=["error"]))

@@ -1,7 +1,7 @@
 """Bad: rewards that an agent can go round in, and be paid for it."""
 
 from checks.corpus.case import bad
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @bad("loop-that-pays", source="Clark & Amodei, Faulty reward functions in the wild (OpenAI, 2016)")
@@ -29,8 +29,8 @@ def coast_runners():
         version="1",
         terms=[hit, time, finish],
         fields=[
-            Field("target", flag=True, role="state", doc="A target floats here; it comes back after a while."),
-            Field("finished", flag=True, role="event"),
+            Field("target", flag=True, doc="A target floats here; it comes back after a while."),
+            Field("finished", flag=True),
         ],
     )
 
@@ -52,9 +52,10 @@ def bicycle():
         version="1",
         terms=[closer, fall],
         fields=[
-            Field("distance", low=0, high=1000, step=3, unit="m", role="state", doc="Metres to the goal."),
-            Field("fallen", flag=True, role="event"),
+            Field("distance", low=0, high=1000, unit="m", doc="Metres to the goal."),
+            Field("fallen", flag=True),
         ],
+        task=Task(max_change={"distance": 3}),
     )
 
 
@@ -75,7 +76,7 @@ def soccer_touching():
         "soccer",
         version="1",
         terms=[touch, score],
-        fields=[Field("touching", flag=True, role="state"), Field("goal", flag=True, role="event")],
+        fields=[Field("touching", flag=True), Field("goal", flag=True)],
     )
 
 
@@ -92,12 +93,9 @@ def gate_entered_again():
     def step_cost():
         return 1
 
-    return Reward(
-        "checkpoint",
-        version="1",
-        terms=[checkpoint, step_cost],
-        fields=[Field("along", low=0, high=100, step=5, unit="m", role="state")],
-    )
+    fields = [Field("along", low=0, high=100, unit="m")]
+    task = Task(max_change={"along": 5})
+    return Reward("checkpoint", version="1", terms=[checkpoint, step_cost], fields=fields, task=task)
 
 
 @bad("loop-that-pays", source="Campbell, Assessing the impact of planned social change (1979)")
@@ -120,9 +118,10 @@ def ticket_desk():
         version="1",
         terms=[resolve, tokens],
         fields=[
-            Field("status", values=("open", "in work", "resolved"), role="state"),
-            Field("tokens_used", low=0, monotone="up", step=10_000, unit="tokens", role="state"),
+            Field("status", values=("open", "in work", "resolved")),
+            Field("tokens_used", low=0, unit="tokens"),
         ],
+        task=Task(max_change={"tokens_used": 10_000}, monotone={"tokens_used": "up"}),
     )
 
 
@@ -145,7 +144,7 @@ def carousel():
         "carousel",
         version="1",
         terms=[clockwise],
-        fields=[Field("room", values=("hall", "attic", "cellar"), role="state")],
+        fields=[Field("room", values=("hall", "attic", "cellar"))],
     )
 
 
@@ -165,7 +164,7 @@ def cobra_bounty():
         "cobras",
         version="1",
         terms=[bounty, feed],
-        fields=[Field("cobras", low=0, high=1000, role="state")],
+        fields=[Field("cobras", low=0, high=1000)],
     )
 
 
@@ -184,13 +183,8 @@ def enjoyable_life():
     def leave(through):
         return 1 if through == "goal" else -1
 
-    return Reward(
-        "enjoyable_life",
-        version="1",
-        terms=[living, leave],
-        fields=[Field("through", values=("goal", "pit"), role="event")],
-        discount=0.99,
-    )
+    fields = [Field("through", values=("goal", "pit"))]
+    return Reward("enjoyable_life", version="1", terms=[living, leave], fields=fields, task=Task(discount=0.99))
 
 
 @bad(
@@ -213,7 +207,7 @@ def coast_runners_by_events():
         "coast_runners_by_events",
         version="1",
         terms=[target, finish],
-        fields=[Field("hit", flag=True, role="event"), Field("finished", flag=True, role="event")],
+        fields=[Field("hit", flag=True), Field("finished", flag=True)],
     )
 
 
@@ -237,7 +231,7 @@ def painful_life():
         "painful_life",
         version="1",
         terms=[living, leave],
-        fields=[Field("through", values=("goal", "pit"), role="event")],
+        fields=[Field("through", values=("goal", "pit"))],
     )
 
 
@@ -253,10 +247,5 @@ def suicidal_agent():
     def end(won, died):
         return 10 * won - 5 * died
 
-    return Reward(
-        "suicidal",
-        version="1",
-        terms=[time, end],
-        fields=[Field("won", flag=True, role="event"), Field("died", flag=True, role="event")],
-        discount=0.99,
-    )
+    fields = [Field("won", flag=True), Field("died", flag=True)]
+    return Reward("suicidal", version="1", terms=[time, end], fields=fields, task=Task(discount=0.99))

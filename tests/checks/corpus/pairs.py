@@ -3,9 +3,10 @@
 from math import sqrt
 
 from checks.corpus.case import bad, good
-from plaudit import Field, Reward, prefer, term
+from plaudit import Field, Reward, Task, prefer, term
 
-HIT_POINTS = Field("hp", low=0, high=3, step=1, role="state")
+HIT_POINTS = Field("hp", low=0, high=3)
+BY_ONES = Task(max_change={"hp": 1})
 
 
 @bad("loop-that-pays", source="Health packs in ViZDoom-like games: regained health is paid as progress")
@@ -20,7 +21,7 @@ def hurt_and_heal():
     def healing(prev, curr):
         return max(0, curr.hp - prev.hp)
 
-    return Reward("hurt_and_heal", version="1", terms=[damage, healing], fields=[HIT_POINTS])
+    return Reward("hurt_and_heal", version="1", terms=[damage, healing], fields=[HIT_POINTS], task=BY_ONES)
 
 
 @good(source="The same with one price for both")
@@ -35,7 +36,7 @@ def hurt_and_heal_alike():
     def healing(prev, curr):
         return max(0, curr.hp - prev.hp)
 
-    return Reward("hurt_and_heal_alike", version="1", terms=[damage, healing], fields=[HIT_POINTS])
+    return Reward("hurt_and_heal_alike", version="1", terms=[damage, healing], fields=[HIT_POINTS], task=BY_ONES)
 
 
 @bad("loop-that-pays", source="apex with a cap on the price of tokens")
@@ -55,9 +56,10 @@ def price_with_a_cap():
         version="1",
         terms=[advance, tokens],
         fields=[
-            Field("phase", values=("coding", "testing"), role="state"),
-            Field("tokens_used", low=0, monotone="up", step=5000, unit="tokens", role="state"),
+            Field("phase", values=("coding", "testing")),
+            Field("tokens_used", low=0, unit="tokens"),
         ],
+        task=Task(max_change={"tokens_used": 5000}, monotone={"tokens_used": "up"}),
     )
 
 
@@ -73,13 +75,8 @@ def modest_life():
     def leave(through):
         return 1 if through == "goal" else -1
 
-    return Reward(
-        "modest_life",
-        version="1",
-        terms=[living, leave],
-        fields=[Field("through", values=("goal", "pit"), role="event")],
-        discount=0.99,
-    )
+    fields = [Field("through", values=("goal", "pit"))]
+    return Reward("modest_life", version="1", terms=[living, leave], fields=fields, task=Task(discount=0.99))
 
 
 @bad("may-divide-by-zero", source="A resonance curve with its pole inside the range")
@@ -90,9 +87,8 @@ def pole_inside_the_range():
     def near_target(speed, *, target=1.5):
         return 1 / (speed - target)
 
-    return Reward(
-        "pole", version="1", terms=[near_target], fields=[Field("speed", low=0, high=3, unit="m/s", role="state")]
-    )
+    fields = [Field("speed", low=0, high=3, unit="m/s")]
+    return Reward("pole", version="1", terms=[near_target], fields=fields, task=Task(states=["speed"]))
 
 
 @good(source="A ratio that is only taken where there is something to divide by")
@@ -107,7 +103,7 @@ def ratio_behind_a_branch():
         "hit_rate",
         version="1",
         terms=[hit_rate],
-        fields=[Field("hits", low=0, high=100, role="event"), Field("shots", low=0, high=100, role="event")],
+        fields=[Field("hits", low=0, high=100), Field("shots", low=0, high=100)],
     )
 
 
@@ -161,22 +157,19 @@ def stopping_distance():
         version="1",
         terms=[too_fast],
         fields=[
-            Field("gap", low=0, high=200, unit="m", role="state"),
-            Field("speed", low=0, high=50, unit="m/s", role="state"),
-            Field("braking", low=1, high=10, unit="m/s²", role="state"),
+            Field("gap", low=0, high=200, unit="m"),
+            Field("speed", low=0, high=50, unit="m/s"),
+            Field("braking", low=1, high=10, unit="m/s²"),
         ],
+        task=Task(states=["gap", "speed", "braking"]),
     )
 
 
 PLAYING = {"eaten": 0, "died": False, "finished": False}
 FINISHED = [PLAYING | {"eaten": 5}, PLAYING | {"finished": True}]
 REPLAYED = [PLAYING | {"eaten": 5}, PLAYING | {"died": True}, PLAYING | {"eaten": 5}]
-BETTER_FINISHED = prefer(FINISHED, over=REPLAYED, because="the game is to be finished, not to be replayed")
-GAME_FIELDS = (
-    Field("eaten", low=0, high=10, role="event"),
-    Field("died", flag=True, role="event"),
-    Field("finished", flag=True, role="event"),
-)
+GAME = Task(prefer=[prefer(FINISHED, over=REPLAYED, because="the game is to be finished, not to be replayed")])
+GAME_FIELDS = (Field("eaten", low=0, high=10), Field("died", flag=True), Field("finished", flag=True))
 
 
 @bad("order-inversion", source="Saunders et al., Trial without error (2017): Road Runner")
@@ -195,9 +188,7 @@ def level_replayed():
     def finish(finished):
         return finished
 
-    return Reward(
-        "road_runner", version="1", terms=[eating, death, finish], fields=GAME_FIELDS, prefer=[BETTER_FINISHED]
-    )
+    return Reward("road_runner", version="1", terms=[eating, death, finish], fields=GAME_FIELDS, task=GAME)
 
 
 @good(source="The same with a level that is worth finishing")
@@ -216,9 +207,7 @@ def level_finished():
     def finish(finished):
         return finished
 
-    return Reward(
-        "road_runner_well", version="1", terms=[eating, death, finish], fields=GAME_FIELDS, prefer=[BETTER_FINISHED]
-    )
+    return Reward("road_runner_well", version="1", terms=[eating, death, finish], fields=GAME_FIELDS, task=GAME)
 
 
 @good(source="A rover that counts its charge and its hours")
@@ -242,8 +231,9 @@ def rover():
         version="1",
         terms=[charge, time, sampling],
         fields=[
-            Field("charge", low=0, high=100, unit="%", monotone="down", role="state"),
-            Field("hours", low=0, high=1000, unit="h", monotone="up", role="state"),
-            Field("samples", low=0, high=3, role="event"),
+            Field("charge", low=0, high=100, unit="%"),
+            Field("hours", low=0, high=1000, unit="h"),
+            Field("samples", low=0, high=3),
         ],
+        task=Task(monotone={"charge": "down", "hours": "up"}),
     )

@@ -1,7 +1,7 @@
 """Bad: rewards that prefer what their author does not, in a step or in a whole episode."""
 
 from checks.corpus.case import bad
-from plaudit import Field, Reward, prefer, term
+from plaudit import Field, Reward, Task, prefer, term
 
 
 @bad("order-inversion", source="Popov et al., Data-efficient deep RL for dexterous manipulation (2017)")
@@ -24,17 +24,20 @@ def block_stacking():
         version="1",
         terms=[height, effort],
         fields=[
-            Field("bottom_face", low=0, high=0.3, unit="m", role="state", doc="Height of the red block's bottom face."),
-            Field("grasped", flag=True, role="state"),
+            Field("bottom_face", low=0, high=0.3, unit="m", doc="Height of the red block's bottom face."),
+            Field("grasped", flag=True),
             Field("force", low=0, high=10, unit="N", doc="What the arm spent in the step."),
         ],
-        prefer=[
-            prefer(
-                {"bottom_face": 0.05, "grasped": False, "force": 6.0},
-                over={"bottom_face": 0.05, "grasped": False, "force": 1.0},
-                because="the first is a block that was lifted onto another, the second one that was turned over",
-            )
-        ],
+        task=Task(
+            prefer=[
+                prefer(
+                    {"bottom_face": 0.05, "grasped": False, "force": 6.0},
+                    over={"bottom_face": 0.05, "grasped": False, "force": 1.0},
+                    because="the first is a block that was lifted onto another, the second one that was turned over",
+                )
+            ],
+            states=["bottom_face", "grasped"],
+        ),
     )
 
 
@@ -50,14 +53,17 @@ def cleaning_robot():
         "cleaning",
         version="1",
         terms=[visible_mess],
-        fields=[Field("mess", low=0, high=10, role="state"), Field("eyes_open", flag=True, role="state")],
-        prefer=[
-            prefer(
-                {"mess": 1, "eyes_open": True},
-                over={"mess": 10, "eyes_open": False},
-                because="a clean room that is seen is better than a dirty one that is not",
-            )
-        ],
+        fields=[Field("mess", low=0, high=10), Field("eyes_open", flag=True)],
+        task=Task(
+            prefer=[
+                prefer(
+                    {"mess": 1, "eyes_open": True},
+                    over={"mess": 10, "eyes_open": False},
+                    because="a clean room that is seen is better than a dirty one that is not",
+                )
+            ],
+            states=["mess", "eyes_open"],
+        ),
     )
 
 
@@ -88,13 +94,16 @@ def careless_delivery():
         version="1",
         terms=[pace, carrying, breakage],
         fields=[
-            Field("speed", low=0, high=20, unit="m/s", role="state"),
-            Field("load", low=0, high=30, unit="kg", role="state"),
-            Field("broken", flag=True, role="event"),
+            Field("speed", low=0, high=20, unit="m/s"),
+            Field("load", low=0, high=30, unit="kg"),
+            Field("broken", flag=True),
         ],
-        prefer=[
-            prefer({"speed": 5.0, "broken": False}, over={"speed": 18.0, "broken": True}, because="whole, if late")
-        ],
+        task=Task(
+            prefer=[
+                prefer({"speed": 5.0, "broken": False}, over={"speed": 18.0, "broken": True}, because="whole, if late")
+            ],
+            states=["speed", "load"],
+        ),
     )
 
 
@@ -129,7 +138,7 @@ def better_dead():
         "better_dead",
         version="1",
         terms=[time, death, arrive],
-        fields=[Field("dead", flag=True, role="event"), Field("arrived", flag=True, role="event")],
+        fields=[Field("dead", flag=True), Field("arrived", flag=True)],
     )
 
 
@@ -156,6 +165,6 @@ def lazy_walker():
         "lazy_walker",
         version="1",
         terms=[energy, arrive],
-        fields=[Field("torque", low=-5, high=5, unit="N*m"), Field("arrived", flag=True, role="event")],
+        fields=[Field("torque", low=-5, high=5, unit="N*m"), Field("arrived", flag=True)],
         action="torque",
     )

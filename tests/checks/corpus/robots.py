@@ -3,7 +3,7 @@
 from math import exp, sqrt
 
 from checks.corpus.case import good
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @good(source="Gymnasium's Hopper-v5")
@@ -27,11 +27,12 @@ def hopper():
         version="1",
         terms=[forward, control, healthy],
         fields=[
-            Field("velocity", low=-10, high=10, unit="m/s", role="state"),
+            Field("velocity", low=-10, high=10, unit="m/s"),
             Field("torque", length=3, low=-1, high=1),
-            Field("upright", flag=True, role="state"),
+            Field("upright", flag=True),
         ],
         action="torque",
+        task=Task(states=["velocity", "upright"]),
     )
 
 
@@ -52,10 +53,11 @@ def half_cheetah():
         version="1",
         terms=[forward, control],
         fields=[
-            Field("velocity", low=-20, high=20, unit="m/s", role="state"),
+            Field("velocity", low=-20, high=20, unit="m/s"),
             Field("torque", length=6, low=-1, high=1),
         ],
         action="torque",
+        task=Task(states=["velocity"]),
     )
 
 
@@ -76,10 +78,11 @@ def reacher():
         version="1",
         terms=[distance, control],
         fields=[
-            Field("offset", length=2, low=-0.4, high=0.4, unit="m", role="state"),
+            Field("offset", length=2, low=-0.4, high=0.4, unit="m"),
             Field("torque", length=2, low=-1, high=1, unit="N*m"),
         ],
         action="torque",
+        task=Task(states=["offset"]),
     )
 
 
@@ -104,13 +107,14 @@ def legged_gym():
         version="1",
         terms=[tracking, orientation, torques],
         fields=[
-            Field("command", length=2, low=-1, high=1, unit="m/s", role="state"),
-            Field("velocity", length=2, low=-2, high=2, unit="m/s", role="state"),
-            Field("gravity_x", low=-1, high=1, role="state"),
-            Field("gravity_y", low=-1, high=1, role="state"),
+            Field("command", length=2, low=-1, high=1, unit="m/s"),
+            Field("velocity", length=2, low=-2, high=2, unit="m/s"),
+            Field("gravity_x", low=-1, high=1),
+            Field("gravity_y", low=-1, high=1),
             Field("torque", length=4, low=-40, high=40, unit="N*m"),
         ],
         action="torque",
+        task=Task(states=["command", "velocity", "gravity_x", "gravity_y"]),
     )
 
 
@@ -135,8 +139,9 @@ def safety_gym():
         version="1",
         terms=[progress, reach, hazard],
         fields=[
-            Field("distance", low=0, high=5, unit="m", role="state"),
-            Field("reached", flag=True, role="event"),
-            Field("in_hazard", flag=True, role="state"),
+            Field("distance", low=0, high=5, unit="m"),
+            Field("reached", flag=True),
+            Field("in_hazard", flag=True),
         ],
+        task=Task(states=["in_hazard"]),
     )

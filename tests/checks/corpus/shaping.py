@@ -1,7 +1,7 @@
 """Shaping: what telescopes and so changes nothing, and what does not."""
 
 from checks.corpus.case import bad, good
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @bad("loop-that-pays", source="Ng, Harada & Russell, Policy invariance under reward transformations (ICML 1999)")
@@ -28,10 +28,11 @@ def one_way_shaping():
         version="1",
         terms=[progress, step_cost, arrive],
         fields=[
-            Field("x", low=0, high=9, step=1, unit="cells", role="state"),
-            Field("y", low=0, high=9, step=1, unit="cells", role="state"),
-            Field("arrived", flag=True, role="event"),
+            Field("x", low=0, high=9, unit="cells"),
+            Field("y", low=0, high=9, unit="cells"),
+            Field("arrived", flag=True),
         ],
+        task=Task(max_change={"x": 1, "y": 1}),
     )
 
 
@@ -59,10 +60,10 @@ def shaping_without_its_discount():
         version="1",
         terms=[closer, arrive],
         fields=[
-            Field("distance", low=0, high=20, step=1, unit="cells", role="state"),
-            Field("arrived", flag=True, role="event"),
+            Field("distance", low=0, high=20, unit="cells"),
+            Field("arrived", flag=True),
         ],
-        discount=0.99,
+        task=Task(discount=0.99, max_change={"distance": 1}),
     )
 
 
@@ -89,10 +90,10 @@ def shaping_with_another_discount():
         version="1",
         terms=[closer, arrive],
         fields=[
-            Field("distance", low=0, high=20, step=1, unit="cells", role="state"),
-            Field("arrived", flag=True, role="event"),
+            Field("distance", low=0, high=20, unit="cells"),
+            Field("arrived", flag=True),
         ],
-        discount=0.99,
+        task=Task(discount=0.99, max_change={"distance": 1}),
     )
 
 
@@ -117,11 +118,11 @@ def potential_on_a_grid():
         version="1",
         terms=[closer, step_cost, arrive],
         fields=[
-            Field("x", low=0, high=9, step=1, unit="cells", role="state"),
-            Field("y", low=0, high=9, step=1, unit="cells", role="state"),
-            Field("arrived", flag=True, role="event"),
+            Field("x", low=0, high=9, unit="cells"),
+            Field("y", low=0, high=9, unit="cells"),
+            Field("arrived", flag=True),
         ],
-        discount=1.0,
+        task=Task(discount=1.0, max_change={"x": 1, "y": 1}),
     )
 
 
@@ -145,10 +146,10 @@ def potential_with_discount():
         version="1",
         terms=[closer, arrive],
         fields=[
-            Field("distance", low=0, high=20, step=1, unit="cells", role="state"),
-            Field("arrived", flag=True, role="event"),
+            Field("distance", low=0, high=20, unit="cells"),
+            Field("arrived", flag=True),
         ],
-        discount=0.99,
+        task=Task(discount=0.99, max_change={"distance": 1}),
     )
 
 
@@ -166,12 +167,8 @@ def gate_both_ways():
     def step_cost():
         return 1
 
-    return Reward(
-        "gate",
-        version="1",
-        terms=[inside, step_cost],
-        fields=[Field("along", low=0, high=100, step=5, unit="m", role="state")],
-    )
+    fields = [Field("along", low=0, high=100, unit="m")]
+    return Reward("gate", version="1", terms=[inside, step_cost], fields=fields, task=Task(max_change={"along": 5}))
 
 
 @good(source="Ng, Harada & Russell 1999, on a category: how far a task has come as a potential")
@@ -183,7 +180,7 @@ def phases_both_ways():
     def advance(prev, curr):
         return order.index(curr.phase) - order.index(prev.phase)
 
-    return Reward("both_ways", version="1", terms=[advance], fields=[Field("phase", values=order, role="state")])
+    return Reward("both_ways", version="1", terms=[advance], fields=[Field("phase", values=order)])
 
 
 @good(source="hackmatrix with dearer steps: shaping that is not potential-based, and that no lap can live on")
@@ -198,9 +195,6 @@ def shaping_cheaper_than_steps():
     def step_cost():
         return 1
 
-    return Reward(
-        "cheap_shaping",
-        version="1",
-        terms=[closer, step_cost],
-        fields=[Field("distance", low=0, high=20, step=1, unit="cells", role="state")],
-    )
+    fields = [Field("distance", low=0, high=20, unit="cells")]
+    task = Task(max_change={"distance": 1})
+    return Reward("cheap_shaping", version="1", terms=[closer, step_cost], fields=fields, task=task)

@@ -3,7 +3,7 @@
 from math import log, log1p, tanh
 
 from checks.corpus.case import bad
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 
 
 @bad("saturated-clamp", source="van Hasselt et al., Learning values across many orders of magnitude (NIPS 2016)")
@@ -17,9 +17,7 @@ def pacman_clipped():
     def points(gained):
         return gained
 
-    return Reward(
-        "pacman", version="1", terms=[points], fields=[Field("gained", low=0, high=1600, unit="points", role="event")]
-    )
+    return Reward("pacman", version="1", terms=[points], fields=[Field("gained", low=0, high=1600, unit="points")])
 
 
 @bad("saturated-clamp", source="deepthinker as specified: the price of tokens")
@@ -76,12 +74,8 @@ def battery_in_percent():
     def delivered(parcels):
         return parcels
 
-    return Reward(
-        "battery",
-        version="1",
-        terms=[delivered, low_battery],
-        fields=[Field("battery", low=0, high=1, role="state"), Field("parcels", low=0, high=3, role="event")],
-    )
+    fields = [Field("battery", low=0, high=1), Field("parcels", low=0, high=3)]
+    return Reward("battery", version="1", terms=[delivered, low_battery], fields=fields, task=Task(states=["battery"]))
 
 
 @bad("wrong-sign", source="Folklore: the minus sign in the function and in the weight")
@@ -96,13 +90,9 @@ def effort_twice_negated():
     def effort(torque):
         return -(torque**2)
 
-    return Reward(
-        "twice_negated",
-        version="1",
-        terms=[forward, effort],
-        fields=[Field("speed", low=-5, high=5, unit="m/s", role="state"), Field("torque", low=-2, high=2, unit="N*m")],
-        action="torque",
-    )
+    fields = [Field("speed", low=-5, high=5, unit="m/s"), Field("torque", low=-2, high=2, unit="N*m")]
+    task = Task(states=["speed"])
+    return Reward("twice_negated", version="1", terms=[forward, effort], fields=fields, action="torque", task=task)
 
 
 @bad("dominated-action", source="International Warfarin consortium (NEJM 2009) as a bandit, with a dose too many")
@@ -152,9 +142,10 @@ def gap_below_speed():
         version="1",
         terms=[too_close],
         fields=[
-            Field("gap", low=0, high=200, unit="m", role="state"),
-            Field("speed", low=0, high=50, unit="m/s", role="state"),
+            Field("gap", low=0, high=200, unit="m"),
+            Field("speed", low=0, high=50, unit="m/s"),
         ],
+        task=Task(states=["gap", "speed"]),
     )
 
 
@@ -170,9 +161,8 @@ def five_metres_exactly():
             return -5
         return 1
 
-    return Reward(
-        "gap_zones", version="1", terms=[safety], fields=[Field("gap", low=0, high=100, unit="m", role="state")]
-    )
+    fields = [Field("gap", low=0, high=100, unit="m")]
+    return Reward("gap_zones", version="1", terms=[safety], fields=fields, task=Task(states=["gap"]))
 
 
 @bad("may-divide-by-zero", source="Time to collision (Hayward 1972), at a closing speed of 0")
@@ -188,9 +178,10 @@ def time_to_collision():
         version="1",
         terms=[danger],
         fields=[
-            Field("gap", low=0, high=200, unit="m", role="state"),
-            Field("closing", low=0, high=50, unit="m/s", role="state"),
+            Field("gap", low=0, high=200, unit="m"),
+            Field("closing", low=0, high=50, unit="m/s"),
         ],
+        task=Task(states=["gap", "closing"]),
     )
 
 
@@ -202,9 +193,8 @@ def barrier_at_the_wall():
     def clearance(clear):
         return log(clear)
 
-    return Reward(
-        "barrier", version="1", terms=[clearance], fields=[Field("clear", low=0, high=10, unit="m", role="state")]
-    )
+    fields = [Field("clear", low=0, high=10, unit="m")]
+    return Reward("barrier", version="1", terms=[clearance], fields=fields, task=Task(states=["clear"]))
 
 
 @bad("unreachable-branch", source="Zones in the wrong order; see analysis of dead branches in any linter")
@@ -219,9 +209,8 @@ def zones_in_the_wrong_order():
             return -100
         return 1
 
-    return Reward(
-        "wrong_order", version="1", terms=[safety], fields=[Field("gap", low=0, high=100, unit="m", role="state")]
-    )
+    fields = [Field("gap", low=0, high=100, unit="m")]
+    return Reward("wrong_order", version="1", terms=[safety], fields=fields, task=Task(states=["gap"]))
 
 
 @bad("unused-knob", source="Folklore: a tolerance that nobody looks at")
@@ -232,9 +221,8 @@ def tolerance_forgotten():
     def pace(speed, *, target=1.5, tolerance=0.2):
         return abs(speed - target)
 
-    return Reward(
-        "forgotten", version="1", terms=[pace], fields=[Field("speed", low=0, high=3, unit="m/s", role="state")]
-    )
+    fields = [Field("speed", low=0, high=3, unit="m/s")]
+    return Reward("forgotten", version="1", terms=[pace], fields=fields, task=Task(states=["speed"]))
 
 
 @bad("contradictory-facts", source="Mars Climate Orbiter (1999) once more: a range in m/s and a fact in km/h")
@@ -249,10 +237,6 @@ def fact_in_other_units():
     def on_the_motorway(speed):
         return speed > 50
 
-    return Reward(
-        "motorway",
-        version="1",
-        terms=[pace],
-        fields=[Field("speed", low=0, high=30, unit="m/s", role="state")],
-        facts=[on_the_motorway],
-    )
+    fields = [Field("speed", low=0, high=30, unit="m/s")]
+    task = Task(states=["speed"], facts=[on_the_motorway])
+    return Reward("motorway", version="1", terms=[pace], fields=fields, task=task)

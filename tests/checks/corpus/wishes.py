@@ -1,7 +1,7 @@
 """Bad: what the author wanted and did not pay for, with a good twin beside each. The wishes are declared in a word."""
 
 from checks.corpus.case import bad, good
-from plaudit import Field, Reward, fact, prefer, term
+from plaudit import Field, Reward, Task, fact, prefer, term
 
 
 def _tuned(weight):
@@ -13,8 +13,9 @@ def _tuned(weight):
     def drift(divergence):
         return divergence
 
-    fields = [Field("preference", low=-5, high=5, better="high"), Field("divergence", low=0, high=20, better="low")]
-    return Reward("tuned", version="1", terms=[liked, drift], fields=fields)
+    fields = [Field("preference", low=-5, high=5), Field("divergence", low=0, high=20)]
+    task = Task(better={"preference": "high", "divergence": "low"})
+    return Reward("tuned", version="1", terms=[liked, drift], fields=fields, task=task)
 
 
 @bad("wrong-way", source="Ziegler et al., Fine-tuning language models from human preferences (2019), section 4.4")
@@ -35,10 +36,11 @@ def _running(*terms):
         return velocity
 
     fields = [
-        Field("velocity", low=-10, high=10, unit="m/s", role="state", better="high"),
-        Field("upright", flag=True, role="state", better="high", doc="The back is above the feet."),
+        Field("velocity", low=-10, high=10, unit="m/s"),
+        Field("upright", flag=True, doc="The back is above the feet."),
     ]
-    return Reward("running", version="1", terms=[forward, *terms], fields=fields)
+    task = Task(better={"velocity": "high", "upright": "high"}, states=["velocity", "upright"])
+    return Reward("running", version="1", terms=[forward, *terms], fields=fields, task=task)
 
 
 @bad("unpriced", source="Irpan, Deep reinforcement learning doesn't work yet (2018): the half-cheetah on its back")
@@ -64,13 +66,14 @@ def _merging(*terms):
         return mean_speed / 30
 
     fields = [
-        Field("mean_speed", low=0, high=30, unit="m/s", role="state"),
-        Field("waiting", low=0, high=20, role="state", doc="Cars that wait on the ramp."),
+        Field("mean_speed", low=0, high=30, unit="m/s"),
+        Field("waiting", low=0, high=20, doc="Cars that wait on the ramp."),
     ]
     wish = prefer(
         {"mean_speed": 20, "waiting": 0}, over={"mean_speed": 20, "waiting": 10}, because="all want to get on"
     )
-    return Reward("merging", version="1", terms=[flow, *terms], fields=fields, prefer=[wish])
+    task = Task(prefer=[wish], states=["mean_speed", "waiting"])
+    return Reward("merging", version="1", terms=[flow, *terms], fields=fields, task=task)
 
 
 @bad("order-inversion", source="Pan, Bhatia & Steinhardt, The effects of reward misspecification (ICLR 2022)")
@@ -90,13 +93,16 @@ def open_ramp():
     return _merging(waits)
 
 
-NEAR = Field("distance", low=0, high=10, role="state", step=1)
-KEY = Field("has_key", flag=True, role="event")
+NEAR = Field("distance", low=0, high=10)
+KEY = Field("has_key", flag=True)
 
 
 def key_is_taken(has_key):
     """The key is in the bag."""
     return has_key
+
+
+KEY_TASK = Task(goal=key_is_taken, discount=0.99, max_change={"distance": 1})
 
 
 @term(terminal=True, kind="goal")
@@ -112,7 +118,7 @@ def dances_before_the_key():
     def close(distance):
         return 1 / (1 + distance)
 
-    return Reward("key", version="1", terms=[close, key], fields=[NEAR, KEY], goal=key_is_taken, discount=0.99)
+    return Reward("key", version="1", terms=[close, key], fields=[NEAR, KEY], task=KEY_TASK)
 
 
 @good(source="The same with its pay as a potential")
@@ -123,7 +129,7 @@ def walks_to_the_key():
     def closer(prev, curr):
         return prev.distance - 0.99 * curr.distance
 
-    return Reward("key", version="2", terms=[closer, key], fields=[NEAR, KEY], goal=key_is_taken, discount=0.99)
+    return Reward("key", version="2", terms=[closer, key], fields=[NEAR, KEY], task=KEY_TASK)
 
 
 def _tetris(*terms):
@@ -131,8 +137,9 @@ def _tetris(*terms):
     def lost(lost):
         return lost
 
-    fields = [Field("lines", low=0, high=4, role="event", better="high"), Field("lost", flag=True, role="event")]
-    return Reward("tetris", version="1", terms=[lost, *terms], fields=fields, idle={}, horizon=1000)
+    fields = [Field("lines", low=0, high=4), Field("lost", flag=True)]
+    task = Task(better={"lines": "high"}, idle={"lines": 0, "lost": False}, horizon=1000)
+    return Reward("tetris", version="1", terms=[lost, *terms], fields=fields, task=task)
 
 
 @bad("unpriced", source="Murphy, The first level of Super Mario Bros. is easy (SIGBOVIK 2013): Tetris, paused for ever")
@@ -164,18 +171,9 @@ def _flag(bonus):
     def is_there(at_flag):
         return at_flag
 
-    fields = [Field("upright", flag=True, role="state"), Field("at_flag", flag=True, role="event")]
-    idle = {"upright": True}
-    return Reward(
-        "flag",
-        version="1",
-        terms=[healthy, touched],
-        fields=fields,
-        goal=is_there,
-        idle=idle,
-        horizon=1000,
-        discount=0.999,
-    )
+    fields = [Field("upright", flag=True), Field("at_flag", flag=True)]
+    task = Task(goal=is_there, discount=0.999, states=["upright"], idle={"upright": True}, horizon=1000)
+    return Reward("flag", version="1", terms=[healthy, touched], fields=fields, task=task)
 
 
 @bad("idle-floor", source="Gymnasium's Humanoid-v5: its 5 a step for being healthy, in a task that ends at a flag")
@@ -190,7 +188,7 @@ def walks_to_the_flag():
     return _flag(0.04)
 
 
-def _legged(most, **options):
+def _legged(most, *, low=None, goal=None):
     @term(kind="goal")
     def tracking(velocity):
         return most - abs(velocity - 1.0)
@@ -203,11 +201,16 @@ def _legged(most, **options):
     def falls(angle, terminal):
         return terminal == (abs(angle) > 1.0)
 
-    fields = [
-        Field("velocity", low=-1, high=2, unit="m/s", role="state", aim=1.0),
-        Field("angle", low=-1.5, high=1.5, unit="rad", role="state"),
-    ]
-    return Reward("legged", version="1", terms=[tracking, tilt], fields=fields, facts=[falls], discount=0.99, **options)
+    fields = [Field("velocity", low=-1, high=2, unit="m/s"), Field("angle", low=-1.5, high=1.5, unit="rad")]
+    task = Task(
+        goal=goal,
+        goal_ends=False,
+        aim={"velocity": 1.0},
+        discount=0.99,
+        states=["velocity", "angle"],
+        facts=[falls],
+    )
+    return Reward("legged", version="1", terms=[tracking, tilt], fields=fields, task=task, low=low)
 
 
 def keeps_up(velocity):
@@ -228,13 +231,13 @@ def falls_at_once():
 @bad("goal-not-best", source="legged_gym once more, with the goal declared: to fall is worth more than to keep up")
 def rather_falls_than_keeps_up():
     """Keeping up costs 0.2 in every step to come, and falling costs less than one second of that."""
-    return _legged(-0.2, goal=keeps_up, goal_ends=False)
+    return _legged(-0.2, goal=keeps_up)
 
 
 @good(source="legged_gym with only_positive_rewards")
 def totals_clipped_at_zero():
     """No step costs anything, so none is worth escaping from, and keeping up pays."""
-    return _legged(1.0, low=0.0, goal=keeps_up, goal_ends=False)
+    return _legged(1.0, low=0.0, goal=keeps_up)
 
 
 def _match(discount):
@@ -242,8 +245,8 @@ def _match(discount):
     def won(won):
         return 1 if won else -1
 
-    fields = [Field("won", flag=True, role="event")]
-    return Reward("match", version="1", terms=[won], fields=fields, discount=discount, horizon=20_000)
+    fields = [Field("won", flag=True)]
+    return Reward("match", version="1", terms=[won], fields=fields, task=Task(discount=discount, horizon=20_000))
 
 
 @bad("short-sighted", source="Berner et al., Dota 2 with large scale deep RL (2019), on its horizon", severity="advice")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.checks.finding import Failed, Finding, Step, Suppressed
+from plaudit.checks.finding import BASES, Failed, Finding, Ground, Step, Suppressed
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
@@ -52,6 +52,7 @@ FINDINGS = st.builds(
     witness=st.lists(STEPS, max_size=15).map(tuple),
     place=st.none() | st.builds(SourceLine, FILES, st.integers(1, 9999)),
     facts=st.lists(TEXTS, max_size=2).map(tuple),
+    grounds=st.lists(st.builds(Ground, TEXTS, st.sampled_from(BASES), TEXTS), max_size=3).map(tuple),
 )
 REPORTS = st.builds(
     Report,
@@ -269,6 +270,8 @@ def test_json_holds_everything_there_is():
         "advice": "Let it fall over a stretch.",
         "why": RULES["jump"].why,
         "facts": [],
+        "basis": "declared",
+        "grounds": [],
     }
     assert one["findings"][0]["file"] is None
     assert one["findings"][0]["line"] is None
@@ -278,6 +281,28 @@ def test_json_holds_everything_there_is():
     assert one["undecided"] == [{"code": "dominated-action", "term": "total", "why": "no answer within 3 s"}]
     assert one["skipped"] == {"zone-gap": "z3 is not installed", "zone-overlap": "z3 is not installed"}
     assert one["counts"] == {"warning": 1, "advice": 1, "suppressed": 1, "undecided": 1, "failed": 0, "skipped": 2}
+
+
+GROUNDS = (
+    Ground("the horizon", "declared"),
+    Ground("the range of x", "seen", "9,975 of 9,975 steps"),
+    Ground("that x happens in single steps", "default"),
+)
+WEAK = (
+    "Seen, not declared: the range of x (9,975 of 9,975 steps).",
+    "Assumed by default: that x happens in single steps.",
+)
+
+
+def test_what_a_finding_rests_on_that_nobody_declared_is_said():
+    found = finding(grounds=GROUNDS)
+    assert "\n  {}\n  {}\n".format(*WEAK) in text(report(found))
+    assert format_finding(found, {}).endswith("\n{}\n{}".format(*WEAK))
+    (one,) = strict(format_json([LocatedReport(report(found))]))["rewards"][0]["findings"]
+    assert one["basis"] == "default"
+    assert [each["basis"] for each in one["grounds"]] == ["declared", "seen", "default"]
+    assert one["grounds"][1]["seen"] == "9,975 of 9,975 steps"
+    assert [finding(grounds=GROUNDS[:count]).basis for count in range(3)] == ["declared", "declared", "seen"]
 
 
 @examples(0.15)

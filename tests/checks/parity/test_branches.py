@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.branches import Branches
 from plaudit.checks.model import RewardModel
 from plaudit.checks.parity import Recorded, parity
@@ -127,7 +127,8 @@ def test_a_branch_that_no_row_can_take_is_shown_to_be_out_of_reach():
         return 2.0 if speed < 10 else 0.0
 
     fields = [MODE, SPEED]
-    plain, tied = reward_of(dock, fields=fields), reward_of(dock, fields=fields, facts=[slow_at_the_dock])
+    plain = reward_of(dock, fields=fields)
+    tied = plain.with_task(Task(facts=[slow_at_the_dock]))
     assert find_row(plain, "dock: `speed < 10` is false") == Impossible()
     assert isinstance(find_row(plain, "dock: `speed < 3` is false"), Witness)
     assert find_row(tied, "dock: `speed < 3` is false") == Impossible()
@@ -159,7 +160,7 @@ def test_what_the_solver_answers_is_so(case):
     for branch in branches.all[:6]:
         match questions.find_row(branch):
             case Impossible():
-                assert branch not in seen or reward.facts, branches.describe(branch)
+                assert branch not in seen or reward.task.facts, branches.describe(branch)
 
 
 # -- rows aimed at them -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 
-from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fact, term
+from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, Task, fact, term
 from plaudit.checks.parity import Answer, Function, Recorded, parity
 from plaudit.checks.parity.candidates import build_pools
 from plaudit.checks.step_facts import StepFacts
@@ -227,8 +227,9 @@ def test_declared_steps_are_kept():
     def gain(prev, curr):
         return (curr.tokens - prev.tokens) * 0.001 + abs(curr.distance - prev.distance)
 
-    fields = [Field("tokens", low=0, high=1000, monotone="up"), Field("distance", low=0, high=9, step=1)]
-    rows = asked_rows(Reward("steps", version="1", terms=[gain], fields=fields), examples=60)
+    fields = [Field("tokens", low=0, high=1000), Field("distance", low=0, high=9)]
+    task = Task(monotone={"tokens": "up"}, max_change={"distance": 1})
+    rows = asked_rows(Reward("steps", version="1", terms=[gain], fields=fields, task=task), examples=60)
     assert all(row["prev"]["tokens"] <= row["curr"]["tokens"] for row in rows)
     assert all(abs(row["prev"]["distance"] - row["curr"]["distance"]) <= 1 + 1e-12 for row in rows)
 
@@ -252,7 +253,7 @@ def width(low, high):
 
 def band(*facts):
     fields = [Field("low", low=0, high=10), Field("high", low=0, high=10)]
-    return Reward("band", version="1", terms=[width], fields=fields, facts=facts)
+    return Reward("band", version="1", terms=[width], fields=fields, task=Task(facts=facts))
 
 
 def test_rows_keep_declared_facts():
@@ -282,7 +283,7 @@ def test_a_fact_may_read_a_field_that_no_term_reads():
         return x + speed < 9
 
     fields = [Field("x", low=0, high=9), Field("speed", low=0, high=5)]
-    reward = Reward("reaching", version="1", terms=[near], fields=fields, facts=[together])
+    reward = Reward("reaching", version="1", terms=[near], fields=fields, task=Task(facts=[together]))
     assert parity(reward, lambda x: 1.0 if x < 2 else 0.0, examples=40).ok
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from plaudit import DefinitionError, Field, ReadError, Reward, fact, prove, term
+from plaudit import DefinitionError, Field, ReadError, Reward, Task, fact, prove, term
 from plaudit.checks.prove.comparison import Comparison, Pair
 from plaudit.checks.prove.rounding import bound_rounding
 from plaudit.checks.solver.solver import Solver
@@ -82,7 +82,7 @@ def test_facts_that_contradict_one_another_prove_nothing():
     def g(x):
         return x + 1
 
-    reward = reward_of(f, Field("x", low=0, high=1), facts=[faster])
+    reward = reward_of(f, Field("x", low=0, high=1), task=Task(facts=[faster]))
     with pytest.raises(DefinitionError, match="has no steps to compare: no step .* makes the fact 'faster' true"):
         prove(reward, g, facts=True)
 

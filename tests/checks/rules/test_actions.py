@@ -2,14 +2,14 @@
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from support.asking import really, told, undecided
 
 NEAR = Field("distance", low=0, high=10)
 
 
-def reward(*terms, fields, action="action", **options):
-    return Reward("acting", version="1", terms=terms, fields=fields, action=action, **options)
+def reward(*terms, fields, action="action", **task):
+    return Reward("acting", version="1", terms=terms, fields=fields, action=action, task=Task(**task))
 
 
 @term
@@ -94,8 +94,9 @@ def test_that_doing_nothing_is_cheapest_is_only_advice():
     def effort(distance, push):
         return -distance * abs(push)
 
-    for field in (Field("push", values=(-1, 0, 1)), Field("push", values=(0, 1), rest=0)):
-        (finding,) = told(reward(effort, fields=[NEAR, field], action="push"), "dominated-action")
+    for values, idle in (((-1, 0, 1), {}), ((0, 1), {"push": 0})):
+        made = reward(effort, fields=[NEAR, Field("push", values=values)], action="push", idle=idle)
+        (finding,) = told(made, "dominated-action")
         assert finding.severity == "advice"
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.branches import mark_branches
 from plaudit.checks.check import check
 from plaudit.checks.solver.boxes import evaluate
@@ -73,7 +73,7 @@ def brakes_with(*facts):
         return 0.1 * action
 
     fields = [Field("action", values=(0, 1)), Field("deceleration", low=0, high=9)]
-    return Reward("road", version="1", terms=[comfort], fields=fields, facts=facts)
+    return Reward("road", version="1", terms=[comfort], fields=fields, task=Task(facts=facts))
 
 
 def test_a_fact_can_rule_a_branch_out_and_is_named():
@@ -109,8 +109,8 @@ def test_a_step_that_is_too_short_to_cross_is_never_taken():
         return 0
 
     assert told(Reward("r", version="1", terms=[leap], fields=[WIDE]), "unreachable-branch") == []
-    slow = Field("x", low=0, high=10, step=1)
-    (finding,) = told(Reward("r", version="1", terms=[leap], fields=[slow]), "unreachable-branch")
+    slow = Task(max_change={"x": 1})
+    (finding,) = told(Reward("r", version="1", terms=[leap], fields=[WIDE], task=slow), "unreachable-branch")
     assert finding.facts == ("x changes by at most 1 in a step",)
 
 
@@ -456,7 +456,7 @@ def test_a_jump_that_facts_rule_out_is_not_told():
         return curr.x < 2
 
     assert told(Reward("r", version="1", terms=[step], fields=[EDGED]), "jump")
-    assert told(Reward("r", version="1", terms=[step], fields=[EDGED], facts=[low]), "jump") == []
+    assert told(Reward("r", version="1", terms=[step], fields=[EDGED], task=Task(facts=[low])), "jump") == []
 
 
 def test_a_jump_to_what_cannot_be_scored_is_another_matter():

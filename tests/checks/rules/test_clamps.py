@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 from support.asking import really, told, undecided
 from support.written import reward_from
 
@@ -64,8 +64,7 @@ def test_all_other_inputs_are_at_rest():
     (finding,) = told(reward, "saturated-clamp")
     assert finding.witness[0].inputs == {"x": pytest.approx(5), "mood": "calm", "lit": False}
     assert really(reward, finding) == [5, 5]
-    busy = [WIDE, Field("mood", values=("calm", "wild"), rest="wild"), Field("lit", flag=True)]
-    assert told(reward_from(text, *busy, high=5), "saturated-clamp") == []
+    assert told(reward.with_task(Task(idle={"mood": "wild"})), "saturated-clamp") == []
 
 
 def test_a_vector_is_told_of_once():
@@ -149,9 +148,9 @@ def test_facts_can_put_a_clamp_out_of_reach():
     def speed(prev, curr):
         return curr.x - prev.x
 
-    free, slow = WIDE, Field("x", low=0, high=100, step=3)
-    assert told(Reward("r", version="1", terms=[speed], fields=[free]), "clamp-never-binds") == []
-    (finding,) = told(Reward("r", version="1", terms=[speed], fields=[slow]), "clamp-never-binds")
+    free = Reward("r", version="1", terms=[speed], fields=[WIDE])
+    assert told(free, "clamp-never-binds") == []
+    (finding,) = told(free.with_task(Task(max_change={"x": 3})), "clamp-never-binds")
     assert finding.facts == ("x changes by at most 3 in a step",)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Seen, Task, fact, term
 from plaudit.checks.check import check
 from plaudit.checks.rules import RULES
 from support.asking import told, undecided
@@ -40,6 +40,14 @@ def test_every_end_that_nobody_declared_is_named():
 def test_a_field_that_is_declared_whole_is_left_alone(parts):
     text = "def f(x): return 1 if math.isinf(x) else 0" if "infinite" in parts else "def f(x): return x"
     assert told(reward_from(text, Field("x", **parts)), "missing-range") == []
+
+
+@pytest.mark.parametrize("seen", [{}, {"fields.x": Seen(900, 900)}], ids=["declared", "seen"])
+def test_a_range_may_stand_in_the_task(seen):
+    made = reward_from("def f(x): return x", Field("x", low=0))
+    (finding,) = told(made.with_task(Task(fields=[Field("x", low=-1)])), "missing-range")
+    assert finding.message == "no range is declared for x (high)."
+    assert told(made.with_task(Task(fields=[Field("x", high=5)], seen=seen)), "missing-range") == []
 
 
 # -- fields that cannot change the total ------------------------------------------------------------------------------
@@ -126,7 +134,7 @@ def test_what_a_fact_fixes_cannot_change_the_total():
     def still(y):
         return y == 0.5
 
-    reward = Reward("r", version="1", terms=[pay], fields=[UNIT, Field("y", low=0, high=1)], facts=[still])
+    reward = Reward("r", version="1", terms=[pay], fields=[UNIT, Field("y", low=0, high=1)], task=Task(facts=[still]))
     assert told(reward, "unused-field") == []  # it could, if the fact were another
 
 
@@ -260,7 +268,7 @@ def moving(speed):
 
 
 def fact_reward(*facts, **options):
-    return Reward("r", version="1", terms=[drive], fields=[SPEED], facts=facts, **options)
+    return Reward("r", version="1", terms=[drive], fields=[SPEED], task=Task(facts=facts), **options)
 
 
 def test_a_fact_beyond_the_declared_range():
@@ -308,7 +316,7 @@ def test_whether_they_can_may_be_left_undecided():
         return c == 0.1 * a + 0.7 * b + 0.3
 
     fields = [Field(name, low=0, high=9) for name in "abc"]
-    made = Reward("r", version="1", terms=[add], fields=fields, facts=[third, mixed])
+    made = Reward("r", version="1", terms=[add], fields=fields, task=Task(facts=[third, mixed]))
     assert undecided(made, CONTRADICTORY, z3=False) == ["whether the facts can all be true: z3 was not to be used"]
     assert "dead-term" not in check(made, z3=False).skipped
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from support.asking import really, told
 
 CODE = "cheap-end"
-OUTCOME = Field("outcome", values=("none", "win", "fall", "crash"), role="event")
+OUTCOME = Field("outcome", values=("none", "win", "fall", "crash"))
 
 
 @term(weight=-1)
@@ -19,8 +19,8 @@ def end(outcome):
     return 10 if outcome == "win" else -5 if outcome == "fall" else -50 if outcome == "crash" else 0
 
 
-def reward(*terms, fields=(OUTCOME,), **options):
-    return Reward("r", version="1", terms=terms, fields=fields, **options)
+def reward(*terms, fields=(OUTCOME,), action=None, **task):
+    return Reward("r", version="1", terms=terms, fields=fields, action=action, task=Task(**task))
 
 
 def test_the_suicidal_agent():
@@ -69,7 +69,7 @@ def test_an_end_in_a_range_counts_at_its_dearest():
     def missed(distance):
         return distance
 
-    made = reward(step, missed, fields=[Field("distance", low=0, high=8, role="state")])
+    made = reward(step, missed, fields=[Field("distance", low=0, high=8)], states=["distance"])
     (finding,) = told(made, CODE)
     assert "an end that costs 8: less than 9 more steps" in finding.message
     assert really(made, finding) == [-1, -9]
@@ -80,15 +80,15 @@ def test_an_end_that_may_pay_is_bad_only_where_no_other_is():
     def landed(height, late):
         return (50 if height < 1 else -5) - 90 * late
 
-    fields = [Field("height", low=0, high=9, role="state"), Field("late", flag=True)]
-    (finding,) = told(reward(step, landed, fields=fields), CODE)
+    fields = [Field("height", low=0, high=9), Field("late", flag=True)]
+    (finding,) = told(reward(step, landed, fields=fields, states=["height"]), CODE)
     assert "an end that costs 95" in finding.message
 
     @term(terminal=True)
     def touched(height):
         return 50 if height < 1 else -5
 
-    (finding,) = told(reward(step, touched, fields=fields[:1]), CODE)
+    (finding,) = told(reward(step, touched, fields=fields[:1], states=["height"]), CODE)
     assert "an end that costs 5" in finding.message
 
 
@@ -139,17 +139,17 @@ def upright(angle):
     return abs(angle) < 0.05
 
 
-ANGLE = Field("angle", low=-2, high=2, role="state")
+TILTING = {"fields": [Field("angle", low=-2, high=2)], "states": ["angle"]}
 
 
 def test_an_end_that_only_a_fact_tells_of_is_an_end():
-    made = reward(tilt, fields=[ANGLE], facts=[falls], discount=0.99)
+    made = reward(tilt, **TILTING, facts=[falls], discount=0.99)
     (finding,) = told(made, CODE)
     assert finding.severity == "advice"
     assert "every step that leaves everything as it is costs at least 0.1" in finding.message
     assert abs(finding.witness[1].inputs["angle"]) > 1
     really(made, finding)
-    assert told(reward(tilt, fields=[ANGLE], discount=0.99), CODE) == []
+    assert told(reward(tilt, **TILTING, discount=0.99), CODE) == []
 
 
 def test_with_a_goal_only_other_ends_are_bad():
@@ -157,8 +157,8 @@ def test_with_a_goal_only_other_ends_are_bad():
     def arrives(angle, terminal):
         return terminal == (abs(angle) < 0.05)
 
-    assert told(reward(tilt, fields=[ANGLE], facts=[arrives], goal=upright, discount=0.99), CODE) == []
-    (finding,) = told(reward(tilt, fields=[ANGLE], facts=[falls], goal=upright, goal_ends=False, horizon=500), CODE)
+    assert told(reward(tilt, **TILTING, facts=[arrives], goal=upright, discount=0.99), CODE) == []
+    (finding,) = told(reward(tilt, **TILTING, facts=[falls], goal=upright, goal_ends=False, horizon=500), CODE)
     assert "over 500 steps, which costs 50" in finding.message
 
 
@@ -171,8 +171,8 @@ def test_an_end_may_be_cheap_in_one_zone_alone():
     def crashes(distance, terminal):
         return terminal == (distance < 5)
 
-    gap = Field("distance", low=0, high=100, role="state")
-    made = reward(zones, fields=[gap], facts=[crashes])
+    gap = {"fields": [Field("distance", low=0, high=100)], "states": ["distance"]}
+    made = reward(zones, **gap, facts=[crashes])
     (finding,) = told(made, CODE)
     assert finding.message == (
         "between 5 and 15 of distance every step that leaves everything as it is costs at least 5, and there is an end "
@@ -180,7 +180,7 @@ def test_an_end_may_be_cheap_in_one_zone_alone():
     )
     assert finding.severity == "advice"
     assert really(made, finding) == [-5, -100]
-    assert told(reward(zones, fields=[gap], facts=[crashes], discount=0.9), CODE) == []
+    assert told(reward(zones, **gap, facts=[crashes], discount=0.9), CODE) == []
 
 
 def test_a_good_end_that_must_be_near_makes_it_a_warning():

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.check import check
 from support.asking import really, told, undecided
 from support.written import reward_from
@@ -87,7 +87,7 @@ def test_a_fact_can_keep_a_divisor_from_zero():
     fields = [UNIT, Field("y", low=0, high=1)]
     (finding,) = failing(Reward("r", version="1", terms=[ratio], fields=fields))
     assert finding.witness[0].inputs["y"] == 0
-    assert failing(Reward("r", version="1", terms=[ratio], fields=fields, facts=[positive])) == []
+    assert failing(Reward("r", version="1", terms=[ratio], fields=fields, task=Task(facts=[positive]))) == []
 
 
 def test_a_divisor_that_takes_two_inputs():

@@ -2,12 +2,12 @@
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.check import check
 from support.asking import really, told
 
 BETTER, IDLE, SIGHT, NEVER = "goal-not-best", "idle-floor", "short-sighted", "unreachable-goal"
-DISTANCE = Field("distance", low=0, high=5, role="state")
+DISTANCE = Field("distance", low=0, high=5)
 
 
 @term
@@ -29,8 +29,9 @@ def arrived(distance):
     return distance < 0.1
 
 
-def reward(*terms, fields=(DISTANCE,), **options):
-    return Reward("r", version="1", terms=terms, fields=fields, **{"goal": arrived, **options})
+def reward(*terms, fields=(DISTANCE,), **task):
+    said = {"goal": arrived, "states": [each.name for each in fields], **task}
+    return Reward("r", version="1", terms=terms, fields=fields, task=Task(**said))
 
 
 def test_staying_outside_the_goal_that_pays_more_is_found():
@@ -82,14 +83,13 @@ def test_what_moves_cannot_be_stayed_in():
     def fast(speed):
         return speed
 
-    fields = [Field("x", low=0, high=9, role="state", rate="speed"), Field("speed", low=0, high=3, role="state")]
+    fields = [Field("x", low=0, high=9), Field("speed", low=0, high=3)]
 
     def there(x):
         return x > 8
 
-    assert told(reward(fast, fields=fields, goal=there, discount=0.99), BETTER) == []
-    still = [Field("x", low=0, high=9, role="state"), fields[1]]
-    assert len(told(reward(fast, fields=still, goal=there, discount=0.99), BETTER)) == 1
+    assert told(reward(fast, fields=fields, goal=there, discount=0.99, rates={"x": "speed"}), BETTER) == []
+    assert len(told(reward(fast, fields=fields, goal=there, discount=0.99), BETTER)) == 1
 
 
 def test_another_end_that_pays_more_is_found():
@@ -171,24 +171,25 @@ def test_an_idle_life_is_held_against_the_goal(horizon, severity):
 
 def test_an_idle_life_is_held_against_the_best_end():
     @term
-    def alive():
-        return 1
+    def alive(awake):
+        return awake
 
     @term(terminal=True)
     def win(won):
         return 100 * won
 
-    parts = {"fields": [Field("won", flag=True, role="event")], "goal": None, "idle": {}}
-    (finding,) = told(reward(alive, win, horizon=500, **parts), IDLE)
+    awake, won = Field("awake", flag=True), Field("won", flag=True)
+    parts = {"goal": None, "states": (), "idle": {"awake": True}}
+    (finding,) = told(reward(alive, win, fields=[awake, won], horizon=500, **parts), IDLE)
     assert "at least as much as the best end, which is worth 101 at most" in finding.message
-    assert told(reward(alive, win, **parts), IDLE) == []
-    assert told(reward(alive, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
+    assert told(reward(alive, win, fields=[awake, won], **parts), IDLE) == []
+    assert told(reward(alive, fields=[awake], horizon=500, **parts), IDLE) == []
 
     @term(terminal=True, weight=-1)
     def fell():
         return 1
 
-    assert told(reward(alive, fell, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
+    assert told(reward(alive, fell, fields=[awake], horizon=500, **parts), IDLE) == []
 
 
 def test_an_idle_step_in_the_goal_is_no_floor():

@@ -2,16 +2,17 @@
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.solver.z3 import is_available
 from support.asking import really, told, undecided
 from support.written import plain
 
-HEIGHT = Field("height", low=0, high=10, role="state")
+HEIGHT = Field("height", low=0, high=10)
 
 
-def reward(*terms, fields=(HEIGHT,), **options):
-    return Reward("r", version="1", terms=terms, fields=fields, **options)
+def reward(*terms, fields=(HEIGHT,), action=None, **task):
+    said = {"states": [each.name for each in fields if each is HEIGHT], **task}
+    return Reward("r", version="1", terms=terms, fields=fields, action=action, task=Task(**said))
 
 
 @term
@@ -81,7 +82,7 @@ def test_staying_in_the_goal_is_no_flaw():
     ],
 )
 def test_a_place_is_told_as_a_place_with_a_number_that_a_person_would_write(pay, words, witness):
-    made = reward(term(plain(f"def f(x): return {pay}")), fields=[Field("x", low=-9, high=9, role="state")], horizon=10)
+    made = reward(term(plain(f"def f(x): return {pay}")), fields=[Field("x", low=-9, high=9)], states=["x"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert words in finding.message
     assert [step.inputs for step in finding.witness] == [{"x": witness}]
@@ -90,7 +91,7 @@ def test_a_place_is_told_as_a_place_with_a_number_that_a_person_would_write(pay,
 
 def test_a_stretch_is_told_only_where_every_place_in_it_pays_the_same():
     text = "def f(x): return 1 if x < 2 else 3 - x / 10 if x < 6 else 0.5"
-    made = reward(term(plain(text)), fields=[Field("x", low=0, high=9, role="state", unit="m")], horizon=10)
+    made = reward(term(plain(text)), fields=[Field("x", low=0, high=9, unit="m")], states=["x"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert "pays up to 2.8, for ever (x below 2 m: 1 a step; x beyond 6 m: 0.5 a step)." in finding.message
     assert [step.note for step in finding.witness] == ["x 2 m", "x below 2 m", "x beyond 6 m"]
@@ -102,14 +103,16 @@ def test_what_changes_at_its_rate_cannot_stay_where_it_is():
     def fast(velocity):
         return velocity
 
-    velocity = Field("velocity", low=-10, high=10, role="state")
-    driving = [velocity, Field("x", low=-99, high=99, role="state", rate="velocity")]
-    alive = reward(fast, survival, fields=driving, horizon=10)
-    assert "pays up to 11" in told(reward(fast, survival, fields=[velocity], horizon=10), "pays-for-staying")[0].message
+    velocity = Field("velocity", low=-10, high=10)
+    driving = {"states": ["velocity"], "horizon": 10}
+    moving = {**driving, "fields": [velocity, Field("x", low=-99, high=99)], "rates": {"x": "velocity"}}
+    (finding,) = told(reward(fast, survival, fields=[velocity], **driving), "pays-for-staying")
+    assert "pays up to 11" in finding.message
+    alive = reward(fast, survival, **moving)
     (finding,) = told(alive, "pays-for-staying")
     assert "pays up to 1, for ever" in finding.message
     assert really(alive, finding) == [1]
-    assert told(reward(fast, fields=driving, horizon=10), "pays-for-staying") == []
+    assert told(reward(fast, **moving), "pays-for-staying") == []
 
 
 def test_a_fact_about_the_way_says_what_stays():
@@ -121,8 +124,9 @@ def test_a_fact_about_the_way_says_what_stays():
     def moves(prev, curr, velocity):
         return curr.x == prev.x + 0.1 * velocity
 
-    fields = [Field("velocity", low=-10, high=10, role="state"), Field("x", low=-99, high=99)]
-    assert told(reward(fast, fields=fields, facts=[moves], horizon=10), "pays-for-staying") == []
+    fields = [Field("velocity", low=-10, high=10), Field("x", low=-99, high=99)]
+    made = reward(fast, fields=fields, states=["velocity"], facts=[moves], horizon=10)
+    assert told(made, "pays-for-staying") == []
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_each_stretch_that_pays_is_told():
     def zones(distance):
         return -5 if distance < 2 else 1 if distance < 6 else 0.5
 
-    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")], horizon=10)
+    made = reward(zones, fields=[Field("distance", low=0, high=10)], states=["distance"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == (
         "a step that leaves everything as it is pays up to 1, for ever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 "
@@ -181,7 +185,7 @@ def test_stretches_that_pay_the_same_are_one():
     def zones(distance):
         return 1 if distance < 2 else 1.0 if distance < 6 else -1
 
-    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")], horizon=10)
+    made = reward(zones, fields=[Field("distance", low=0, high=10)], states=["distance"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert "(distance below 6: 1 a step)" in finding.message
 
@@ -200,9 +204,9 @@ def test_an_event_pays_only_when_it_happens():
     def kills(count):
         return 5 * count
 
-    assert told(reward(kills, fields=[Field("count", low=0, high=9)], horizon=10), "pays-for-staying") == []
-    resting = Field("count", low=0, high=9, rest=1)
-    (finding,) = told(reward(kills, fields=[resting], horizon=10), "pays-for-staying")
+    fields = [Field("count", low=0, high=9)]
+    assert told(reward(kills, fields=fields, horizon=10), "pays-for-staying") == []
+    (finding,) = told(reward(kills, fields=fields, idle={"count": 1}, horizon=10), "pays-for-staying")
     assert finding.witness[0].inputs == {"count": 1.0}
 
 
@@ -245,13 +249,13 @@ def test_a_field_that_only_rises_can_stand_still():
     def used(prev, curr):
         return 1 - (curr.tokens - prev.tokens)
 
-    made = reward(used, fields=[Field("tokens", low=0, high=99, monotone="up")], horizon=10)
+    made = reward(used, fields=[Field("tokens", low=0, high=99)], monotone={"tokens": "up"}, horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert really(made, finding) == [1]
 
 
 def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
-    made = reward(high, fields=[Field("height", role="state")], horizon=10)
+    made = reward(high, fields=[Field("height")], states=["height"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
     assert 0 < really(made, finding)[0] <= 1e6
@@ -260,7 +264,7 @@ def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
     def steps(height):
         return height if height > 3 else -1
 
-    made = reward(steps, fields=[Field("height", role="state")], horizon=10)
+    made = reward(steps, fields=[Field("height")], states=["height"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
 
@@ -283,14 +287,14 @@ def test_whether_staying_pays_may_be_left_undecided():
     def tangled(x, y, z):
         return (x - y) + (y - z) + (z - x)
 
-    made = reward(tangled, fields=[Field(name, low=0, high=1, role="state") for name in "xyz"], horizon=10)
+    made = reward(tangled, fields=[Field(name, low=0, high=1) for name in "xyz"], states=[*"xyz"], horizon=10)
     assert undecided(made, "pays-for-staying", z3=False) == ["z3 was not to be used"]
     if is_available():
         assert told(made, "pays-for-staying") == []
 
 
 CODE = "pays-per-event"
-HIT, DONE = Field("hit", flag=True, role="event"), Field("done", flag=True, role="event")
+HIT, DONE = Field("hit", flag=True), Field("done", flag=True)
 
 
 @term
@@ -308,8 +312,8 @@ def finish(done):
     return done
 
 
-def event_reward(*terms, fields=(HIT, DONE), **options):
-    return Reward("r", version="1", terms=terms, fields=fields, **options)
+def event_reward(*terms, fields=(HIT, DONE), **said):
+    return reward(*terms, fields=fields, **said)
 
 
 def test_targets_that_come_back_out_earn_the_finish():
@@ -398,9 +402,10 @@ def test_an_event_that_uses_something_up_cannot_go_on():
     def used_up(hit, prev, curr):
         return curr.targets < prev.targets or not hit
 
-    fields = [HIT, DONE, Field("targets", low=0, high=9, monotone="down")]
-    assert told(event_reward(target, left, finish, fields=fields), CODE) != []
-    assert told(event_reward(target, left, finish, fields=fields, facts=[used_up]), CODE) == []
+    fields = [HIT, DONE, Field("targets", low=0, high=9)]
+    falling = {"targets": "down"}
+    assert told(event_reward(target, left, finish, fields=fields, monotone=falling), CODE) != []
+    assert told(event_reward(target, left, finish, fields=fields, monotone=falling, facts=[used_up]), CODE) == []
 
 
 def test_an_event_that_ends_the_episode_happens_once():
@@ -445,8 +450,8 @@ def test_what_an_event_pays_may_be_left_undecided():
     def tangled(x, y, z):
         return ((x - y) + (y - z) + (z - x)) * 0.5
 
-    fields = [Field("x", low=0, high=1), *(Field(name, low=0, high=1, role="state") for name in "yz"), DONE]
-    made = event_reward(tangled, finish, fields=fields)
+    fields = [Field("x", low=0, high=1), *(Field(name, low=0, high=1) for name in "yz"), DONE]
+    made = event_reward(tangled, finish, fields=fields, states=["y", "z"])
     assert undecided(made, CODE, z3=False) == ["what a step pays in which 'x' happens: z3 was not to be used"]
     if is_available():
         assert told(made, CODE) == []

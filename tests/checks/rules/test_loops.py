@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.check import check
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
@@ -12,10 +12,11 @@ from support.asking import really, told, undecided
 from support.written import plain
 
 X = Field("x", low=0, high=10)
+SLOW = {"x": 1}
 
 
-def reward(*terms, fields=(X,), **options):
-    return Reward("r", version="1", terms=terms, fields=fields, **options)
+def reward(*terms, fields=(X,), action=None, high=None, **task):
+    return Reward("r", version="1", terms=terms, fields=fields, action=action, high=high, task=Task(**task))
 
 
 @term
@@ -59,7 +60,7 @@ def test_pay_for_one_direction_only_is_a_loop():
 
 
 def test_a_step_limits_what_a_lap_earns():
-    made = reward(closer, step, fields=[Field("x", low=0, high=10, step=1)])
+    made = reward(closer, step, max_change=SLOW)
     (finding,) = told(made, "loop-that-pays")
     assert sorted(lap_of(made, finding)) == pytest.approx([-0.1, 0.9])
     assert finding.facts == ("x changes by at most 1 in a step",)
@@ -70,14 +71,13 @@ def test_a_lap_that_costs_as_much_as_it_earns_is_none():
     def dear():
         return 1
 
-    slow = [Field("x", low=0, high=10, step=1)]
-    assert told(reward(closer, dear, fields=slow), "loop-that-pays") == []
+    assert told(reward(closer, dear, max_change=SLOW), "loop-that-pays") == []
 
     @term(weight=-0.49)
     def cheaper():
         return 1
 
-    assert len(told(reward(closer, cheaper, fields=slow), "loop-that-pays")) == 1
+    assert len(told(reward(closer, cheaper, max_change=SLOW), "loop-that-pays")) == 1
 
 
 PROVED = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
@@ -156,8 +156,8 @@ def test_what_never_returns_is_a_price(direction):
     def used(prev, curr):
         return curr.tokens - prev.tokens
 
-    tokens = Field("tokens", low=0, high=10_000, monotone=direction, unit="tokens", rest=5_000)
-    made = reward(forward, used, fields=[Field("phase", values=("a", "b")), tokens])
+    fields = [Field("phase", values=("a", "b")), Field("tokens", low=0, high=10_000, unit="tokens")]
+    made = reward(forward, used, fields=fields, monotone={"tokens": direction}, idle={"tokens": 5_000})
     (finding,) = told(made, "loop-that-pays")
     assert "earns 2 as long as it costs fewer than 2,000 tokens" in finding.message
     assert finding.facts == (f"tokens only {'rises' if direction == 'up' else 'falls'}",)
@@ -173,8 +173,8 @@ def test_a_price_that_no_lap_can_afford_is_not_told_as_one():
     def used(prev, curr):
         return curr.tokens - prev.tokens
 
-    tokens = Field("tokens", low=0, high=100, monotone="up")
-    (finding,) = told(reward(forward, used, fields=[Field("phase", values=("a", "b")), tokens]), "loop-that-pays")
+    fields = [Field("phase", values=("a", "b")), Field("tokens", low=0, high=100)]
+    (finding,) = told(reward(forward, used, fields=fields, monotone={"tokens": "up"}), "loop-that-pays")
     assert "as long as" not in finding.message
 
 
@@ -272,7 +272,7 @@ def test_a_field_that_can_be_infinite_has_laps():
 
 
 def test_with_other_parameters_a_loop_may_be_gone():
-    made = reward(closer, step, fields=[Field("x", low=0, high=10, step=1)])
+    made = reward(closer, step, max_change=SLOW)
     assert told(made, "loop-that-pays")
     assert told(made.with_weights(step=-0.6), "loop-that-pays") == []
 
@@ -312,11 +312,11 @@ def test_a_step_of_listed_numbers_rules_out_a_lap_that_jumps(z3):
         """Pay for two stages at once; one back costs."""
         return 3 if curr.stage - prev.stage >= 2 else -1 if curr.stage < prev.stage else 0
 
-    anyhow, slowly = (Field("stage", values=(0, 1, 2, 3), step=step) for step in (None, 1))
-    made = reward(skipping, fields=[anyhow])
+    stages = [Field("stage", values=(0, 1, 2, 3))]
+    made = reward(skipping, fields=stages)
     (finding, *_) = told(made, "loop-that-pays", z3=z3)
     lap_of(made, finding)
-    report = check(reward(skipping, fields=[slowly]), only="loop-that-pays", z3=z3)
+    report = check(reward(skipping, fields=stages, max_change={"stage": 1}), only="loop-that-pays", z3=z3)
     assert report.findings == ()
     assert z3 is False or not is_available() or report.undecided == ()
 
@@ -342,8 +342,8 @@ def effort(action):
 
 @pytest.mark.parametrize("length", [12, 64])
 def test_a_long_vector_of_actions_is_not_combined_whole(length):
-    action = Field("action", low=-1, high=1, length=length, role="action")
-    made = reward(back_and_forth, effort, fields=[X, action])
+    action = Field("action", low=-1, high=1, length=length)
+    made = reward(back_and_forth, effort, fields=[X, action], actions=["action"])
     graph = StateGraph(RewardModel(made))
     assert len(graph.options) == MOST_CHOICES
     assert len({tuple(row.values()) for row in graph.options}) == MOST_CHOICES

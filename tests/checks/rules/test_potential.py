@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.potential import classify_shaping_terms, find_potential_residue
 from plaudit.checks.rules.registry import CheckContext
@@ -16,12 +16,12 @@ proving = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
 STATE = Field("x", low=0, high=10)
 
 
-def shaping(text, *, fields=(STATE,), kind="shaping", discount=None, **options):
+def shaping(text, *, fields=(STATE,), kind="shaping", weight=1.0, **task):
     """Return a reward of one term that gives `text` of `prev` and `curr`, and perhaps more."""
     more = [field.name for field in fields if f"prev.{field.name}" not in text and f"curr.{field.name}" not in text]
     ends = [end for end in ("prev", "curr") if f"{end}." in text]
     made = load(f"import math\ndef shaped({', '.join([*ends, *more])}):\n    return {text}\n")["shaped"]
-    return Reward("r", version="1", terms=[term(kind=kind, **options)(made)], fields=fields, discount=discount)
+    return Reward("r", version="1", terms=[term(kind=kind, weight=weight)(made)], fields=fields, task=Task(**task))
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_weight_does_not_matter_and_a_clamp_does():
 def test_events_are_at_rest_and_actions_free():
     bumped = Field("bumped", flag=True)
     assert told(shaping("curr.x - prev.x - 5 * bumped", fields=(STATE, bumped)), "not-potential-based") == []
-    push = Field("push", values=(0, 1), role="action")
-    (finding,) = told(shaping("curr.x - prev.x - 5 * push", fields=(STATE, push)), "not-potential-based")
+    made = shaping("curr.x - prev.x - 5 * push", fields=(STATE, Field("push", values=(0, 1))), actions=["push"])
+    (finding,) = told(made, "not-potential-based")
     assert any(step.inputs["push"] == 1 for step in finding.witness)
 
 
@@ -122,16 +122,14 @@ def test_several_fields_categories_and_vectors_make_up_a_state():
 
 
 def test_a_field_that_never_returns_leaves_nothing_to_decide():
-    rising = Field("x", low=0, high=10, monotone="up")
-    assert told(shaping("max(0, curr.x - prev.x)", fields=(rising,)), "not-potential-based") == []
+    assert told(shaping("max(0, curr.x - prev.x)", monotone={"x": "up"}), "not-potential-based") == []
 
 
 def test_a_step_that_cannot_happen_is_no_witness():
-    slow = Field("x", low=0, high=10, step=1)
     text = "curr.x - prev.x if abs(curr.x - prev.x) <= 1 else 7"
     assert len(told(shaping(text), "not-potential-based")) == 1
     if is_available():
-        assert told(shaping(text, fields=(slow,)), "not-potential-based") == []
+        assert told(shaping(text, max_change={"x": 1}), "not-potential-based") == []
 
 
 def test_terms_that_only_read_one_end_are_not_shaping_of_a_step():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import DefinitionError, Field, InputError, Reward, fact, prefer, term
+from plaudit import DefinitionError, Field, InputError, Reward, Task, fact, prefer, term
 from plaudit.checks.check import check
 from plaudit.checks.solver.z3 import is_available
 from support.asking import really, told, undecided
@@ -11,12 +11,12 @@ NEAR = Field("distance", low=0, high=10)
 LIT = Field("lit", flag=True)
 
 
-def reward(*preferences, fields=(NEAR, LIT), **options):
+def reward(*preferences, fields=(NEAR, LIT), **task):
     @term
     def pay(distance, lit):
         return distance - (3 if lit else 0)
 
-    return Reward("r", version="1", terms=[pay], fields=fields, prefer=preferences, **options)
+    return Reward("r", version="1", terms=[pay], fields=fields, task=Task(prefer=preferences, **task))
 
 
 def test_a_preference_that_the_reward_contradicts_is_told_with_both_rows():
@@ -49,9 +49,8 @@ def test_what_is_left_open_must_hold_for_every_value():
     def pay(distance, lit):
         return distance if lit else 5
 
-    made = Reward(
-        "r", version="1", terms=[pay], fields=[NEAR, LIT], prefer=[prefer({"lit": True}, over={"lit": False})]
-    )
+    task = Task(prefer=[prefer({"lit": True}, over={"lit": False})])
+    made = Reward("r", version="1", terms=[pay], fields=[NEAR, LIT], task=task)
     (finding,) = told(made, "order-inversion")
     better, worse = finding.witness
     assert better.inputs["distance"] == worse.inputs["distance"] <= 5
@@ -78,7 +77,7 @@ def test_what_a_fact_ties_to_the_difference_follows_it():
 
     fields = [Field("action", values=(0, 1, 2)), Field("force", low=0, high=9)]
     wrong, right = prefer({"action": 2}, over={"action": 0}), prefer({"action": 0}, over={"action": 2})
-    made = Reward("r", version="1", terms=[gentle], fields=fields, facts=[brakes], prefer=[wrong, right])
+    made = Reward("r", version="1", terms=[gentle], fields=fields, task=Task(facts=[brakes], prefer=[wrong, right]))
     (finding,) = told(made, "order-inversion")
     assert [step.inputs["force"] for step in finding.witness] == [5, 0]
     assert really(made, finding) == [-5, 0]
@@ -99,12 +98,14 @@ def test_a_step_keeps_to_what_is_declared_of_it():
     def gain(prev, curr):
         return curr.x - prev.x
 
-    level = Field("x", low=0, high=10, step=1)
+    def walk(preference):
+        task = Task(max_change={"x": 1}, prefer=[preference])
+        return Reward("r", version="1", terms=[gain], fields=[Field("x", low=0, high=10)], task=task)
+
     near = prefer({"prev": {"x": 5}, "curr": {"x": 6}}, over={"prev": {"x": 5}, "curr": {"x": 5.5}})
-    assert told(Reward("r", version="1", terms=[gain], fields=[level], prefer=[near]), "order-inversion") == []
+    assert told(walk(near), "order-inversion") == []
     start = prefer({"prev.x": 2}, over={"prev.x": 8})  # from either, to the same place: too far for one step
-    made = Reward("r", version="1", terms=[gain], fields=[level], prefer=[start])
-    assert undecided(made, "order-inversion") == ["a stated preference is about steps that facts rule out"]
+    assert undecided(walk(start), "order-inversion") == ["a stated preference is about steps that facts rule out"]
 
 
 def test_categories_and_vectors_are_compared_by_what_they_are():
@@ -115,7 +116,7 @@ def test_categories_and_vectors_are_compared_by_what_they_are():
     fields = [Field("mood", values=("wild", "calm")), Field("force", length=2, low=0, high=1)]
     fine = prefer({"mood": "calm", "force": (0, 0)}, over={"mood": "wild", "force": (1, 0)})
     wrong = prefer({"mood": "wild"}, over={"mood": "calm"})
-    made = Reward("r", version="1", terms=[mixed], fields=fields, prefer=[fine, wrong])
+    made = Reward("r", version="1", terms=[mixed], fields=fields, task=Task(prefer=[fine, wrong]))
     (finding,) = told(made, "order-inversion")
     assert [step.inputs["mood"] for step in finding.witness] == ["wild", "calm"]
     really(made, finding)
@@ -134,7 +135,7 @@ def test_whether_a_preference_holds_may_be_left_undecided():
 
     fields = [*(Field(name, low=0, high=1) for name in "xyz"), LIT]
     preference = prefer({"lit": True}, over={"lit": False}, because="light")
-    made = Reward("r", version="1", terms=[tangled], fields=fields, prefer=[preference])
+    made = Reward("r", version="1", terms=[tangled], fields=fields, task=Task(prefer=[preference]))
     (why,) = undecided(made, "order-inversion", z3=False)
     assert why == "whether the preference 'light' always holds: z3 was not to be used"
     if is_available():
@@ -158,10 +159,9 @@ def end(won):
     return 10 if won else -10
 
 
-def episode_reward(**options):
-    return Reward(
-        "r", version="1", terms=[pay, end], fields=[Field("x", low=-5, high=5), Field("won", flag=True)], **options
-    )
+def episode_reward(**task):
+    fields = [Field("x", low=-5, high=5), Field("won", flag=True)]
+    return Reward("r", version="1", terms=[pay, end], fields=fields, task=Task(**task))
 
 
 def episode(*xs, won=None):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, Reward, bounds, check, fact, term
+from plaudit import Field, Reward, Task, bounds, check, fact, term
 from plaudit.schedules import exponential, linear, piecewise
 from support.asking import really, told, undecided
 from support.composed import training, walker, walking
@@ -74,7 +74,7 @@ def test_a_term_that_facts_hold_still_is_dead_and_the_facts_are_named():
     def fixed(x):
         return x == 0.5
 
-    (finding,) = told(reward(plain, facts=[fixed]), "dead-term")
+    (finding,) = told(reward(plain, task=Task(facts=[fixed])), "dead-term")
     assert finding.facts == ("fixed",)
     assert finding.witness[0].inputs == {"x": 0.5}
 
@@ -88,7 +88,7 @@ def test_facts_that_contradict_each_other_kill_nothing():
     def high(x):
         return x > 0.7
 
-    assert told(reward(plain, facts=[low, high]), "dead-term") == []
+    assert told(reward(plain, task=Task(facts=[low, high])), "dead-term") == []
 
 
 def test_a_term_without_ranges_can_be_dead_too():
@@ -131,7 +131,7 @@ def test_what_another_term_cannot_score_at_rest_is_no_obstacle_to_a_witness():
     def positive(y):
         return y > 0.1
 
-    made = reward(penalty, ratio, fields=[UNIT, Field("y", low=0, high=1)], facts=[positive])
+    made = reward(penalty, ratio, fields=[UNIT, Field("y", low=0, high=1)], task=Task(facts=[positive]))
     (finding,) = told(made, "wrong-sign")
     assert finding.witness[0].inputs["y"] > 0.1
     assert really(made, finding)[0] is not None
@@ -282,12 +282,11 @@ def test_a_fact_can_keep_a_penalty_from_paying():
     def used(prev, curr):
         return curr.tokens - prev.tokens
 
-    free, rising = Field("tokens", low=0, high=99), Field("tokens", low=0, high=99, monotone="up")
-    (finding,) = told(reward(used, fields=[free]), "wrong-sign")
+    free = reward(used, fields=[Field("tokens", low=0, high=99)])
+    (finding,) = told(free, "wrong-sign")
     assert "by 99 here" in finding.message
-    assert told(reward(used, fields=[rising]), "wrong-sign") == []
-    falling = Field("tokens", low=0, high=99, monotone="down")
-    (finding,) = told(reward(used, fields=[falling]), "wrong-sign")
+    assert told(free.with_task(Task(monotone={"tokens": "up"})), "wrong-sign") == []
+    (finding,) = told(free.with_task(Task(monotone={"tokens": "down"})), "wrong-sign")
     assert finding.facts == ("tokens only falls",)
 
 

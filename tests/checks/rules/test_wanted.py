@@ -4,11 +4,13 @@ from math import exp
 
 import pytest
 
-from plaudit import Field, Reward, fact, prefer, term
+from plaudit import Field, Reward, Task, fact, prefer, term
 from plaudit.checks.check import check
 from support.asking import really, told
 
 WRONG_WAY, UNPRICED = "wrong-way", "unpriced"
+DISTANCE, HEIGHT = Field("distance", low=0, high=5), Field("height", low=0, high=1)
+ENERGY, CRASHED = Field("energy", low=0, high=9, unit="J"), Field("crashed", flag=True)
 
 
 @term
@@ -36,17 +38,17 @@ def crash(crashed, speed):
     return 5 * crashed - 0.1 * speed
 
 
-def reward(*terms, fields, **options):
-    return Reward("r", version="1", terms=terms, fields=fields, **options)
+def reward(*terms, fields, **task):
+    return Reward("r", version="1", terms=terms, fields=fields, task=Task(**task))
 
 
 def test_a_worse_value_that_earns_more_is_found():
-    made = reward(near, fields=[Field("distance", low=0, high=5, better="low")])
+    made = reward(near, fields=[DISTANCE], better={"distance": "low"})
     (finding,) = told(made, WRONG_WAY)
     assert (finding.severity, finding.term) == ("warning", "near")
     assert finding.message == ("'distance' is better low, and distance 2 earns 2 more than distance 0, all else equal.")
     assert really(made, finding) == [1, -1]
-    assert told(reward(near, fields=[Field("distance", low=2, high=5, better="low")]), WRONG_WAY) == []
+    assert told(reward(near, fields=[Field("distance", low=2, high=5)], better={"distance": "low"}), WRONG_WAY) == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_a_worse_value_that_earns_more_is_found():
     ids=["right", "off", "near", "rounded"],
 )
 def test_an_aim_is_met_up_to_a_tolerance(aim, found):
-    made = reward(bell, fields=[Field("height", low=0, high=1, aim=aim)])
+    made = reward(bell, fields=[HEIGHT], aim={"height": aim})
     assert bool(told(made, WRONG_WAY)) is found
 
 
@@ -64,27 +66,27 @@ def test_an_aim_may_have_another_price_on_each_side():
     def sagging(height):
         return max(0, 0.3 - height)
 
-    assert told(reward(sagging, fields=[Field("height", low=0, high=1, aim=0.3)]), WRONG_WAY) == []
+    assert told(reward(sagging, fields=[HEIGHT], aim={"height": 0.3}), WRONG_WAY) == []
 
 
 def test_every_entry_of_a_vector_is_compared_and_one_is_told():
-    made = reward(effort, fields=[Field("torque", length=3, low=-1, high=1, aim=0)])
+    made = reward(effort, fields=[Field("torque", length=3, low=-1, high=1)], aim={"torque": 0})
     assert told(made, WRONG_WAY) == []
     (finding,) = told(made.with_weights(effort=1.0), WRONG_WAY)
     assert finding.message.startswith("'torque' is to be 0, and torque[")
 
 
 def test_of_what_a_step_changes_what_comes_after_it_counts():
-    field = Field("distance", low=0, high=5, better="low")
-    assert told(reward(closer, fields=[field]), WRONG_WAY) == []
-    (finding,) = told(reward(closer, fields=[field]).with_weights(closer=-1.0), WRONG_WAY)
+    made = reward(closer, fields=[DISTANCE], better={"distance": "low"})
+    assert told(made, WRONG_WAY) == []
+    (finding,) = told(made.with_weights(closer=-1.0), WRONG_WAY)
     assert "curr.distance 5 earns 5 more than curr.distance 0" in finding.message
 
 
 def test_a_flag_is_better_true_or_false():
-    fields = [Field("crashed", flag=True, better="low"), Field("speed", low=0, high=9)]
-    assert told(reward(crash, fields=fields), WRONG_WAY) == []
-    (finding,) = told(reward(crash, fields=fields).with_weights(crash=1.0), WRONG_WAY)
+    made = reward(crash, fields=[CRASHED, Field("speed", low=0, high=9)], better={"crashed": "low"})
+    assert told(made, WRONG_WAY) == []
+    (finding,) = told(made.with_weights(crash=1.0), WRONG_WAY)
     assert (
         finding.message
         == "'crashed' is better false, and crashed true earns 5 more than crashed false, all else equal."
@@ -100,9 +102,9 @@ def test_what_facts_tie_to_a_field_may_follow_it_where_it_cannot_change_alone():
     def covered(distance, remaining):
         return remaining
 
-    fields = [Field("distance", low=0, high=5, better="high"), Field("remaining", low=0, high=5)]
-    assert told(reward(covered, near, fields=fields), WRONG_WAY) != []
-    (finding,) = told(reward(covered, near, fields=fields, facts=[mirrored]), WRONG_WAY)
+    fields, better = [DISTANCE, Field("remaining", low=0, high=5)], {"distance": "high"}
+    assert told(reward(covered, near, fields=fields, better=better), WRONG_WAY) != []
+    (finding,) = told(reward(covered, near, fields=fields, better=better, facts=[mirrored]), WRONG_WAY)
     assert finding.facts == ("mirrored",)
 
 
@@ -111,11 +113,7 @@ def test_a_change_that_is_small_beside_what_the_field_is_worth_is_nothing():
     def uneven(x):
         return x if x < 9 else 8.99
 
-    assert told(reward(uneven, fields=[Field("x", low=0, high=10, better="high")]), WRONG_WAY) == []
-
-
-ENERGY = Field("energy", low=0, high=9, better="low", unit="J")
-DISTANCE = Field("distance", low=0, high=5)
+    assert told(reward(uneven, fields=[Field("x", low=0, high=10)], better={"x": "high"}), WRONG_WAY) == []
 
 
 def test_where_fields_have_no_range_the_wrong_way_is_found_all_the_same():
@@ -123,7 +121,7 @@ def test_where_fields_have_no_range_the_wrong_way_is_found_all_the_same():
     def pull(force, tilt):
         return force * tilt
 
-    wide = reward(pull, fields=[Field("force"), Field("tilt", better="low")])
+    wide = reward(pull, fields=[Field("force"), Field("tilt")], better={"tilt": "low"})
     (finding,) = told(wide, WRONG_WAY)
     worse, better = finding.witness
     assert worse.inputs["tilt"] > better.inputs["tilt"]
@@ -131,7 +129,7 @@ def test_where_fields_have_no_range_the_wrong_way_is_found_all_the_same():
 
 
 def test_what_nothing_pays_for_is_unpriced():
-    made = reward(near, fields=[DISTANCE, ENERGY])
+    made = reward(near, fields=[DISTANCE, ENERGY], better={"energy": "low"})
     (finding,) = told(made, UNPRICED)
     assert finding.severity == "warning"
     assert finding.message == "'energy' is better low, and nothing pays for it: no term reads 'energy'."
@@ -140,7 +138,7 @@ def test_what_nothing_pays_for_is_unpriced():
 
 
 def test_a_term_without_weight_pays_for_nothing():
-    made = reward(near, crash, fields=[DISTANCE, Field("crashed", flag=True, better="low"), Field("speed", low=0)])
+    made = reward(near, crash, fields=[DISTANCE, CRASHED, Field("speed", low=0)], better={"crashed": "low"})
     assert told(made, UNPRICED) == []
     (finding,) = told(made.with_weights(crash=0.0), UNPRICED)
     assert "'crashed' is better false" in finding.message
@@ -151,7 +149,8 @@ def test_what_a_fact_ties_to_something_that_is_paid_for_is_priced():
     def physics(energy, distance):
         return energy == distance * distance / 3
 
-    assert told(reward(near, fields=[DISTANCE, ENERGY], facts=[physics]), UNPRICED) == []
+    made = reward(near, fields=[DISTANCE, ENERGY], better={"energy": "low"}, facts=[physics])
+    assert told(made, UNPRICED) == []
 
 
 def test_both_sides_of_a_preference_about_what_nobody_reads_earn_the_same():

@@ -21,6 +21,7 @@ from plaudit.checks.solver.breakpoints import (
 )
 from plaudit.checks.solver.ranges import list_choices
 from plaudit.language import nodes as n
+from plaudit.reward.bound_task import TaskField
 from support.asking import asked
 from support.examples import examples
 from support.written import plain, readable, reward_from
@@ -152,7 +153,7 @@ def test_between_two_cuts_a_comparison_of_a_simple_term_never_changes(text):
     ],
 )
 def test_ends_rest_neighbours_middles_and_steps_are_worth_trying(parts, wanted):
-    field = Field("x", **parts)
+    field = TaskField("x", **parts)
     tried = list_numbers_to_try(field, [3.0] if field.holds(3.0) else [])
     assert wanted <= set(tried)
     assert tried == tuple(sorted(tried))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import compile_question, evaluate
 from plaudit.checks.solver.question import Question, split_by_infinity, splits_completely
@@ -142,8 +142,9 @@ def test_a_question_is_asked_with_its_open_inputs_finite_and_infinite(length, va
 
 
 def test_a_rest_or_stand_in_at_infinity_is_no_obstacle():
-    field = Field("x", low=0, infinite=True, rest=math.inf, missing=math.inf)
-    program = asked(RewardModel(reward_from("def f(x): return 1 if math.isinf(x) else 0", field)).program, "total")
+    field = Field("x", low=0, infinite=True, missing=math.inf)
+    reward = reward_from("def f(x): return 1 if math.isinf(x) else 0", field)
+    program = asked(RewardModel(reward.with_task(Task(idle={"x": math.inf}))).program, "total")
     assert [evaluate(each, dict.fromkeys(each.inputs, 3.0)) for each in split_by_infinity(program)] == [0, 1]
 
 

@@ -16,6 +16,7 @@ from plaudit.checks.solver.ranges import (
     list_plain_values,
     value_at_rest,
 )
+from plaudit.reward.bound_task import TaskField
 
 MOOD = Field("mood", values=("calm", "busy", "wild"), other="wild", missing="busy")
 LIT = Field("lit", flag=True)
@@ -72,12 +73,12 @@ def test_a_bound_that_is_none():
 @pytest.mark.parametrize(
     "field",
     [
-        Field("x"),
-        Field("x", low=5e8),
-        Field("x", high=-5e8),
-        Field("x", low=0, infinite=True, rest=math.inf, missing=math.inf),
-        Field("x", rest=1e9, missing=-1e9),
-        Field("x", high=3, step=0.5, monotone="up"),
+        TaskField("x"),
+        TaskField("x", low=5e8),
+        TaskField("x", high=-5e8),
+        TaskField("x", low=0, infinite=True, rest=math.inf, missing=math.inf),
+        TaskField("x", rest=1e9, missing=-1e9),
+        TaskField("x", high=3, step=0.5, monotone="up"),
     ],
 )
 def test_a_field_without_an_end_gets_one_that_is_near(field):
@@ -104,7 +105,7 @@ def test_a_field_that_has_its_ends_keeps_them(field):
     ],
 )
 def test_plain_values_come_first_at_rest_then_at_the_ends(parts, values):
-    assert list_plain_values(Field("x", **parts)) == values
+    assert list_plain_values(TaskField("x", **parts)) == values
 
 
 def test_plain_values_of_a_number_that_is_always_far_away_lie_in_its_range():

@@ -269,16 +269,16 @@ def test_every_event_must_be_given():
 
 
 def test_an_event_rests_where_nothing_happens():
-    events = {name: field.at_rest for name, field in reward.fields.items() if field.role == "event"}
+    events = {name: reward._bound.fields[name].at_rest for name in reward.task.events}
     assert events == NOTHING
 
 
 def test_a_state_has_a_range_that_a_checker_can_use():
     for name in PLAYER:
         field = reward.fields[name]
-        assert field.role == "state"
+        assert name in reward.task.states
         assert (field.low, field.high) != (None, None)
-    assert reward.fields["exit_distance"].step == 1
+    assert reward.task.max_change["exit_distance"] == 1
 
 
 def test_the_versions_are_listed_with_the_default_first():

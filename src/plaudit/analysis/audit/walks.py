@@ -70,7 +70,7 @@ class Walks(Detector):
         self._goal = compile_goal(context)
         self._usable = bool(self._names) and len(self._table) > 0
         if not self._names:
-            context.skip('no recorded field is a state: role="state" declares one', "walked-laps", "stayed-put")
+            context.skip("no recorded field is a state: Task(states=[...]) declares one", "walked-laps", "stayed-put")
         self._open: dict[int, list[_Steps]] = {}
         self._seen = np.zeros(len(self._table), np.int64)
         self.laps: dict[int, Walk] = {}

@@ -1,12 +1,9 @@
 """Episodes of a probe: an environment paid by a reward, played by a policy, and what came of it by every measure."""
 
-import inspect
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -15,11 +12,12 @@ from gymnasium.wrappers import TimeLimit
 from plaudit.adapters.components import EPISODE_COMPONENTS
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.adapters.gymnasium.scoring import OWN, Features
+from plaudit.analysis.guard import GuardedEnvironment, guard_features, has_step_limit
 from plaudit.analysis.probe.policies import Policy
 from plaudit.analysis.probe.result import GOAL, NATIVE, PlayedEpisode
 from plaudit.checks.solver.boxes import compile_question
 from plaudit.checks.solver.ranges import encode_value
-from plaudit.errors import DefinitionError, EnvironmentFailed, InputError, NotFinite, PlauditError, shorten
+from plaudit.errors import DefinitionError, InputError
 from plaudit.language.field import RECORDS
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
@@ -53,11 +51,12 @@ class ProbedEnvironment:
         name: str,
     ) -> None:
         self.name, self.reward, self.ledger, self.run = name, reward, ledger, run
-        limited = env.spec is not None and env.spec.max_episode_steps is not None
-        self._guard = guard = _Guard(env if limited or _has_limit(env) else TimeLimit(env, max_steps), name)
+        self._guard = guard = GuardedEnvironment(env if has_step_limit(env) else TimeLimit(env, max_steps), name)
         self.action_space, self.observation_space = env.action_space, env.observation_space
         self._readings = _Readings(reward)
-        self._features = self._capture(_prepare_features(features, env, reward))
+        self._features = self._capture(
+            _ByName(reward) if features is None else guard_features(features, env, f" of reward {reward.name!r}")
+        )
         self._plain = RewardWrapper(guard, reward, self._features, on_bad="raise", num_envs=1)
         self._recording: dict[str, RewardWrapper] = {}
         self.steps = 0
@@ -153,96 +152,7 @@ class ProbedEnvironment:
         return PlayedEpisode(policy.name, seed, earned, measures, terms, length, ended, signals[0], signals[-1])
 
 
-def _has_limit(env: gymnasium.Env[Any, Any]) -> bool:
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, TimeLimit):
-            return True
-        env = env.env
-    return False
-
-
-# -- the environment ---------------------------------------------------------------------------------------------------
-
-
-class _Guard(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Tells in one message what an environment did wrong: raised, or gave NaN."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], name: str) -> None:
-        super().__init__(env)
-        self._name, self._policy, self._seed, self._steps = name, "", 0, 0
-
-    def begin(self, policy: str, seed: int) -> None:
-        self._policy, self._seed, self._steps = policy, seed, 0
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        try:
-            obs, info = self.env.reset(seed=seed, options=options)
-        except Exception as error:
-            self._fail(error)
-        self._require_numbers(obs, 0.0)
-        return obs, info
-
-    def step(self, action: Any) -> Any:
-        self._steps += 1
-        try:
-            obs, reward, terminated, truncated, info = self.env.step(action)
-        except Exception as error:
-            self._fail(error, action)
-        self._require_numbers(obs, reward)
-        return obs, reward, terminated, truncated, info
-
-    def _where(self) -> str:
-        return f"in step {self._steps} of {self._policy!r} with seed {self._seed}"
-
-    def _fail(self, error: Exception, action: Any = None) -> NoReturn:
-        given = "" if action is None else f", given the action {shorten(action, 40)}"
-        raise EnvironmentFailed(
-            f"the environment {self._name} failed {self._where()}{given}: {type(error).__name__}: {error}"
-        ) from error
-
-    def _require_numbers(self, obs: Any, reward: Any) -> None:
-        if math.isnan(reward):
-            raise NotFinite(f"the environment {self._name} itself paid NaN {self._where()}.")
-        for name, part in _list_arrays(obs):
-            if np.isnan(part).any():
-                at = [int(each) for each in np.argwhere(np.isnan(part))[0]]
-                where = f"{name}[{', '.join(map(str, at))}]" if at else name
-                raise NotFinite(f"the environment {self._name} gave NaN as {where} {self._where()}. Fix it there.")
-
-
-def _list_arrays(obs: Any, name: str = "observation") -> Iterator[tuple[str, Any]]:
-    if isinstance(obs, np.ndarray | float | np.floating):
-        if np.asarray(obs).dtype.kind == "f":
-            yield name, np.asarray(obs)
-    elif isinstance(obs, Mapping):
-        for key, part in obs.items():
-            yield from _list_arrays(part, f"{name}[{key!r}]")
-    elif isinstance(obs, tuple):
-        for at, part in enumerate(obs):
-            yield from _list_arrays(part, f"{name}[{at}]")
-
-
 # -- what is read of a step --------------------------------------------------------------------------------------------
-
-
-def _prepare_features(given: Any, env: gymnasium.Env[Any, Any], reward: Reward) -> Features:
-    if given is None:
-        return _ByName(reward)
-    if not callable(given):
-        raise DefinitionError(f"features={shorten(given, 60)} is no function of (obs, action, next_obs, info).")
-    takes_env = "env" in inspect.signature(given).parameters
-    features = partial(given, env=env.unwrapped) if takes_env else given
-
-    def read(obs: Any, action: Any, next_obs: Any, info: dict[str, Any]) -> Any:
-        try:
-            return features(obs, action, next_obs, info)
-        except PlauditError:
-            raise
-        except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            raise DefinitionError(f"the features of reward {reward.name!r} raised {said}") from error
-
-    return read
 
 
 class _ByName:

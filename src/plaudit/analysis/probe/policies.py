@@ -52,7 +52,7 @@ class Constant:
 
     def start(self, seed: int) -> Act:
         """Return what decides."""
-        return lambda observation, allowed: _skip_to_allowed(self.action, allowed)
+        return lambda observation, allowed: skip_to_allowed(self.action, allowed)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Cycle:
     def start(self, seed: int) -> Act:
         """Return what decides."""
         at = itertools.cycle(self.actions)
-        return lambda observation, allowed: _skip_to_allowed(next(at), allowed)
+        return lambda observation, allowed: skip_to_allowed(next(at), allowed)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class Linear:
         return lambda observation, allowed: decode(weights @ read(observation), allowed)
 
 
-def _skip_to_allowed(action: Any, allowed: Any) -> Any:
+def skip_to_allowed(action: Any, allowed: Any) -> Any:
+    """Return an action or, where a mask forbids it, the next one that is allowed."""
     if allowed is None or not isinstance(action, int | np.integer) or allowed[action] or not np.any(allowed):
         return action
     return int(next(at % len(allowed) for at in range(action, action + len(allowed)) if allowed[at % len(allowed)]))
@@ -127,7 +128,9 @@ def list_dull_policies(space: spaces.Space[Any]) -> list[Policy]:
             actions: Iterator[Any] = (int(space.start) + at for at in _spread(int(space.n)))
             return [*(Constant(f"always {action}", "constant", action) for action in actions), Random(space)]
         case spaces.Box() if space.dtype.kind in "fiu":
-            idle = Constant("idle", "idle", np.clip(np.zeros(space.shape), *_find_limits(space)).astype(space.dtype))
+            idle = Constant(
+                "idle", "idle", np.clip(np.zeros(space.shape), *find_action_limits(space)).astype(space.dtype)
+            )
             return [idle, *_list_extremes(space), Random(space)]
         case spaces.MultiDiscrete() if not space.start.any():
             ways = list(itertools.islice(itertools.product(*map(range, space.nvec.ravel())), 4096))
@@ -140,7 +143,7 @@ def list_dull_policies(space: spaces.Space[Any]) -> list[Policy]:
             return [*made, Random(space)]
     raise DefinitionError(
         f"there is no simple policy for actions of {space}. Those of Discrete, Box, MultiDiscrete and MultiBinary can "
-        "be probed: wrap the environment in one that takes such actions."
+        "be played: wrap the environment in one that takes such actions."
     )
 
 
@@ -148,7 +151,7 @@ def _spread(count: int) -> list[int]:
     return sorted({round(at) for at in np.linspace(0, count - 1, min(count, MOST_CONSTANTS))})
 
 
-def _find_limits(space: spaces.Box) -> tuple[Numbers, Numbers]:
+def find_action_limits(space: spaces.Box) -> tuple[Numbers, Numbers]:
     """Return the lowest and highest action; 1 from zero where there is no limit."""
     low = np.where(np.isfinite(space.low), space.low, np.minimum(-1.0, space.high - 1.0))
     return low.astype(float), np.where(np.isfinite(space.high), space.high, np.maximum(1.0, low + 1.0)).astype(float)
@@ -156,7 +159,7 @@ def _find_limits(space: spaces.Box) -> tuple[Numbers, Numbers]:
 
 def _list_extremes(space: spaces.Box) -> Iterator[Policy]:
     """Yield the lowest and the highest action and, of several parts, each part alone at its ends."""
-    low, high = _find_limits(space)
+    low, high = find_action_limits(space)
     rest = np.clip(np.zeros(space.shape), low, high)
     ends = [low, high]
     if 1 < rest.size <= MOST_CONSTANTS // 2 - 1:
@@ -205,7 +208,7 @@ def build_decoder(space: spaces.Space[Any]) -> Callable[[Numbers, Any], Any]:
             shape, dtype = space.shape, space.dtype
             return lambda sums, allowed: (sums > 0).astype(dtype).reshape(shape)
     assert isinstance(space, spaces.Box)
-    low, high = _find_limits(space)
+    low, high = find_action_limits(space)
     middle, half, shape, dtype = (low + high) / 2, (high - low) / 2, space.shape, space.dtype
     whole = dtype.kind in "iu"
 

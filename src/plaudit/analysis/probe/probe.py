@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plaudit.errors import DefinitionError, EnvironmentFailed, PlauditError, WrongType, shorten
+from plaudit.errors import DefinitionError, WrongType, shorten
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
@@ -62,7 +62,7 @@ def probe(
         MissingExtra: Gymnasium is not installed.
     """
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
-    from plaudit.analysis.environments import make_environment
+    from plaudit.analysis.environments import open_environment
     from plaudit.analysis.probe.run import ProbeRun
     from plaudit.analysis.probe.search import FIRST_SEARCH_SEED
 
@@ -70,29 +70,21 @@ def probe(
         raise DefinitionError(f"probe takes a Reward, and {shorten(reward)} is none.")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
-    _validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))
-    _validate_counts(0, seed=seed)
+    validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))
+    validate_counts(0, seed=seed)
     if seed + seeds > FIRST_SEARCH_SEED:
         raise DefinitionError(f"seed={seed} and the {seeds} after it must be below {FIRST_SEARCH_SEED:,}.")
     if seconds is None and steps is None:
         seconds = SECONDS
     if seconds is not None and not seconds > 0:
         raise DefinitionError(f"seconds={seconds!r:.60} must be above 0.")
-    made, name, ours = make_environment(env, make or {})
-    try:
+    with open_environment(env, make or {}) as (made, name):
         job = ProbeRun(made, reward, features, name=name, ledger=ledger, run=run, max_steps=max_steps)
         return job.run(seconds=seconds, steps=steps, seeds=seeds, seed=seed, against=against, progress=progress)
-    finally:
-        if ours:
-            try:
-                made.close()
-            except PlauditError:
-                raise
-            except Exception as error:
-                raise EnvironmentFailed(f"the environment {name} failed to close: {error}") from error
 
 
-def _validate_counts(least: int, **counts: object) -> None:
+def validate_counts(least: int, **counts: object) -> None:
+    """Refuse arguments that are not integers from `least` up."""
     for name, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < least:
             raise DefinitionError(f"{name}={count!r:.60} must be an integer from {least} up.")

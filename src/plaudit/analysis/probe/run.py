@@ -282,7 +282,7 @@ class ProbeRun:
         if NATIVE not in compared and self._env.same_as_native:
             yield "The environment pays the same itself: its own reward is no measure."
         if not compared:
-            yield "Nothing says what is wanted: declare a goal=, or a field that is better= low or high."
+            yield "Nothing says what is wanted: give a task with a goal=, or with fields that are better= low or high."
         if self._env.lacking:
             names = ", ".join(sorted(self._env.lacking))
             yield f"Not measured, as the features do not give what is read: {names}."

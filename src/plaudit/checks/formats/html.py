@@ -20,6 +20,7 @@ def build_finding(finding: Finding, rest: Mapping[str, Value]) -> Markup:
         build_witness(finding.witness, rest) if finding.witness else None,
         build_element("p", "→ ", finding.advice),
         build_note("Facts used: ", ", ".join(finding.facts)) if finding.facts else None,
+        *(build_note(ground) for ground in finding.list_weak_grounds()),
     )
 
 

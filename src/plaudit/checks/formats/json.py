@@ -64,6 +64,8 @@ def _format_finding(finding: Finding, root: str | Path) -> dict[str, Any]:
         "advice": finding.advice,
         "why": find_rule(finding.code).why,
         "facts": list(finding.facts),
+        "basis": finding.basis,
+        "grounds": [{"says": each.says, "basis": each.basis, "seen": each.seen} for each in finding.grounds],
     }
 
 

@@ -130,7 +130,8 @@ def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
         *_format_steps(finding.witness, rest),
         escape_line(finding.advice),
     ]
-    return "\n".join([*lines, f"Facts used: {escape_line(', '.join(finding.facts))}."] if finding.facts else lines)
+    lines += [f"Facts used: {escape_line(', '.join(finding.facts))}."] if finding.facts else []
+    return "\n".join([*lines, *map(escape_line, finding.list_weak_grounds())])
 
 
 def _format_steps(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[str]:

@@ -98,6 +98,8 @@ def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int
     if finding.facts:
         facts = escape_line(", ".join(finding.facts))
         yield from wrap_paragraph(facts, width=width, indent=_INDENT, first="Facts used: ", part="dim")
+    for ground in finding.list_weak_grounds():
+        yield from wrap_paragraph(escape_line(ground), width=width, indent=_INDENT, part="dim")
 
 
 def join_pieces(line: Line) -> str:

@@ -88,7 +88,7 @@ class Pair:
         for name, state in left.states.items():
             if state.field.shape != right.states[name].field.shape:
                 raise DefinitionError(f"the two cannot be compared: the state {name!r} has another shape in each")
-        return cls((RewardModel(left), RewardModel(right)), renamed, facts)
+        return cls((RewardModel(left._as_declared), RewardModel(right._as_declared)), renamed, facts)
 
     @property
     def names(self) -> tuple[str, str]:

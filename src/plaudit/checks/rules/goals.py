@@ -41,7 +41,12 @@ MOST_BEYOND = 10
 STAYING, ENDING = "staying", "the other end"
 
 
-@rule("unreachable-goal", severity="warning", why="A goal that no step reaches says nothing about the reward.")
+@rule(
+    "unreachable-goal",
+    severity="warning",
+    why="A goal that no step reaches says nothing about the reward.",
+    uses=("goal",),
+)
 def find_unreachable_goals(context: CheckContext) -> Found:
     """Find a goal that is true of no step that facts allow."""
     goal = context.reward._bound.goal
@@ -62,7 +67,12 @@ def find_unreachable_goals(context: CheckContext) -> Found:
             )
 
 
-@rule("goal-not-best", severity="warning", why="Where something else pays more than the goal, the goal is not learnt.")
+@rule(
+    "goal-not-best",
+    severity="warning",
+    why="Where something else pays more than the goal, the goal is not learnt.",
+    uses=("roles", "goal", "horizon", "discount", "rates"),
+)
 def find_better_than_goal(context: CheckContext) -> Found:
     """Find a way to stay outside the goal, to go round outside it, or to end elsewhere, that pays more than it."""
     steps = count_steps(context.reward)
@@ -282,7 +292,12 @@ def _is_in_goal(context: CheckContext, step: Step) -> bool:
     return context.reward._bound.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
 
 
-@rule("idle-floor", severity="warning", why="Where doing nothing is worth as much as the goal, nothing is learnt.")
+@rule(
+    "idle-floor",
+    severity="warning",
+    why="Where doing nothing is worth as much as the goal, nothing is learnt.",
+    uses=("goal", "horizon", "discount"),
+)
 def find_idle_floor(context: CheckContext) -> Found:
     """Find an idle life that is worth as much as the best goal or end, or a large share of it."""
     steps, idle = count_steps(context.reward), _encode_idle(context)
@@ -339,7 +354,12 @@ def _bound_best_end(context: CheckContext) -> float | None:
     return best.bound if best.possible and not is_unlimited(best.bound) else None
 
 
-@rule("short-sighted", severity="advice", why="What is paid beyond the horizon of the discount is not seen.")
+@rule(
+    "short-sighted",
+    severity="advice",
+    why="What is paid beyond the horizon of the discount is not seen.",
+    uses=("discount", "horizon"),
+)
 def find_short_sight(context: CheckContext) -> Found:
     """Find a discount that sees only a small part of an episode at whose end there is something to be had."""
     discount, horizon = context.reward.task.discount, context.reward.task.horizon

@@ -34,6 +34,7 @@ MOST_SHOWN = 4
     "pays-for-staying",
     severity="advice",
     why="An agent that is paid for staying where it is has a reason never to finish.",
+    uses=("roles", "goal", "horizon", "discount", "rates"),
 )
 def find_pay_for_staying(context: CheckContext) -> Found:
     """Find states that pay in every step in which nothing happens, where something else is to be done.
@@ -90,6 +91,7 @@ def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]
     "pays-per-event",
     severity="advice",
     why="What pays whenever it happens can be worth more, repeated, than finishing.",
+    uses=("roles", "horizon", "discount"),
 )
 def find_pay_per_event(context: CheckContext) -> Found:
     """Find events whose pay, repeated, is worth more than the best end."""
@@ -117,8 +119,8 @@ def find_pay_per_event(context: CheckContext) -> Found:
         "total",
         f"{listed}, again and again while nothing else changes. {_compare_event_with_end(first, end, discount)}",
         "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
-        'to. If it is not an event, declare role="state"; if it cannot happen again and again, declare the fact that '
-        "says so, or allow this with that reason.",
+        "to. If it is not an event, list it among the states of the task; if it cannot happen again and again, declare "
+        "the fact that says so, or allow this with that reason.",
         witness=(step for each in found[:MOST_SHOWN] for step in _event_steps(model, each)),
         facts=model.facts_about(*model.reads["total"]),
     )

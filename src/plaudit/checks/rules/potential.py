@@ -17,7 +17,12 @@ TRIANGLE = (("s", "t"), ("t", "u"), ("u", "s"))
 """Three steps that end where they began."""
 
 
-@rule("not-potential-based", severity="advice", why="Shaping that does not telescope can change which policy is best.")
+@rule(
+    "not-potential-based",
+    severity="advice",
+    why="Shaping that does not telescope can change which policy is best.",
+    uses=("discount",),
+)
 def find_unpotential_shaping(context: CheckContext) -> Found:
     """Find terms that are meant to shape and are not potential-based."""
     for term, answer in classify_shaping_terms(context).items():

@@ -53,10 +53,14 @@ def _name_inputs(context: CheckContext, preference: Preference, side: str, at: i
     Only what a fact ties to an input that the two sides give differently follows that input.
     """
     model = context.model
-    given = [dict(rows[at]) if at < len(rows) else {} for rows in (preference.better, preference.over)]
-    different = [name for name in {**given[0], **given[1]} if given[0].get(name) != given[1].get(name)]
-    follow = {each for name in different for each in find_tied_inputs(model, name)}
+    follow = {each for name in _find_different(preference, at) for each in find_tied_inputs(model, name)}
     return {name: f"{name}, step {at}{f' {side}' if name in follow else ''}" for name in model.fields}
+
+
+def _find_different(preference: Preference, at: int) -> list[str]:
+    """Return the inputs that the two sides give differently in a step."""
+    given = [dict(rows[at]) if at < len(rows) else {} for rows in (preference.better, preference.over)]
+    return [name for name in {**given[0], **given[1]} if given[0].get(name) != given[1].get(name)]
 
 
 def _encode_row(context: CheckContext, row: Mapping[str, Any]) -> NumericRow:
@@ -84,7 +88,9 @@ def _describe_inversion(context: CheckContext, preference: Preference, row: Nume
         sums.append(total)
     because = f" ({preference.because})" if preference.because else ""
     how = "the same as" if sums[0] == sums[1] else "less than"
-    unread = sorted(preference.reads - model.fields.keys())
+    count = max(len(preference.better), len(preference.over))
+    different = {name for at in range(count) for name in _find_different(preference, at)}
+    unread = sorted(different - model.fields.keys())
     nobody = f" No term reads {', '.join(map(repr, unread))}." if unread else ""
     return context.finding(
         "total",

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from plaudit.checks.bounds import Ranges, Span
 from plaudit.checks.finding import Finding, Severity, Step, Suppressed, Undecided
+from plaudit.checks.grounds import list_grounds
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel, find_contradiction
 from plaudit.checks.solver.question import Unknown
 from plaudit.checks.solver.solver import Solver
@@ -34,6 +35,8 @@ class Rule:
     find: "Callable[..., Found]"
     """Two rules may share a function; each finding names its rule."""
     needs: Needs = "reward"
+    uses: tuple[str, ...] = ()
+    """The parts of a task that it goes by: "roles", "goal", "better"; a finding says where they come from."""
 
     @property
     def page(self) -> str:
@@ -47,12 +50,14 @@ _Find = TypeVar("_Find", bound=Callable[..., Iterator[Any]])
 _Known = TypeVar("_Known")
 
 
-def rule(code: str, *, severity: Severity, why: str, needs: Needs = "reward") -> Callable[[_Find], _Find]:
+def rule(
+    code: str, *, severity: Severity, why: str, needs: Needs = "reward", uses: tuple[str, ...] = ()
+) -> Callable[[_Find], _Find]:
     """Make a rule of a function; decorators may be stacked where one function answers for several rules."""
 
     def register(find: _Find) -> _Find:
         assert code not in _REGISTERED, f"there are two rules {code!r}"
-        _REGISTERED[code] = Rule(code, severity, why, find, needs)
+        _REGISTERED[code] = Rule(code, severity, why, find, needs, uses)
         return find
 
     return register
@@ -140,6 +145,7 @@ class CheckContext:
             witness=tuple(witness),
             place=place or self.model.locate(term),
             facts=facts,
+            grounds=list_grounds(self.model, self.rule.uses, term),
         )
 
     def undecided(self, term: str, what: str = "", *, reason: str = "", code: str | None = None) -> Undecided:

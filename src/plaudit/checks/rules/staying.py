@@ -41,11 +41,11 @@ MOST_NAMED = 3
 def count_steps(reward: Reward) -> float | None:
     """Return how many steps a pay for every step adds up to; None where neither discount nor horizon says so.
 
-    >>> from plaudit import term
+    >>> from plaudit import Task, term
     >>> @term
     ... def alive():
     ...     return 1
-    >>> count_steps(Reward("r", version="1", terms=[alive], fields=[], discount=0.5, horizon=3))
+    >>> count_steps(Reward("r", version="1", terms=[alive], fields=[], task=Task(discount=0.5, horizon=3)))
     1.75
     """
     discount, horizon = reward.task.discount or 1.0, reward.task.horizon

@@ -27,7 +27,12 @@ MANY = 1_000
 """How many boxes are cut to compare two values of a field."""
 
 
-@rule("wrong-way", severity="warning", why="Of two steps that are otherwise the same the worse one is paid more.")
+@rule(
+    "wrong-way",
+    severity="warning",
+    why="Of two steps that are otherwise the same the worse one is paid more.",
+    uses=("better", "aim"),
+)
 def find_wrong_ways(context: CheckContext) -> Found:
     """Find fields whose worse values earn more, all else equal."""
     for field in list_wanted_fields(context):
@@ -40,7 +45,12 @@ def find_wrong_ways(context: CheckContext) -> Found:
                     break  # of a vector one entry says it
 
 
-@rule("unpriced", severity="warning", why="What is said to matter and nothing pays for will not be learnt.")
+@rule(
+    "unpriced",
+    severity="warning",
+    why="What is said to matter and nothing pays for will not be learnt.",
+    uses=("better", "aim"),
+)
 def find_unpriced_fields(context: CheckContext) -> Found:
     """Find fields of which it is said what is better, and of which nothing that is paid for depends."""
     model = context.model
@@ -54,7 +64,7 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             "total",
             f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.",
             "Give it a term, or a fact that says how what is paid for depends on it; if it is a wish for people alone, "
-            "drop better= and aim=.",
+            "take it out of the task.",
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
         )
 

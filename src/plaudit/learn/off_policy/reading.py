@@ -91,7 +91,7 @@ class Reading:
                 "reward's definition bounds: give reward_range=(lowest, highest)."
             )
         solver = Solver(Deadline.after(_SECONDS))
-        total = Ranges(RewardModel(self.reward), solver, facts=False).spans(["total"])["total"]
+        total = Ranges(RewardModel(self.reward._as_declared), solver, facts=False).spans(["total"])["total"]
         if not (math.isfinite(total.low) and math.isfinite(total.high)):
             raise DefinitionError(
                 f"interval='anytime' needs the range of rewards, and {self.source.reward} has none: its totals lie "

@@ -1,0 +1,59 @@
+"""What a finding rests on besides the formula: what a task says, and whether that is declared, seen or a default."""
+
+from collections.abc import Iterable, Iterator
+
+from plaudit.checks.finding import Ground
+from plaudit.checks.model import RewardModel
+from plaudit.reward.task import Task
+
+ROLES = {"state": "persists from step to step", "action": "is chosen", "event": "happens in single steps"}
+_SAYS = {
+    "better": "what is better of {}",
+    "aim": "what {} aims at",
+    "rates": "the rate of {}",
+    "monotone": "that {} only goes one way",
+    "max_change": "how far {} moves in a step",
+}
+
+
+def list_grounds(model: RewardModel, parts: Iterable[str], term: str) -> tuple[Ground, ...]:
+    """Return what a finding about a term rests on, where its rule goes by these parts of a task.
+
+    Ranges that were only seen always count; a role nobody declared counts for rules that go by roles.
+    """
+    names = model.reads.get(term, model.reads["total"])
+    fields = dict.fromkeys(model.fields[name].name for name in sorted(names) if name != "terminal")
+    return tuple(_list_statements(model, tuple(parts), fields))
+
+
+def _list_statements(model: RewardModel, parts: tuple[str, ...], fields: Iterable[str]) -> Iterator[Ground]:
+    task, bound = model.reward.task, model.reward._bound
+    for name in fields:
+        if name in bound.fields and bound.fields[name].range_basis == "seen":
+            yield _build_ground(task, "fields", name, f"the range of {name}")
+    for part in ("goal", "horizon", "discount"):
+        if part in parts and getattr(task, part) is not None:
+            yield _build_ground(task, part, "", f"the {part}")
+    for part, says in _SAYS.items():
+        if part in parts:
+            yield from (
+                _build_ground(task, part, name, says.format(name)) for name in fields if name in getattr(task, part)
+            )
+    if "roles" in parts:
+        yield from (ground for name in fields for ground in _list_roles(model, name))
+
+
+def _list_roles(model: RewardModel, name: str) -> Iterator[Ground]:
+    reward, field = model.reward, model.reward.fields.get(name)
+    if field is None or name in reward.states or name == reward.action:
+        return
+    says = f"that {name} {ROLES[model.role(field)]}"
+    if (role := reward.task.find_role(name)) is not None:
+        yield _build_ground(reward.task, f"{role}s", name, says)
+    elif model.role(field) == "event" and field.kind == "number" and name not in model.program.counters:
+        yield Ground(says, "default")
+
+
+def _build_ground(task: Task, part: str, name: str, says: str) -> Ground:
+    seen = task.seen.get(f"{part}.{name}" if name else part)
+    return Ground(says, "declared") if seen is None else Ground(says, "seen", str(seen))

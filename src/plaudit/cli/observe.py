@@ -1,0 +1,141 @@
+"""`plaudit observe`: a task, learnt from an environment or from recorded steps."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.cli._support.environments import find_environment, make_option, parse_option
+from plaudit.cli._support.options import drop_unset, ledger_options, parse_query
+from plaudit.plugins.arguments import check_exists, find_function, open_ledger
+from plaudit.plugins.options import COUNT, SEED, output_option
+from plaudit.rows.streams import find_format
+from plaudit.terminal import Screen, show_progress
+
+if TYPE_CHECKING:
+    from plaudit.reward.task import Task
+
+
+def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None) -> Any:
+    """Return an action; what is not JSON is a string."""
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text
+
+
+@click.command(epilog="Example: plaudit observe CartPole-v1 -o task.json")
+@click.argument("env", required=False)
+@click.option(
+    "--features",
+    metavar="FILE.py:NAME",
+    help="The function from a step to fields by name; unless given, the observation's entries, info and the action.",
+)
+@click.option("--steps", metavar="COUNT", type=COUNT, help="How many steps are played.  [default: 10000]")
+@click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed.  [default: 0]")
+@click.option("--max-steps", metavar="COUNT", type=COUNT, help="Where the environment sets no limit.  [default: 1000]")
+@click.option(
+    "--idle",
+    metavar="ACTION",
+    callback=_parse_action,
+    help="The action that does nothing; unless given, 0 where actions are continuous or switches.",
+)
+@make_option()
+@click.option(
+    "--ledger", "where", metavar="LEDGER|FILE", help="Learn from recorded steps: a ledger, or .parquet, .csv, .jsonl."
+)
+@ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
+@click.option("--action", metavar="NAME", help="The column of a file that is the action.  [default: action]")
+@click.option("--name", metavar="TEXT", help="What the task is called; as ENV unless given.")
+@output_option("Write the task there, as JSON to read and edit.")
+@click.option("--json", "as_json", is_flag=True, help="Print the task as JSON for a script.")
+def observe(
+    env: str | None,
+    features: str | None,
+    steps: int | None,
+    seed: int | None,
+    max_steps: int | None,
+    idle: Any,
+    options: Sequence[str],
+    where: str | None,
+    action: str | None,
+    name: str | None,
+    output: str | None,
+    as_json: bool,
+    **others: Any,
+) -> None:
+    """Learn a task from ENV or from recorded steps: ranges, rates, events, ends, facts.
+
+    ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name, a class, function or instance.
+    Doing nothing, constant, random and slowly changing actions are played; only reset and step are called. Every
+    statement has a count of how often it was seen. Read the file, correct it, say what is wanted, and give it to
+    `plaudit check --task`.
+
+    With --ledger, recorded steps are read instead. A row of a file is a step; the column episode says of which
+    episode, terminated and truncated (or end) how it ended, and every other column is a field.
+    """
+    query = parse_query(others)
+    playing = drop_unset({"seed": seed, "max_steps": max_steps})
+    if (env is None) == (where is None):
+        raise click.UsageError("name an environment, or recorded steps with --ledger: one of the two.")
+    if where is None:
+        _refuse("--ledger", {**query, **drop_unset({"action": action})})
+        function = None if features is None else _find_features(features)
+        settings = drop_unset({"steps": steps, "idle": idle, "name": name, **playing})
+        task = _play(env, function, make=dict(map(parse_option, options)), **settings)
+    elif find_format(where) is not None:
+        _refuse("a ledger", query)
+        _refuse("ENV", {**playing, **drop_unset({"features": features, "steps": steps, "make": options or None})})
+        task = _read_file(where, **drop_unset({"idle": idle, "name": name, "action": action}))
+    else:
+        _refuse("ENV", {**playing, **drop_unset({"features": features, "make": options or None})})
+        _refuse("a file", drop_unset({"action": action}))
+        task = _read_ledger(where, **drop_unset({"steps": steps, "idle": idle, "name": name}), **query)
+    if output is not None:
+        task.save(output)
+    if as_json:
+        click.echo(task.to_json())
+    else:
+        _print(task, output)
+
+
+def _refuse(what: str, given: dict[str, Any]) -> None:
+    for name in given:
+        raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
+
+
+def _find_features(text: str) -> Any:
+    return find_function(f"{text}:features" if text.endswith(".py") else text)
+
+
+def _play(env: str | None, features: Any, **settings: Any) -> "Task":
+    from plaudit.analysis.observe.observe import observe as learn
+
+    with show_progress("observing") as progress:
+        return learn(find_environment(env or ""), features, progress=progress, **settings)
+
+
+def _read_ledger(where: str, **settings: Any) -> "Task":
+    from plaudit.analysis.observe.observe import observe_ledger
+
+    with open_ledger(where) as ledger, show_progress("reading") as progress:
+        return observe_ledger(ledger, progress=progress, **settings)
+
+
+def _read_file(where: str, **settings: Any) -> "Task":
+    from plaudit.analysis.observe.observe import observe_file
+
+    check_exists(where)
+    with show_progress("reading") as progress:
+        return observe_file(where, progress=progress, **settings)
+
+
+def _print(task: "Task", output: str | None) -> None:
+    from plaudit.cli.show import build_task_table
+
+    screen = Screen()
+    screen.print(f"{task.name}: {task.source}\n")
+    screen.print(build_task_table(task))
+    if output is not None:
+        screen.print(f"\nWritten to {output}. Nothing in it says yet what is wanted: goal, better, ends.")
