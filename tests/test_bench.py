@@ -15,6 +15,7 @@ NEEDS = {
     "false_alarms": ["gymnasium"],
     "gpu": ["jax"],
     "hackmatrix": ["jax"],
+    "observe": ["gymnasium"],
     "off_policy": ["scipy"],
     "page": ["starlette", "uvicorn"],
     "prove": ["z3"],

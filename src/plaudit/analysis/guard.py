@@ -71,9 +71,11 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def _list_arrays(obs: Any, name: str = "observation") -> Iterator[tuple[str, Any]]:
-    if isinstance(obs, np.ndarray | float | np.floating):
-        if np.asarray(obs).dtype.kind == "f":
-            yield name, np.asarray(obs)
+    if isinstance(obs, np.ndarray):
+        if obs.dtype.kind == "f":
+            yield name, obs
+    elif isinstance(obs, float | np.floating):
+        yield name, np.asarray(obs)
     elif isinstance(obs, Mapping):
         for key, part in obs.items():
             yield from _list_arrays(part, f"{name}[{key!r}]")
@@ -82,15 +84,15 @@ def _list_arrays(obs: Any, name: str = "observation") -> Iterator[tuple[str, Any
             yield from _list_arrays(part, f"{name}[{at}]")
 
 
-def has_step_limit(env: gymnasium.Env[Any, Any]) -> bool:
-    """Return whether an environment says itself after how many steps an episode is cut off."""
+def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Return after how many steps an environment itself cuts an episode off; None where it does not say."""
     if env.spec is not None and env.spec.max_episode_steps is not None:
-        return True
+        return env.spec.max_episode_steps
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, TimeLimit):
-            return True
+            return env._max_episode_steps
         env = env.env
-    return False
+    return None
 
 
 def guard_features(given: Any, env: gymnasium.Env[Any, Any], whose: str = "") -> Features:

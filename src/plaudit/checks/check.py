@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
-from plaudit.checks.report import LocatedReport, Report, format_reports
+from plaudit.checks.report import LocatedReport, Report, TaskLabel, format_reports
 from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
@@ -54,7 +54,7 @@ def check(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
@@ -83,6 +83,7 @@ def check(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
+        task=TaskLabel.of(reward.task),
         incentives=tuple(run.incentives),
         findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,

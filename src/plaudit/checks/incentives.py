@@ -27,13 +27,17 @@ from plaudit.checks.solver.ranges import encode_value, strip_step_end
 from plaudit.checks.solver.solver import Solver, TimeIsUp, simplify_maximum
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 
-def incentives(reward: Reward, *, timeout: float = 60.0, z3: bool = True) -> tuple[Incentive, ...]:
+def incentives(
+    reward: Reward, *, task: Task | None = None, timeout: float = 60.0, z3: bool = True
+) -> tuple[Incentive, ...]:
     """Return what `reward` pays most for: a single step, a place to stay, a lap, an end, and doing nothing.
 
     Args:
         reward: The reward to look at.
+        task: What is wanted and what can happen; the reward's own task unless given.
         timeout: About the most seconds for all of them. What is not settled in its share of the time is bounded less
             tightly, and what is not found by then is left out.
         z3: Whether z3 may be used.
@@ -45,15 +49,14 @@ def incentives(reward: Reward, *, timeout: float = 60.0, z3: bool = True) -> tup
     >>> @term
     ... def back(distance):
     ...     return 0.5 if distance > 40 else 0.0
-    >>> distance = Field("distance", low=0, high=200, unit="m")
-    >>> [step, stay] = incentives(
-    ...     Reward("follow", version="1", terms=[back], fields=[distance], task=Task(states=["distance"]))
-    ... )
+    >>> follow = Reward("follow", version="1", terms=[back], fields=[Field("distance", low=0, high=200, unit="m")])
+    >>> [step, stay] = incentives(follow, task=Task(states=["distance"]))
     >>> stay.kind, stay.where, stay.pay, stay.witness[0].inputs
     ('stay', 'distance beyond 40 m', 0.5, {'distance': 200.0})
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
+    reward = reward._join_task(task)
     context = CheckContext(RewardModel(reward), Solver(Deadline.after(timeout), z3))
     refuse_contradiction(context.model, context.solver, "pays for nothing")
     return tuple(list_incentives(context))

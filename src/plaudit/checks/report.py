@@ -17,6 +17,7 @@ from plaudit.checks.formats.text import (
 from plaudit.html import MOST_ROWS, build_element, build_heading, build_list, build_note, join
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.terminal import escape_controls, escape_line, format_count
 
 if TYPE_CHECKING:
@@ -26,6 +27,23 @@ WIDTH = 80
 """Characters of a line where nobody says otherwise."""
 
 
+@dataclass(frozen=True, slots=True)
+class TaskLabel:
+    """The task that a report went by."""
+
+    name: str
+    version: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, task: Task) -> Self | None:
+        """Return the label of a task; None where it says nothing."""
+        return None if task.is_empty else cls(task.name, task.version, task.fingerprint)
+
+    def __str__(self) -> str:
+        return f"task {self.name}@{self.version} ({self.fingerprint[:12]})"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Everything that was found out about one reward."""
@@ -33,6 +51,8 @@ class Report:
     reward: str
     version: str
     fingerprint: str
+    task: TaskLabel | None = None
+    """What was taken to be wanted and possible; None where neither the reward nor the caller said."""
     incentives: tuple[Incentive, ...] = ()
     """What pays most: the best step, place to stay, lap and end; nothing where only some rules were asked for."""
     findings: tuple[Finding, ...] = ()
@@ -61,6 +81,7 @@ class Report:
         shown, count = self.findings[:MOST_ROWS], len(self.findings)
         return join(
             build_heading(f"{self.reward}@{self.version}", build_element("code", self.fingerprint[:12])),
+            None if self.task is None else build_note(str(self.task)),
             build_element("div", summarise_counts([self])),
             build_incentives(self.incentives) if self.incentives else None,
             *(build_finding(each, self.rest) for each in shown),

@@ -18,7 +18,14 @@ from plaudit.cli._support.findings import (
     print_rules,
     report_options,
 )
-from plaudit.cli._support.options import explain_nothing, parse_query, parse_setting, query_options
+from plaudit.cli._support.options import (
+    apply_task,
+    explain_nothing,
+    parse_query,
+    parse_setting,
+    query_options,
+    task_option,
+)
 from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import show_progress
 
@@ -26,11 +33,13 @@ if TYPE_CHECKING:
     from plaudit.checks.report import Report
     from plaudit.ledger.ledger import Ledger
     from plaudit.reward.reward import Reward
+    from plaudit.reward.task import Task
 
 
 @click.command(epilog="Example: plaudit audit rewards.db --run night-3 --threshold one_term=0.9")
 @click.argument("where", metavar="[LEDGER]", required=False)
 @report_options(list_history_rules, "plaudit audit --rules")
+@task_option()
 @click.option("--threshold", metavar="NAME=VALUE", multiple=True, help="When to speak up; can be repeated.")
 @query_options(without=("step", "key", "after"))
 def audit(
@@ -43,6 +52,7 @@ def audit(
     output: str | None,
     rules: bool,
     explain: str | None,
+    task: str | None,
     threshold: Sequence[str],
     **options: Any,
 ) -> None:
@@ -65,7 +75,8 @@ def audit(
     with open_report(output) as file, open_ledger(where) as ledger:
         done = []
         for label, reward in _list_rewards(ledger, query).items():
-            report = _audit(ledger, label, only, ignore, threshold, query)
+            wanted = None if task is None else apply_task(reward, task).task
+            report = _audit(ledger, label, wanted, only, ignore, threshold, query)
             done.append(LocatedReport.of(report, reward, file=str(Path.cwd() / where)))
         print_reports(done, form, file)
     exit_with(done, fail_on)
@@ -83,6 +94,7 @@ def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> dict[str, "Reward"
 def _audit(
     ledger: "Ledger",
     label: str,
+    task: "Task | None",
     only: Sequence[str],
     ignore: Sequence[str],
     threshold: Sequence[str],
@@ -95,5 +107,12 @@ def _audit(
     chosen = {name: value for name, value in query.items() if name not in ("reward", "version")}  # the label says both
     with show_progress(label) as progress:
         return audit_history(
-            ledger, label, only=only, ignore=ignore, thresholds=thresholds, progress=progress, **chosen
+            ledger,
+            label,
+            task=task,
+            only=only,
+            ignore=ignore,
+            thresholds=thresholds,
+            progress=progress,
+            **chosen,
         )

@@ -11,7 +11,7 @@ import click
 
 from plaudit.checks.check import FailOn
 from plaudit.checks.check import check as check_reward
-from plaudit.checks.report import LocatedReport, Report
+from plaudit.checks.report import LocatedReport, Report, TaskLabel
 from plaudit.checks.rules import RULES, find_rule, list_all_rules
 from plaudit.cli._support.findings import (
     Format,
@@ -22,7 +22,15 @@ from plaudit.cli._support.findings import (
     print_rules,
     report_options,
 )
-from plaudit.cli._support.options import ledger_options, parse_ledger_query, seconds_option, tune, tuning_options
+from plaudit.cli._support.options import (
+    apply_task,
+    ledger_options,
+    parse_ledger_query,
+    seconds_option,
+    task_option,
+    tune,
+    tuning_options,
+)
 from plaudit.cli._support.outcomes import Episodes, arrange_outcomes, read_outcomes
 from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
 from plaudit.reward.reward import Reward
@@ -37,6 +45,7 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @click.option("--all", "everything", is_flag=True, help="Check all built-in rewards in their default version.")
 @report_options(list_all_rules, "plaudit check --rules", loaded=RULES)
 @seconds_option("--timeout", 60.0, "About the most time for one reward.")
+@task_option()
 @tuning_options()
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what of it happened in the records of this ledger.")
@@ -50,6 +59,7 @@ def check(
     only: Sequence[str],
     ignore: Sequence[str],
     timeout: float,
+    task: str | None,
     settings: Sequence[str],
     params: str | None,
     outcomes: str | None,
@@ -87,7 +97,7 @@ def check(
     if not rewards and not everything:
         raise click.UsageError("name a REWARD, or give --all for all built-in ones.")
     names = _list_names(rewards, everything)
-    job = CheckJob(names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query)
+    job = CheckJob(names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query, task)
     done: list[LocatedReport] = []
     with open_report(output) as file:
         done = check_rewards(job)
@@ -118,12 +128,14 @@ class CheckJob:
     outcomes: str | None
     ledger: str | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
+    task: str | None = None
 
 
 def check_rewards(job: CheckJob) -> list[LocatedReport]:
     """Return a report for each reward; one that cannot be loaded is an error before any is checked."""
     episodes = None if job.outcomes is None else read_outcomes(job.outcomes)
-    loaded = {text: tune(find_reward(text), job.params, job.settings) for text in job.rewards}
+    tuned = {text: tune(find_reward(text), job.params, job.settings) for text in job.rewards}
+    loaded = {text: apply_task(reward, job.task) for text, reward in tuned.items()}
     done = []
     with _show_name(len(loaded)) as show:
         for text, reward in loaded.items():
@@ -138,7 +150,9 @@ def check_rewards(job: CheckJob) -> list[LocatedReport]:
 def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
     only = tuple(code for code in job.only if code in RULES)
     if job.only and not only:  # what happened alone was asked for
-        report = Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint)
+        report = Report(
+            reward=reward.name, version=reward.version, fingerprint=reward.fingerprint, task=TaskLabel.of(reward.task)
+        )
     else:
         ignore = tuple(code for code in job.ignore if code in RULES)
         report = check_reward(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=job.timeout)

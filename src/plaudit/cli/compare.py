@@ -1,16 +1,18 @@
 """`plaudit compare`: how far apart rewards are in what they make an agent want."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli._support.options import check_any_record, ledger_options, parse_ledger_query
+from plaudit.cli._support.options import apply_task, check_any_record, ledger_options, parse_ledger_query, task_option
 from plaudit.plugins.arguments import find_function, find_reward, open_ledger
 from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Comparison, Transitions
+    from plaudit.reward.reward import Reward
 
 MEASURES = (
     "epic",
@@ -57,6 +59,7 @@ MEASURES = (
     show_default=True,
     help="How many, with --env.",
 )
+@task_option()
 @ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
 @click.option("--discount", metavar="NUMBER", type=float, help="What they declare, or 0.99, unless given.")
 @click.option("--range", "ranges", metavar="FIELD=LOW:HIGH", multiple=True, help="Between what a field is drawn.")
@@ -80,6 +83,7 @@ def compare(
     environment: str | None,
     features: str | None,
     steps: int,
+    task: str | None,
     discount: float | None,
     ranges: tuple[str, ...],
     fields: str,
@@ -97,6 +101,7 @@ def compare(
     if len(rewards) < 2:
         raise click.UsageError("name two rewards at least.")
     query = parse_ledger_query(options, where)
+    found = [apply_task(find_reward(each), task) for each in rewards]
     chosen = {"samples": samples, "means": means, "discount": discount, "fields": fields, "seed": seed}
     if (environment is None) != (features is None):
         raise click.UsageError("--env and --features go together: an environment, and what is read of its steps.")
@@ -105,31 +110,29 @@ def compare(
     if environment is not None and features is not None:
         if where is not None:
             raise click.UsageError("compare on a ledger or on an environment, not on both.")
-        found = _compare(rewards, transitions=_sample(rewards, environment, features, steps, seed), **chosen)
+        result = _compare(found, transitions=_sample(found, environment, features, steps, seed), **chosen)
     elif where is None:
-        found = _compare(rewards, ranges=dict(map(_parse_range, ranges)), **chosen)
+        result = _compare(found, ranges=dict(map(_parse_range, ranges)), **chosen)
     else:
         with open_ledger(where) as ledger:
             check_any_record(ledger, query)
-            found = _compare(rewards, ledger=ledger, **chosen, **query)
-    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(measure))
+            result = _compare(found, ledger=ledger, **chosen, **query)
+    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else result.format(measure))
 
 
-def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
+def _compare(rewards: "Sequence[Reward]", **options: Any) -> "Comparison":
     from plaudit.analysis import compare as measure
 
-    found = [find_reward(each) for each in rewards]
     with show_progress("steps") as progress:
-        return measure(*found, progress=progress, **options)
+        return measure(*rewards, progress=progress, **options)
 
 
-def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: int, seed: int) -> "Transitions":
+def _sample(rewards: "Sequence[Reward]", environment: str, features: str, steps: int, seed: int) -> "Transitions":
     from plaudit.analysis.environments import sample_transitions
 
-    found = [find_reward(each) for each in rewards]
     function = find_function(features)
     with show_progress("steps") as progress:
-        return sample_transitions(environment, found, function, steps=steps, seed=seed, progress=progress)
+        return sample_transitions(environment, rewards, function, steps=steps, seed=seed, progress=progress)
 
 
 def _parse_range(text: str) -> tuple[str, tuple[float, float]]:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli._support.options import check_any_record, ledger_options, parse_ledger_query, seconds_option
+from plaudit.cli._support.options import (
+    apply_task,
+    check_any_record,
+    ledger_options,
+    parse_ledger_query,
+    seconds_option,
+    task_option,
+)
 from plaudit.cli.prove import EXIT
 from plaudit.errors import DefinitionError
 from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what changes for the records of this ledger.")
 @click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
 @click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
+@task_option("Go by this task for both, and tell only what is paid otherwise.")
 @ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
 @seconds_option("--timeout", 10.0, "The most time for the proof.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
@@ -33,6 +41,7 @@ def diff(
     where: str | None,
     data: str | None,
     shared: bool,
+    task: str | None,
     timeout: float,
     as_json: bool,
     **options: Any,
@@ -52,11 +61,12 @@ def diff(
     if data is not None and not set(data) & set("*?["):
         check_exists(data)
     if where is None:
-        found = _compare(find_reward(before), find_reward(after), shared, timeout, data=data)
+        rewards = [apply_task(find_reward(each), task) for each in (before, after)]
+        found = _compare(*rewards, shared, timeout, data=data)
     else:
         with open_ledger(where) as ledger:
             check_any_record(ledger, query)
-            rewards = _find_label(before, ledger), _find_label(after, ledger)
+            rewards = [apply_task(_find_label(each, ledger), task) for each in (before, after)]
             found = _compare(*rewards, shared, timeout, ledger=ledger, **query)
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(max(Screen().width, 60)))
     raise click.exceptions.Exit(EXIT[found.verdict])

@@ -69,8 +69,8 @@ def observe(
 
     ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name, a class, function or instance.
     Doing nothing, constant, random and slowly changing actions are played; only reset and step are called. Every
-    statement has a count of how often it was seen. Read the file, correct it, say what is wanted, and give it to
-    `plaudit check --task`.
+    statement has a count of how often it was seen. Read the file, correct it, say in it what is wanted, and check,
+    probe and audit rewards by it.
 
     With --ledger, recorded steps are read instead. A row of a file is a step; the column episode says of which
     episode, terminated and truncated (or end) how it ended, and every other column is a field.

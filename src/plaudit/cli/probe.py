@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.cli._support.environments import find_environment, make_option, parse_option
-from plaudit.cli._support.options import tune, tuning_options
+from plaudit.cli._support.options import apply_task, task_option, tune, tuning_options
 from plaudit.plugins.arguments import find_beside, find_function, find_reward, open_ledger_to_write
 from plaudit.plugins.options import COUNT
 from plaudit.terminal import ExitCode, show_progress
@@ -65,6 +65,7 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
     help="Judge by native, goal or a field that says what is better; can be repeated. All unless given.",
 )
 @make_option()
+@task_option()
 @tuning_options()
 @click.option(
     "--ledger", "where", metavar="LEDGER", help="Record the episodes that are compared, in a new one or more."
@@ -81,6 +82,7 @@ def probe(
     max_steps: int,
     against: Sequence[str],
     options: Sequence[str],
+    task: str | None,
     settings: Sequence[str],
     params: str | None,
     where: str | None,
@@ -99,7 +101,7 @@ def probe(
     """
     if run is not None and where is None:
         raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
-    paying = tune(find_reward(reward), params, settings)
+    paying = apply_task(tune(find_reward(reward), params, settings), task)
     chosen = {"seeds": seeds, "seed": seed, "max_steps": max_steps, "against": against or None, **budget}
     with ExitStack() as stack:
         ledger = None if where is None else stack.enter_context(open_ledger_to_write(where, new=True))

@@ -5,7 +5,7 @@ import json
 import click
 
 from plaudit.checks.prove import prove as prove_equal
-from plaudit.cli._support.options import seconds_option
+from plaudit.cli._support.options import apply_task, seconds_option, task_option
 from plaudit.plugins.arguments import find_reward, find_reward_or_function
 from plaudit.terminal import ExitCode
 
@@ -16,6 +16,7 @@ EXIT = {"equal": ExitCode.DONE, "different": ExitCode.FOUND, "undecided": ExitCo
 @click.argument("left")
 @click.argument("right")
 @click.option("--facts", is_flag=True, help="Compare only steps of which the facts of LEFT are true.")
+@task_option("Take the facts of this task, with --facts.")
 @seconds_option("--timeout", 10.0, "The most time for the proof.")
 @click.option(
     "--examples",
@@ -26,7 +27,7 @@ EXIT = {"equal": ExitCode.DONE, "different": ExitCode.FOUND, "undecided": ExitCo
     help="How many rows are compared where nothing can be proved.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
-def prove(left: str, right: str, facts: bool, timeout: float, examples: int, as_json: bool) -> None:
+def prove(left: str, right: str, facts: bool, task: str | None, timeout: float, examples: int, as_json: bool) -> None:
     """Prove that two rewards are equal, or show where they differ.
 
     LEFT is a reward, RIGHT a reward or a plain function in the language of terms (file.py:name). They are compared
@@ -34,7 +35,9 @@ def prove(left: str, right: str, facts: bool, timeout: float, examples: int, as_
 
     The exit code is 0 if they are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """
-    first, second = find_reward(left), find_reward_or_function(right)
+    if task is not None and not facts:
+        raise click.UsageError("--task says what can happen, of which a proof uses the facts: give --facts too.")
+    first, second = apply_task(find_reward(left), task), find_reward_or_function(right)
     proof = prove_equal(first, second, facts=facts, timeout=timeout, examples=examples)
     if as_json:
         click.echo(json.dumps(proof.to_dict(), indent=2))

@@ -1,4 +1,4 @@
-"""`plaudit show`: everything that a reward is."""
+"""`plaudit show`: everything that a reward is, or that a task says."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,11 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from plaudit.cli._support.options import apply_task, task_option
 from plaudit.language.codec import field_to_dict
 from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
-from plaudit.plugins.arguments import find_reward
+from plaudit.plugins.arguments import find_reward_or_task
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, list_task_rows
 from plaudit.reward.reward import Reward
@@ -24,14 +25,17 @@ from plaudit.terminal import Screen, build_table, escape_controls
 
 
 @click.command(epilog="Example: plaudit show roadsense@R8 --source")
-@click.argument("reward")
+@click.argument("reward", metavar="REWARD|TASK", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
 @click.option("--formula", is_flag=True, help="Print the formula as Markdown with LaTeX.")
 @click.option("--source", is_flag=True, help="Print the formula as Python.")
 @click.option("--spec", is_flag=True, help="Print the specification: a JSON file that every command takes.")
 @click.option("--sql", metavar="DIALECT", help="Print a query over a table `steps`: duckdb, sqlite, postgres, spark.")
-def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sql: str | None) -> None:
-    """Show a REWARD: its terms, formula, fields, knobs and fingerprint.
+@task_option("Print the task alone, with where each line comes from; the reward's own unless given.", flag_value="")
+def show(
+    reward: str | None, as_json: bool, formula: bool, source: bool, spec: bool, sql: str | None, task: str | None
+) -> None:
+    """Show a REWARD: its terms, formula, fields, knobs and fingerprint; or a TASK.
 
     REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
     file; Python is run. The specification rebuilds the reward without its Python source:
@@ -39,11 +43,27 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sq
     \b
         plaudit show roadsense --spec > r.json
         plaudit show r.json
+
+    TASK is a file of JSON that `plaudit observe` or `plaudit declare` wrote, or one in Python: file.py:name.
     """  # noqa: D301 - Click takes a real backspace as "leave these lines alone"
     if as_json + formula + source + spec + (sql is not None) > 1:
         raise click.UsageError("--json, --formula, --source, --spec and --sql cannot be combined; choose one.")
-    found = find_reward(reward)
-    if as_json:
+    if reward is None:
+        if not task:
+            raise click.UsageError("name a REWARD or a TASK.")
+        reward, task = task, ""  # `show --task roadsense`
+    found = find_reward_or_task(reward)
+    if isinstance(found, Task) or task is not None:
+        if formula or source or spec or sql is not None:
+            raise click.UsageError("a task is printed as a table, or with --json; it has no formula.")
+        shown = found if isinstance(found, Task) else apply_task(found, task or None).task
+        if as_json:
+            click.echo(json.dumps({**shown.to_dict(), "fingerprint": shown.fingerprint}, indent=2, ensure_ascii=False))
+        elif shown.is_empty:
+            click.echo(f"{reward} has no task. `plaudit declare {reward}` prints what can be said.")
+        else:
+            print_task(shown, Screen())
+    elif as_json:
         click.echo(json.dumps(describe(found), indent=2))
     elif spec:
         click.echo(found.to_json())
@@ -123,6 +143,18 @@ def print_reward(reward: Reward, screen: Screen) -> None:
         _print_part(screen, "Knobs", knobs)
     if not reward.task.is_empty:
         _print_part(screen, f"Task {reward.task.name}@{reward.task.version}", build_task_table(reward.task))
+
+
+def print_task(task: Task, screen: Screen) -> None:
+    """Print everything that a task says, and where each line comes from."""
+    screen.print(Text.assemble((task.name, "bold"), "@", task.version))
+    if task.doc:
+        screen.print(escape_controls(task.doc))
+    screen.print(Text.assemble(("fingerprint ", "dim"), task.fingerprint))
+    if task.source:
+        screen.print(Text.assemble(("seen in ", "dim"), escape_controls(task.source)))
+    screen.print()
+    screen.print(build_task_table(task))
 
 
 def _print_part(screen: Screen, title: str, body: RenderableType, *, soft_wrap: bool = False) -> None:

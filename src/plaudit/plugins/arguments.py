@@ -1,8 +1,9 @@
-"""What an argument of a command names: a reward, a Python module, a ledger; an error says what was looked for."""
+"""What an argument of a command names: a reward, a task, a Python module, a ledger; an error says what was sought."""
 
 import contextlib
 import importlib
 import importlib.util
+import json
 import linecache
 import re
 import sys
@@ -10,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import plaudit
 from plaudit.errors import (
@@ -25,10 +26,12 @@ from plaudit.errors import (
 from plaudit.language.codec import MOST_CHARACTERS
 from plaudit.plugins.registry import find_system, list_systems, load
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger
 
+Found = TypeVar("Found", Reward, Task)
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 
 
@@ -38,17 +41,68 @@ def find_reward(text: str) -> Reward:
     >>> find_reward("roadsense@R8").version
     'R8'
     """
-    found = find_reward_or_function(text)
+    found = _find_named(text)
     if not isinstance(found, Reward):
-        module = text.rpartition(":")[0]
-        raise DefinitionError(
-            f"{text} is a {type(found).__name__}, not a Reward.{_list_rewards(module, load_module(module))}"
-        )
+        raise _refuse_kind(text, found, Reward)
     return found
 
 
 def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
     """Return the reward or the plain function that `text` names."""
+    found = _find_named(text)
+    if isinstance(found, Task):
+        raise _refuse_kind(text, found, Reward)
+    return found
+
+
+def find_reward_or_task(text: str) -> Reward | Task:
+    """Return the reward or the task that `text` names; a system's name is its reward's."""
+    found = _find_named(text)
+    if not isinstance(found, Reward | Task):
+        raise _refuse_kind(text, found, Reward)
+    return found
+
+
+def find_task(text: str) -> Task:
+    """Return the task that `text` names: in a JSON file, in a Python file or module, or that of a system.
+
+    >>> find_task("roadsense").horizon
+    1000
+    """
+    name, _, version = text.partition("@")
+    if is_system(name):
+        return load(name, version or None).task
+    place, colon, attribute = text.rpartition(":")
+    if colon and re.fullmatch(_NAME, attribute):
+        module = load_module(place)
+        found = _find_attribute(place, module, attribute, more=_list_named(place, module, Task))
+    elif text.endswith(".py"):
+        found = _find_only(text, Task)
+    elif _is_path(text):
+        found = _read_json(Path(text))
+    else:
+        known = [entry.name for entry in list_systems() if not entry.problem]
+        raise DefinitionError(
+            f"there is no task {text!r}.{did_you_mean(name, known)} Name a JSON file, file.py:name, "
+            f"package.module:name, or a system: {', '.join(known)}."
+        )
+    if not isinstance(found, Task):
+        raise _refuse_kind(text, found, Task)
+    return found
+
+
+def _refuse_kind(text: str, found: object, wanted: type) -> DefinitionError:
+    """Return the error for an argument that names something else than a reward, or than a task."""
+    place, colon, _ = text.rpartition(":")
+    if not colon:  # a file of JSON, which is one or the other
+        hint = "Give it with --task." if wanted is Reward else "Its own task is used where none is given."
+        return DefinitionError(f"{text} is a {type(found).__name__}, not a {wanted.__name__}. {hint}")
+    known = _list_named(place, load_module(place), wanted)
+    own = f" Its task is {text}.task." if wanted is Task and isinstance(found, Reward) else ""
+    return DefinitionError(f"{text} is a {type(found).__name__}, not a {wanted.__name__}.{own}{known}")
+
+
+def _find_named(text: str) -> Reward | Task | Callable[..., Any]:
     name, at, version = text.partition("@")
     if is_system(name):
         if at and not version:
@@ -60,9 +114,9 @@ def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
     if place.endswith(".py"):
         raise DefinitionError(f"{attribute!r} cannot be a name in {place}; write {place}:NAME.")
     if text.endswith(".py"):
-        return _find_only_reward(text)
+        return _find_only(text, Reward)
     if _is_path(text):
-        return _read_spec(Path(text))
+        return _read_json(Path(text))
     known = [entry.name for entry in list_systems() if not entry.problem]
     raise DefinitionError(
         f"there is no reward {text!r}.{did_you_mean(name, known)}\n"
@@ -86,14 +140,25 @@ def _is_path(text: str) -> bool:
 # -- a specification ------------------------------------------------------------------------------------------------
 
 
-def _read_spec(path: Path) -> Reward:
+def _read_json(path: Path) -> Reward | Task:
+    """Return the reward or the task in a file of JSON."""
     raw = _read_bytes(path, limit=4 * MOST_CHARACTERS)
     try:
-        return Reward.from_json(raw.decode("utf-8-sig"))
+        text = raw.decode("utf-8-sig")
+        return Task.from_json(text) if _holds_task(text) else Reward.from_json(text)
     except UnicodeDecodeError:
         raise SpecError(f"{path} is not a reward: it is not UTF-8 text.") from None
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from None
+
+
+def _holds_task(text: str) -> bool:
+    """Return whether a text of JSON is a task: that has the number of its format where a reward has its task."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and isinstance(data.get("task"), int) and "terms" not in data
 
 
 def _read_bytes(path: Path, *, limit: int) -> bytes:
@@ -123,12 +188,12 @@ def find_function(text: str) -> Callable[..., Any]:
     return found
 
 
-def _load_attribute(place: str, name: str) -> Reward | Callable[..., Any]:
+def _load_attribute(place: str, name: str) -> Reward | Task | Callable[..., Any]:
     module = load_module(place)
-    found = _find_attribute(place, module, name, more=_list_rewards(place, module))
-    if not isinstance(found, Reward) and not callable(found):
+    found = _find_attribute(place, module, name, more=_list_named(place, module, Reward))
+    if not isinstance(found, Reward | Task) and not callable(found):
         kind = type(found).__name__
-        raise DefinitionError(f"{place}:{name} is a {kind}, not a Reward.{_list_rewards(place, module)}")
+        raise DefinitionError(f"{place}:{name} is a {kind}, not a Reward.{_list_named(place, module, Reward)}")
     return found
 
 
@@ -151,21 +216,22 @@ def find_beside(text: str, name: str) -> Any:
     return getattr(loaded if place.endswith(".py") and loaded else load_module(place), name, None)
 
 
-def _find_only_reward(place: str) -> Reward:
-    """Return the reward of a Python file that has one; where there are several, say how each is named."""
+def _find_only(place: str, kind: type[Found]) -> Found:
+    """Return the reward or the task of a Python file that has one; where there are several, say how each is named."""
     module = load_module(place)
-    rewards = {id(value): value for value in vars(module).values() if isinstance(value, Reward)}
-    if len(rewards) != 1:
-        what = "has several rewards; say which is meant" if rewards else "names no reward"
-        raise DefinitionError(f"{place} {what}.{_list_rewards(place, module)}")
-    return next(iter(rewards.values()))
+    found = {id(value): value for value in vars(module).values() if isinstance(value, kind)}
+    if len(found) != 1:
+        noun = kind.__name__.lower()
+        what = f"has several {noun}s; say which is meant" if found else f"names no {noun}"
+        raise DefinitionError(f"{place} {what}.{_list_named(place, module, kind)}")
+    return next(iter(found.values()))
 
 
-def _list_rewards(place: str, module: ModuleType) -> str:
-    names = [name for name, value in vars(module).items() if isinstance(value, Reward)]
+def _list_named(place: str, module: ModuleType, kind: type) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, kind)]
     if not names:
-        return f"\nThere is no Reward at the top level of {place}."
-    return f"\nIts rewards: {', '.join(f'{place}:{name}' for name in sorted(names))}"
+        return f"\nThere is no {kind.__name__} at the top level of {place}."
+    return f"\nIts {kind.__name__.lower()}s: {', '.join(f'{place}:{name}' for name in sorted(names))}"
 
 
 def _run_file(path: Path) -> ModuleType:

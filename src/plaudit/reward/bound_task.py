@@ -300,13 +300,17 @@ class BoundTask:
                     f"{self._what}: {part} {name!r:.60}, which neither the reward nor the task "
                     f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
                 )
-        spoken = {name for _, name in self._list_named()} | {*self.task.fields}
+        spoken = self.list_named_fields()
         if spoken and not spoken & {*self._reward.fields, "terminal"} and self.task.source:
             raise UnknownField(
                 f"{self._what}: the task speaks of {', '.join(sorted(spoken)[:8])}, and the reward reads "
                 f"{', '.join([*self._reward.fields][:8]) or 'nothing'}: they have no field in common. Observe the "
                 "environment with the features that the reward is given."
             )
+
+    def list_named_fields(self) -> set[str]:
+        """Return the fields that the task speaks of, whether or not the reward has them."""
+        return {name for _, name in self._list_named()} | {*self.task.fields}
 
     def _list_named(self) -> Iterable[tuple[str, str]]:
         """Yield every field that the task speaks of, after what does: `better= names`, `fact 'brakes' reads`."""

@@ -213,7 +213,7 @@ class _WriteOut(ast.NodeTransformer):
             around = self._outer | self._own | {each.name for each in self.helpers.values()}
             made = _write_tree(source, function.__kwdefaults__ or {}, around, (*self._calls, function))
             made.name = name.replace(".", "_")
-            while made.name in around or hasattr(builtins, made.name):
+            while made.name in around or hasattr(builtins, made.name) or made.name in _find_plain():
                 made.name += "_"
             self.helpers[function] = made
         return ast.Name(self.helpers[function].name, ast.Load())
@@ -245,7 +245,9 @@ def _write_value(name: str, value: object) -> ast.expr:
     if type(value) in (tuple, list):
         return ast.Tuple([_write_value(name, each) for each in value], ast.Load())  # type: ignore[attr-defined]
     if isinstance(value, Mapping):
-        return ast.Dict(*([_write_value(name, each) for each in part] for part in (value.keys(), value.values())))
+        return ast.Dict(
+            [_write_value(name, key) for key in value], [_write_value(name, each) for each in value.values()]
+        )
     raise _StandsElsewhere(name)
 
 

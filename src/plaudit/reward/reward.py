@@ -303,6 +303,10 @@ class Reward(Definition):
         """This reward with only what a person declared of its steps: what was seen proves nothing."""
         return Reward._build(self, task=self.task.drop_seen()) if self.task.seen else self
 
+    def _join_task(self, task: Task | None) -> "Reward":
+        """Return this reward with what a task says, and with what only its own task says."""
+        return self if task is None else self.with_task(validate_task(self.name, task).merge(self.task))
+
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.
 

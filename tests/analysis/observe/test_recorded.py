@@ -63,6 +63,14 @@ def test_an_export_of_a_ledger_has_them_too(tmp_path, suffix):
     assert_same_steps(recorded, played)
 
 
+def test_an_export_of_a_whole_ledger_is_to_be_imported(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        record(ledger)
+        ledger.export(tmp_path / "steps.jsonl")
+    with pytest.raises(InputError, match="is an export of a whole ledger: import it"):
+        read_file(str(tmp_path / "steps.jsonl"), action="force", idle=None, progress=None)
+
+
 def test_episodes_that_are_written_side_by_side_are_put_in_order(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for step in range(1, 5):

@@ -11,12 +11,14 @@ from plaudit.adapters.gymnasium.scoring import Features, Mode
 from plaudit.errors import DefinitionError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.targets import OnBad
 
 
 class WrapperOptions(TypedDict, total=False):
     """What `RewardWrapper` takes by name."""
 
+    task: Task | None
     mode: Mode
     on_bad: OnBad
     max_masked: float
@@ -75,6 +77,11 @@ class JsonArgument(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonArgument, (str(self), self.value)
+
+
+def with_task(reward: Any, task: Task | None) -> Any:
+    """Return a reward with the task that a wrapper is given; what is not a reward is refused later."""
+    return reward._join_task(task) if isinstance(reward, Reward) else reward
 
 
 def to_json_arguments(reward: Reward, features: Features, ledger: Ledger | None) -> dict[str, JsonArgument | None]:

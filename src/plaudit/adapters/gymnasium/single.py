@@ -12,7 +12,13 @@ from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import Autoreset
 
 from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, split_total
-from plaudit.adapters.gymnasium.arguments import WrapperOptions, read_arguments, refuse_environment, to_json_arguments
+from plaudit.adapters.gymnasium.arguments import (
+    WrapperOptions,
+    read_arguments,
+    refuse_environment,
+    to_json_arguments,
+    with_task,
+)
 from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
     MAX_MASKED,
@@ -31,6 +37,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.reward.task import Task
 from plaudit.targets import OnBad
 from plaudit.targets.states import join_state
 
@@ -47,6 +54,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         reward: Reward,
         features: Features,
         *,
+        task: Task | None = None,
         mode: Mode = "replace",
         on_bad: OnBad = "mask",
         max_masked: float = MAX_MASKED,
@@ -58,6 +66,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         steps_taken: int = 0,
     ) -> None:
         reward, features, ledger = read_arguments(reward, features, ledger)
+        reward = with_task(reward, task)
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
         super().__init__(env)
         self.signal: Signal | None = None
@@ -192,6 +201,7 @@ class RewardWrapper(_SingleEnvWrapper):
         reward: What pays each step.
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name; of many environments it
             takes and gives batches. It may give more than the reward reads.
+        task: What is wanted and what can happen, recorded with the reward; the reward's own task unless given.
         mode: "replace" the environment's own reward, or "add" to it.
         on_bad: What to do about a step that cannot be scored. "mask": pay 0, say so in `info["reward_masked"]`, and go
             on; "clip": hold numbers within their ranges, and raise for anything else; "raise" an error.

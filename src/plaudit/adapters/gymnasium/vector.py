@@ -12,6 +12,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from plaudit.adapters.components import CLIPPED_STEPS, COMPONENTS, EPISODE_COMPONENTS, MASKED_STEPS, WEIGHTS
+from plaudit.adapters.gymnasium.arguments import with_task
 from plaudit.adapters.gymnasium.batch_scoring import BatchScorer, PaidSteps
 from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
@@ -31,6 +32,7 @@ from plaudit.errors import MissingField, NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.targets import OnBad
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class VectorRewardWrapper(Base):
         reward: Reward,
         features: Features,
         *,
+        task: Task | None = None,
         mode: Mode = "replace",
         on_bad: OnBad = "mask",
         max_masked: float = MAX_MASKED,
@@ -77,6 +80,7 @@ class VectorRewardWrapper(Base):
             reward: What pays each step.
             features: A function of batches (obs, action, next_obs, info) to the reward's inputs by name: a column for
                 each, or one value for all environments.
+            task: What is wanted and what can happen, recorded with the reward; the reward's own task unless given.
             mode: "replace" the environments' own rewards, or "add" to them.
             on_bad: What to do about steps that cannot be scored: "mask", "clip" or "raise", as for one environment.
             max_masked: Which share of all steps so far may be masked before it is an error.
@@ -96,6 +100,7 @@ class VectorRewardWrapper(Base):
             ActorInUse: Another live writer records as this actor of the run.
         """
         super().__init__(env)
+        reward = with_task(reward, task)
         self._scoring = Scoring(
             reward,
             features,

@@ -15,13 +15,14 @@ from plaudit.analysis.audit.steps import read_batches
 from plaudit.checks.check import describe_failure, list_codes, separate_allowed
 from plaudit.checks.finding import SEVERITIES, Failed, Finding
 from plaudit.checks.model import RewardModel
-from plaudit.checks.report import Report
+from plaudit.checks.report import Report, TaskLabel
 from plaudit.checks.rules import RULES
 from plaudit.checks.rules.registry import Rule, collect_rules
 from plaudit.errors import DefinitionError, NotInLedger, PlauditError, did_you_mean
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.terminal import format_count
 
 Progress = Callable[[int, int], None]
@@ -34,6 +35,7 @@ def audit(
     ledger: Ledger | str | os.PathLike[str],
     reward: Reward | str | None = None,
     *,
+    task: Task | None = None,
     checked: Report | None = None,
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -47,6 +49,7 @@ def audit(
         ledger: A ledger, or where it is. Nothing is written.
         reward: The reward whose records are audited, with the declarations that it has now. As a string, such as
             "maze" or "maze@1", the one that was recorded under that name; so is without it the only one that there is.
+        task: What is wanted and what can happen; the reward's own task unless given.
         checked: What `check` found of the same reward. Each of its findings is told how often it happened, in which
             episodes and what it earned, and the report then holds both.
         only: The code of one rule, or of several: of what only a history can show, only these are looked for.
@@ -64,6 +67,7 @@ def audit(
             return audit(
                 opened,
                 reward,
+                task=task,
                 checked=checked,
                 only=only,
                 ignore=ignore,
@@ -78,7 +82,7 @@ def audit(
     if reward is not None and not isinstance(reward, Reward):
         raise DefinitionError(f"audit takes a Reward, or the name of one, and this is a {type(reward).__name__}")
     chosen = _choose_codes(list_codes(only), list_codes(ignore))
-    return Audit(ledger, reward, thresholds or Thresholds(), query, checked).run(chosen, progress)
+    return Audit(ledger, reward, thresholds or Thresholds(), query, checked, task).run(chosen, progress)
 
 
 class Audit:
@@ -91,13 +95,15 @@ class Audit:
         thresholds: Thresholds,
         query: Mapping[str, Any],
         checked: Report | None = None,
+        task: Task | None = None,
     ) -> None:
         """Find the records; nothing but sums of episodes is read yet."""
         self._ledger, self._query = ledger, dict(query)
         counts = ledger.history(**query).counts()
         if not counts:
             ledger.history(**query).first()  # which says what there is none of
-        self.reward, self._layouts = _choose_layouts(ledger, reward, counts)
+        found, self._layouts = _choose_layouts(ledger, reward, counts)
+        self.reward = found._join_task(task)
         labels = {(each.reward.name, each.reward.version) for each in self._layouts}
         self._remarks = [
             f"Left out: {format_count(count, 'record')} of {layout.reward.name}@{layout.reward.version}."
@@ -111,16 +117,16 @@ class Audit:
             ledger, RewardModel(self.reward), EpisodeTable(listed, terminal), thresholds, recorded
         )
         self.clamps = clamps.ClampCounts(self.reward)
-        found = outcomes.EpisodeOutcomes(self.context)
-        self.walks = walks.Walks(self.context, found)
+        ends = outcomes.EpisodeOutcomes(self.context)
+        self.walks = walks.Walks(self.context, ends)
         self._checked = checked
         self.happened = Happenings(self.context, () if checked is None else checked.findings)
         self._failed: list[Failed] = []
         self._detectors: list[Detector] = [
             self.happened,
             self.walks,
-            found,
-            returns.EpisodeReturns(found),
+            ends,
+            returns.EpisodeReturns(ends),
             actions.ActionCounts(self.context),
             self.clamps,
             branches.BranchesTaken(self.context),
@@ -145,6 +151,7 @@ class Audit:
             reward=self.reward.name,
             version=self.reward.version,
             fingerprint=self.reward.fingerprint,
+            task=TaskLabel.of(self.reward.task),
             findings=kept,
             suppressed=suppressed,
             failed=tuple(each for each in self._failed if each.code in chosen or each.code not in HISTORY_RULES),

@@ -17,6 +17,7 @@ from plaudit.analysis.compare.transitions import Given, Transitions, read_ledger
 from plaudit.errors import DefinitionError, InputError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 Numbers = NDArray[np.float64]
 Fields = Literal["same", "shared", "all"]
@@ -32,6 +33,7 @@ def compare(
     first: Reward,
     second: Reward,
     *more: Reward,
+    task: Task | None = None,
     transitions: Mapping[str, Any] | Transitions | None = None,
     episodes: Any = None,
     ledger: Ledger | None = None,
@@ -62,6 +64,7 @@ def compare(
         first: A reward.
         second: Another one.
         *more: More of them: every pair is measured.
+        task: What is wanted and what can happen, for all of them; each reward's own task unless given.
         transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
             Without them steps are drawn from what fields declare. `plaudit.analysis.environments.sample_transitions`
             takes them from an environment.
@@ -82,6 +85,7 @@ def compare(
         InputError: The transitions lack something, or are too few.
     """
     rewards = (first, second, *more)
+    rewards = tuple(each._join_task(task) for each in rewards)
     if samples < 1000 or means < 2:
         raise DefinitionError(f"samples={samples}, means={means}: at least 1,000 and 2 are needed.")
     worth = _find_discount(rewards, discount)

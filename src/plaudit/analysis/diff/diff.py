@@ -16,6 +16,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.rescore.translation import NO_TERMINAL_TERM
 from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.terminal import escape_controls, format_count
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def diff(
     before: Reward,
     after: Reward,
     *,
+    task: Task | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     shared: bool = False,
@@ -148,6 +150,7 @@ def diff(
     Args:
         before: The version that was.
         after: The version that is.
+        task: What is wanted and what can happen, for both; each reward's own task unless given.
         ledger: A ledger, or where it is: its records are scored by both, and nothing is written.
         data: A Parquet, CSV or JSON Lines file, or a folder of Parquet parts, whose rows are scored by both.
         shared: Whether to leave out terms that read what the other reward does not read.
@@ -166,6 +169,7 @@ def diff(
         raise DefinitionError("give a ledger or data to compare on, not both.")
     if query and ledger is None:
         raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
+    before, after = before._join_task(task), after._join_task(task)
     left_out: tuple[str, ...] = ()
     if shared:
         (before, after), lost = keep_shared_terms((before, after), lambda reward: set(reward.inputs))

@@ -23,6 +23,7 @@ from plaudit.language.field import Field
 from plaudit.plots.axes import Axes
 from plaudit.reward.describe import format_allowed
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.numpy import NumpyReward
 from plaudit.terminal import format_count, format_value
@@ -149,6 +150,7 @@ def sweep(
     over: str | Sequence[str],
     *,
     term: str = "total",
+    task: Task | None = None,
     at: Mapping[str, Value] | None = None,
     ranges: Ranges | None = None,
     report: Report | None = None,
@@ -168,7 +170,8 @@ def sweep(
         reward: The reward.
         over: The input that runs through its values, `"distance"` or `"prev.x"`; or two of them.
         term: The term whose value is wanted; the total unless given.
-        at: What other inputs are; those that are not named are at rest.
+        task: What is wanted and what can happen; the reward's own task unless given.
+        at: What other inputs are; those that are not named are as an idle agent meets them, or at rest.
         ranges: Between what an input runs, where that is not all that is declared.
         report: What `check` found: rows of its findings are marked.
         points: How many values of an input are taken, where it does not list its own.
@@ -181,6 +184,7 @@ def sweep(
     names = [over] if isinstance(over, str) else list(over)
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names) or points < 2:
         raise InputError("over= is one input or two different ones, and points= at least 2.")
+    reward = reward._join_task(task)
     known = [each.name for each in reward.terms]
     if term != "total" and term not in known:
         raise UnknownParameter(f"reward {reward.name!r} has no term {term!r}.{did_you_mean(term, known)}")

@@ -55,6 +55,7 @@ def observe(
     """
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
     from plaudit.analysis.environments import open_environment
+    from plaudit.analysis.guard import find_step_limit
     from plaudit.analysis.observe.learn import learn_task
     from plaudit.analysis.observe.play import play
 
@@ -67,7 +68,11 @@ def observe(
         transitions = play(
             made, label, features, steps=steps, seed=seed, max_steps=max_steps, idle=idle, progress=progress
         )
-    return learn_task(transitions, name=name or found)
+        limit = find_step_limit(made)
+    task = learn_task(transitions, name=name or found)
+    if limit is None or task.horizon is not None:
+        return task
+    return task.evolve(horizon=limit, ends={**task.ends, "timeout": "time"})  # declared, though no episode got there
 
 
 def observe_ledger(

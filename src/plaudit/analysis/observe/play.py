@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from plaudit.adapters.gymnasium.scoring import copy_observation
 from plaudit.analysis.environments import Env
-from plaudit.analysis.guard import GuardedEnvironment, guard_features, has_step_limit
+from plaudit.analysis.guard import GuardedEnvironment, find_step_limit, guard_features
 from plaudit.analysis.observe.columns import build_transitions, join_entries
 from plaudit.analysis.observe.readers import FeatureReader, LeafTable, SpaceReader, find_action_names
 from plaudit.analysis.observe.smooth import Held, Wave, list_smooth_policies
@@ -96,7 +96,7 @@ class _Session:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self._env, self._name, self._progress = GuardedEnvironment(env, name), name, progress
-        self._limit = None if has_step_limit(env) else max_steps
+        self._limit = max_steps if find_step_limit(env) is None else None
         actions = list_action_leaves(env.action_space)
         self._reader: FeatureReader | SpaceReader
         self._declared = {}

@@ -65,6 +65,11 @@ def read_file(path: str, *, action: str, idle: Any, progress: Progress) -> Trans
 def _read_columns(source: RowSource, progress: Progress) -> tuple[dict[str, list[Any]], set[str]]:
     """Return every column as values, and those that are fields where the file is an export of a ledger, which says."""
     names = [".".join(path) for path in source.paths]
+    if "plaudit_ledger" in names:
+        raise InputError(
+            f"{source.name} is an export of a whole ledger: import it into a ledger (`plaudit ledger import`) and name "
+            "that, or export .parquet or .csv."
+        )
     names = [name for name in names if not any(other.startswith((f"{name}[", f"{name}.")) for other in names)]
     columns: dict[str, list[Any]] = {name: [] for name in names if name}
     for chunk in source.chunks(source.columns):

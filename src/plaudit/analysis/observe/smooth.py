@@ -25,9 +25,8 @@ class Held:
     def start(self, seed: int) -> Act:
         """Return what decides: the same for a seed."""
         generator = np.random.default_rng([seed, 3])  # not the environment's own
-        space = deepcopy(self.space)
-        space.seed(int(generator.integers(2**31)))
-        left, action = 0, None
+        self.space.seed(int(generator.integers(2**31)))
+        space, left, action = self.space, 0, None
 
         def act(observation: Any, allowed: Any) -> Any:
             nonlocal left, action
@@ -66,4 +65,5 @@ class Wave:
 
 def list_smooth_policies(space: spaces.Space[Any]) -> list[Held | Wave]:
     """Return the policies that go on with what they do."""
-    return [Held(space), Wave(space)] if isinstance(space, spaces.Box) else [Held(space)]
+    own = deepcopy(space)  # which can be seeded again for each episode
+    return [Held(own), Wave(space)] if isinstance(space, spaces.Box) else [Held(own)]

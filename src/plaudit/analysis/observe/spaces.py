@@ -104,12 +104,12 @@ def _walk(space: spaces.Space[Any], path: str, plain: str, read: Callable[[Any],
             yield Leaf((name,), read, (declared,), float)
         case spaces.MultiBinary():
             names = _number(name, space.shape)
-            yield Leaf(names, _flatten(read), tuple(Field(each, flag=True) for each in names), bool)
+            yield Leaf(names, _flatten(read, space.shape), tuple(Field(each, flag=True) for each in names), bool)
         case spaces.MultiDiscrete():
             names, starts = _number(name, space.shape), np.ravel(space.start).tolist()
             ends = zip(names, starts, np.ravel(space.nvec).tolist(), strict=True)
             fields = tuple(Field(each, low=start, high=start + count - 1) for each, start, count in ends)
-            yield Leaf(names, _flatten(read), fields, float)
+            yield Leaf(names, _flatten(read, space.shape), fields, float)
         case spaces.Box():
             yield _read_box(space, _number(name, space.shape), read)
         case spaces.Text():
@@ -120,13 +120,13 @@ def _walk(space: spaces.Space[Any], path: str, plain: str, read: Callable[[Any],
 
 def _read_box(space: spaces.Box, names: tuple[str, ...], read: Callable[[Any], Any]) -> Leaf:
     if space.dtype.kind == "b":
-        return Leaf(names, _flatten(read), tuple(Field(name, flag=True) for name in names), bool)
+        return Leaf(names, _flatten(read, space.shape), tuple(Field(name, flag=True) for name in names), bool)
     bounds = [
         [None if abs(end) >= _UNBOUNDED else end for end in np.ravel(ends).astype(float).tolist()]
         for ends in (space.low, space.high)
     ]
     fields = (Field(name, low=low, high=high) for name, low, high in zip(names, *bounds, strict=True))
-    return Leaf(names, _flatten(read), tuple(fields), float)
+    return Leaf(names, _flatten(read, space.shape), tuple(fields), float)
 
 
 def _number(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -141,8 +141,8 @@ def _number(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
     return tuple("_".join([name, *map(str, np.unravel_index(at, shape))]) for at in range(count))
 
 
-def _flatten(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: np.ravel(read(value))
+def _flatten(read: Callable[[Any], Any], shape: tuple[int, ...]) -> Callable[[Any], Any]:
+    return read if len(shape) == 1 else lambda value: np.ravel(read(value))
 
 
 def make_name(text: str) -> str:

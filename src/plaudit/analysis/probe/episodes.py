@@ -12,7 +12,7 @@ from gymnasium.wrappers import TimeLimit
 from plaudit.adapters.components import EPISODE_COMPONENTS
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.adapters.gymnasium.scoring import OWN, Features
-from plaudit.analysis.guard import GuardedEnvironment, guard_features, has_step_limit
+from plaudit.analysis.guard import GuardedEnvironment, find_step_limit, guard_features
 from plaudit.analysis.probe.policies import Policy
 from plaudit.analysis.probe.result import GOAL, NATIVE, PlayedEpisode
 from plaudit.checks.solver.boxes import compile_question
@@ -51,7 +51,8 @@ class ProbedEnvironment:
         name: str,
     ) -> None:
         self.name, self.reward, self.ledger, self.run = name, reward, ledger, run
-        self._guard = guard = GuardedEnvironment(env if has_step_limit(env) else TimeLimit(env, max_steps), name)
+        limited = env if find_step_limit(env) is not None else TimeLimit(env, max_steps)
+        self._guard = guard = GuardedEnvironment(limited, name)
         self.action_space, self.observation_space = env.action_space, env.observation_space
         self._readings = _Readings(reward)
         self._features = self._capture(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from plaudit.errors import DefinitionError, WrongType, shorten
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 if TYPE_CHECKING:
     import gymnasium
@@ -21,6 +22,7 @@ def probe(
     reward: Reward,
     features: Callable[..., Mapping[str, Any]] | None = None,
     *,
+    task: Task | None = None,
     make: Mapping[str, Any] | None = None,
     seconds: float | None = None,
     steps: int | None = None,
@@ -43,6 +45,7 @@ def probe(
         reward: What pays.
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name, and `env` if it takes that
             too. Unless given, an input is the part of the observation or of `info` that has its name, or the action.
+        task: What is wanted and what can happen; the reward's own task unless given.
         make: Options for making the environment, where it is not there yet: {"render_mode": None}.
         seconds: About how long it may take; 60 unless `steps` are given.
         steps: About how many steps it may take. With this alone the result is the same for a seed.
@@ -68,6 +71,7 @@ def probe(
 
     if not isinstance(reward, Reward):
         raise DefinitionError(f"probe takes a Reward, and {shorten(reward)} is none.")
+    reward = reward._join_task(task)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
     validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))

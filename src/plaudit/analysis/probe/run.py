@@ -24,7 +24,7 @@ from plaudit.analysis.probe.result import GOAL, NATIVE, PlayedEpisode, PolicyOut
 from plaudit.analysis.probe.search import Family, Numbers, Search
 from plaudit.checks.check import separate_allowed
 from plaudit.checks.finding import Undecided
-from plaudit.checks.report import LocatedReport, Report
+from plaudit.checks.report import LocatedReport, Report, TaskLabel
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, shorten
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
@@ -254,6 +254,7 @@ class ProbeRun:
             reward=reward.name,
             version=reward.version,
             fingerprint=reward.fingerprint,
+            task=TaskLabel.of(reward.task),
             findings=kept,
             suppressed=suppressed,
             undecided=tuple(each for each in found if isinstance(each, Undecided)),

@@ -1,6 +1,7 @@
 """A report for scripts: plain data that JSON holds without loss."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "reward": report.reward,
         "version": report.version,
         "fingerprint": report.fingerprint,
+        "task": None if report.task is None else asdict(report.task),
         **({"remarks": list(report.remarks)} if report.remarks else {}),
         "incentives": [_format_incentive(each) for each in report.incentives],
         "findings": [_format_finding(finding, root) for finding in report.findings],

@@ -3,13 +3,14 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plaudit.errors import DefinitionError, InputError, NotInLedger
+from plaudit.plugins.arguments import find_task
 from plaudit.plugins.options import Command, add_options
 from plaudit.rows.streams import FORMATS
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from plaudit.reward.reward import Reward
 
 KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
+TASK = "Judge by this task: task.json, file.py:name, package.module:name, or a system's name."
 LONGEST_TIMEOUT = 3600.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -59,6 +61,33 @@ def parse_setting(setting: str) -> tuple[str, float | bool | list[Any]]:
         raise DefinitionError(
             f"--set {setting}: {value!r} is neither a number nor true or false, nor a list of them."
         ) from None
+
+
+# -- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def task_option(text: str = TASK, **settings: Any) -> Callable[[Command], Command]:
+    """Return what adds `--task`, which `apply_task` takes."""
+    return click.option("--task", metavar="TASK", help=text, is_flag=False, **settings)
+
+
+def apply_task(reward: "Reward", task: str | None) -> "Reward":
+    """Return a reward with the task that `--task` names; with its own where that is not given."""
+    if task is None:
+        return reward
+    made = reward._join_task(find_task(task))
+    fields = made._bound.list_named_fields()
+    if fields and reward.fields and not fields & reward.fields.keys():
+        raise DefinitionError(
+            f"--task {task} speaks of {_list_some(fields)}, and {reward.name}@{reward.version} reads "
+            f"{_list_some(reward.fields)}: they have no field in common. Name the task of this reward."
+        )
+    return made
+
+
+def _list_some(names: Iterable[str], most: int = 6) -> str:
+    listed = sorted(names)
+    return ", ".join([*listed[:most], "…"] if len(listed) > most else listed)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

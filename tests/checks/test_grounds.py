@@ -1,0 +1,110 @@
+"""Every finding says what it rests on that nobody declared: what was seen, and what is assumed by default."""
+
+import json
+
+import pytest
+
+from plaudit import Field, Reward, Seen, Task, bounds, check, term
+from plaudit.checks.formats.json import format_json
+from plaudit.checks.formats.plain import format_finding
+from plaudit.checks.report import LocatedReport
+
+
+@term
+def cruise(speed):
+    """Drive."""
+    return 0.1 * speed
+
+
+@term(terminal=True)
+def arrival(arrived):
+    """Arrive."""
+    return 10 if arrived else 0
+
+
+def is_there(arrived, terminal):
+    """Arrived."""
+    return arrived and terminal
+
+
+def driving(task=None, **speed):
+    fields = [Field("speed", **speed), Field("arrived", flag=True)]
+    return Reward("driving", version="1", terms=[cruise, arrival], fields=fields, task=task)
+
+
+STATES = Task(states=["speed"], horizon=500, goal=is_there)
+SEEN = Task(
+    "road",
+    states=["speed"],
+    horizon=500,
+    fields=[Field("speed", low=0, high=10)],
+    seen={"states.speed": Seen(90, 90), "horizon": Seen(20, 20, "episodes"), "fields.speed": Seen(91, 91)},
+    source="Road-v0",
+)
+
+
+def find(report, code):
+    return next(each for each in report if each.code == code)
+
+
+def test_a_role_that_nobody_declared_is_said_to_be_assumed():
+    found = find(check(driving(low=0, high=10)), "pays-per-event")
+    assert found.basis == "default"
+    assert found.list_weak_grounds() == ["Assumed by default: that speed happens in single steps."]
+
+
+def test_what_was_declared_needs_no_word():
+    found = find(check(driving(STATES, low=0, high=10)), "goal-not-best")
+    assert found.basis == "declared"
+    assert found.list_weak_grounds() == []
+    assert "that speed persists from step to step" in [each.says for each in found.grounds]
+
+
+def test_what_was_only_seen_is_said_with_its_count():
+    found = find(check(driving(), task=SEEN), "pays-for-staying")
+    assert found.basis == "seen"
+    [line] = found.list_weak_grounds()
+    assert line == (
+        "Seen, not declared: the range of speed (91 of 91 steps), the horizon (20 of 20 episodes), "
+        "that speed persists from step to step (90 of 90 steps)."
+    )
+
+
+def test_every_format_says_it():
+    reward = driving(SEEN)
+    report = check(reward)
+    found = find(report, "pays-for-staying")
+    [line] = found.list_weak_grounds()
+    assert line in " ".join(str(report).split())
+    assert line in report._repr_html_()
+    assert line in format_finding(found, {})
+    [plain] = json.loads(json.dumps(format_json([LocatedReport.of(report, reward)])))["rewards"]
+    [kept] = [each for each in plain["findings"] if each["code"] == "pays-for-staying"]
+    assert kept["basis"] == "seen"
+    assert {"says": "the horizon", "basis": "seen", "seen": "20 of 20 episodes"} in kept["grounds"]
+
+
+def test_a_seen_range_serves_checks_and_not_scores_bounds_or_declared_ranges():
+    reward = driving(SEEN)
+    assert not any(each.code in ("unbounded", "missing-range") for each in check(reward))
+    assert reward.score(speed=1000.0, arrived=False, terminal=False).total == 100.0
+    assert bounds(reward).total.high == float("inf")
+    own = driving(SEEN, low=-5, high=50)
+    assert next(each for each in check(own).incentives if each.kind == "step").pay == 15.0
+
+
+@pytest.mark.parametrize("high", [10, 200])
+def test_play_that_never_reached_the_goal_does_not_make_it_unreachable(high):
+    def far_away(place):
+        return place >= 100
+
+    @term
+    def forward(place):
+        """Get on."""
+        return 0.01 * place
+
+    task = Task(goal=far_away, fields=[Field("place", low=0, high=high)], seen={"fields.place": Seen(50, 50)})
+    reward = Reward("walk", version="1", terms=[forward], fields=[Field("place")], task=task)
+    report = check(reward)
+    assert "unreachable-goal" not in {each.code for each in report}
+    assert ("missing-range" in {each.code for each in report}) == (high < 100)

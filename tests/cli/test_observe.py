@@ -1,0 +1,111 @@
+"""`plaudit observe`: a table of what was seen, a file, JSON, recorded steps, exit codes and wrong usage."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plaudit import Ledger, Task
+from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.analysis import observe
+from support.gliders import Glider, features, gliding
+
+ENV = "support.gliders:Glider"
+FEATURES = "support.gliders:features"
+
+
+def test_what_was_seen_is_printed_and_written(plaudit, tmp_path):
+    done = plaudit("observe", ENV, "--features", FEATURES, "--steps", 3000, "-o", "task.json")
+    assert done.exit_code == 0, done.stderr
+    assert "Glider: Glider, 3,000 steps of " in done.stdout
+    assert "changes by v × 0.5" in done.stdout
+    assert "Written to task.json." in done.stdout
+    assert Task.load("task.json").monotone == {"fuel": "down"}
+    for part, name, _ in Task.load("task.json").list_statements():
+        lines = [line for line in done.stdout.splitlines() if line.startswith(part.replace("_", " ")) and name in line]
+        assert any(" of " in line or "declared" in line for line in lines), (part, name)
+
+
+def test_the_same_seed_writes_the_same_file(plaudit):
+    for name, seed in (("one", 5), ("same", 5), ("other", 6)):
+        assert plaudit("observe", ENV, "--steps", 500, "--seed", seed, "-o", f"{name}.json").exit_code == 0
+    one, same, other = (Path(f"{name}.json").read_bytes() for name in ("one", "same", "other"))
+    assert one == same
+    assert one != other
+
+
+def test_json_is_for_scripts(plaudit):
+    done = plaudit("observe", ENV, "--steps", 800, "--make", "limit=9", "--name", "gliding", "--json")
+    assert done.exit_code == 0, done.stderr
+    task = Task.from_json(done.stdout)
+    assert (task.name, task.horizon) == ("gliding", 9)
+
+
+def test_recorded_steps_are_read_from_a_ledger_and_from_a_file(plaudit):
+    with Ledger("rewards.db") as ledger:
+        env = RewardWrapper(Glider(), gliding, features, ledger=ledger, run="night")
+        played = observe(env, features, steps=2000)
+        env.close()
+        ledger.export("steps.jsonl")
+        ledger.export("steps.csv")
+    done = plaudit("observe", "--ledger", "rewards.db", "--run", "night", "--json")
+    assert Task.from_json(done.stdout).fingerprint == played.fingerprint
+    done = plaudit("observe", "--ledger", "steps.csv", "--action", "force", "--json")
+    assert Task.from_json(done.stdout).fingerprint == played.fingerprint
+    done = plaudit("observe", "--ledger", "rewards.db", "--run", "nihgt")
+    assert done.exit_code == 2
+    assert "Did you mean run='night'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name an environment, or recorded steps with --ledger"),
+        ((ENV, "--ledger", "rewards.db"), "name an environment, or recorded steps with --ledger"),
+        ((ENV, "--run", "night"), "--run is for --ledger"),
+        ((ENV, "--action", "force"), "--action is for --ledger"),
+        (("--ledger", "steps.csv", "--seed", "1"), "--seed is for ENV"),
+        (("--ledger", "steps.csv", "--run", "night"), "--run is for a ledger"),
+        (("--ledger", "rewards.db", "--features", FEATURES), "--features is for ENV"),
+        (("--ledger", "rewards.db", "--action", "x"), "--action is for a file"),
+        (("--ledger", "nothing.db"), "nothing.db"),
+        (("--ledger", "nothing.csv"), "nothing.csv"),
+        ((ENV, "--steps", "0"), "--steps"),
+        ((ENV, "--make", "limit"), "--make limit: write the name of an option"),
+        ((ENV, "--features", "support.gliders:none"), "has no 'none'"),
+        (("support.gliders:Nothing",), "Nothing"),
+        ((ENV, "--make", "fail_at=50"), "failed in step 10 of 'idle'"),
+        ((ENV, "--make", "nan_at=3"), "gave NaN as observation[0] in step 3 of 'idle' with seed 0"),
+        ((ENV, "--idle", "[9]"), "idle=[9] is not an action of Box"),
+    ],
+)
+def test_what_cannot_be_done_is_one_message_and_2(plaudit, arguments, message):
+    done = plaudit("observe", *arguments, "-o", "task.json")
+    assert done.exit_code == 2
+    assert message in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+    assert not Path("task.json").exists()
+
+
+def test_features_that_fail_are_one_message(plaudit, write):
+    path = write("wrong.py", "def features(obs, action, next_obs, info):\n    return {'x': obs[7]}\n")
+    done = plaudit("observe", ENV, "--features", path)
+    assert done.exit_code == 2
+    assert "the features raised IndexError" in done.stderr
+    assert "in step 1 of 'idle' with seed 0" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_said(plaudit):
+    done = plaudit("observe", ENV, "--steps", 200, "-o", "nowhere/task.json")
+    assert done.exit_code == 2
+    assert "nowhere" in done.stderr
+
+
+def test_the_written_task_is_json_that_a_person_can_edit(plaudit):
+    plaudit("observe", ENV, "--features", FEATURES, "--steps", 2000, "-o", "task.json")
+    data = json.loads(Path("task.json").read_text())
+    data["better"] = {"fuel": {"is": "high"}}
+    Path("task.json").write_text(json.dumps(data))
+    task = Task.load("task.json")
+    assert task.find_basis("better", "fuel") == "declared"
+    assert task.find_basis("rates", "x") == "seen"
