@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given
 
-from plaudit import Field, Reward, State, fact, prefer, term
+from plaudit import Field, Reward, State, Task, fact, prefer, term
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField
 from plaudit.reward.evolution import RewardChanges
 from plaudit.schedules import linear
@@ -64,6 +64,15 @@ TORQUE = Field("torque", low=0, high=10)
 CONTACT = Field("contact", flag=True)
 AIR = State("air", update=count_air, reset=0.0)
 FIELDS = [DISTANCE, TORQUE, CONTACT, AIR]
+TASK = Task(
+    "reaching",
+    facts=[slow_when_far],
+    goal=at_goal,
+    prefer=[prefer({"distance": 1.0}, over={"distance": 9.0}, because="near is better")],
+    idle={"torque": 0.0, "distance": 3.0},
+    discount=0.9,
+    horizon=50,
+)
 
 
 def made(**changes):
@@ -78,13 +87,8 @@ def made(**changes):
         "scale": 2.0,
         "gate": awake,
         "override": [(broken, -3.0)],
-        "facts": [slow_when_far],
-        "goal": at_goal,
-        "prefer": [prefer({"distance": 1.0}, over={"distance": 9.0}, because="near is better")],
-        "idle": {"torque": 0.0, "distance": 3.0},
+        "task": TASK,
         "action": "torque",
-        "discount": 0.9,
-        "horizon": 50,
         "allow": {"jump": "a zone"},
         "doc": "Reach it.",
     }
@@ -118,17 +122,11 @@ CHANGED = {
     "low": -1.0,
     "high": None,
     "scale": 3.0,
-    "discount": None,
-    "horizon": 7,
-    "goal_ends": False,
-    "idle": None,
+    "task": TASK.evolve(goal_ends=False),
     "allow": {"unbounded": "so be it"},
     "doc": "Grasp it.",
     "action": None,
     "shared": {"strongest": 4.0},
-    "facts": [],
-    "prefer": [],
-    "goal": None,
     "gate": None,
     "override": [],
 }
@@ -165,7 +163,7 @@ def test_numbers_that_were_changed_stay_changed():
     ],
 )
 def test_terms_are_given_as_a_list_or_changed_by_name(terms, names):
-    other = WHOLE.evolve(version="2", terms=terms, prefer=[])
+    other = WHOLE.evolve(version="2", terms=terms, task=TASK.evolve(prefer=[]))
     assert [each.name for each in other.terms] == names
 
 
@@ -180,15 +178,17 @@ def test_a_term_of_the_same_name_takes_the_place_of_the_old_one():
 
 
 def test_what_only_removed_terms_read_is_dropped():
-    plain = {"facts": [], "prefer": [], "gate": None, "override": [], "goal": None}
-    other = WHOLE.evolve(version="2", terms=[near], **plain)
+    plain = {"gate": None, "override": []}
+    idle = Task(idle=TASK.idle)
+    other = WHOLE.evolve(version="2", terms=[near], task=idle, **plain)
     assert list(other.fields) == ["distance"]
     assert not other.states
     assert dict(other.shared) == {}
     assert other.action is None
-    assert dict(other.idle) == {"distance": 3.0}
+    assert other.task == idle
+    assert other._bound.idle == {"distance": 3.0}
     assert other.inputs == ("distance",)
-    kept = WHOLE.evolve(version="2", terms=[near], **plain | {"facts": [slow_when_far]})
+    kept = WHOLE.evolve(version="2", terms=[near], task=Task(facts=[slow_when_far]), **plain)
     assert list(kept.fields) == ["distance", "torque"]  # the fact is still about it
     assert kept.action == "torque"
 
@@ -222,7 +222,7 @@ def test_a_new_field_must_be_read(fields):
 
 
 def test_a_changed_field_and_one_that_is_called_the_action_must_be_read():
-    rest = {"facts": [], "prefer": [], "gate": None, "override": [], "goal": None}
+    rest = {"task": None, "gate": None, "override": []}
     with pytest.raises(UnusedField, match="'torque'"):
         WHOLE.evolve(version="2", terms=[near], fields={"torque": Field("torque", low=1)}, **rest)
     with pytest.raises(UnusedField, match="'torque'"):
@@ -256,7 +256,9 @@ def test_a_changed_field_and_one_that_is_called_the_action_must_be_read():
         ),
         ({"version": "2", "shared": {}}, UnknownParameter, "a term needs 'strongest'"),
         ({"version": "2", "low": 9.0}, DefinitionError, "low=9.0 is above high=5.0"),
-        ({"version": "2", "idle": {"tork": 1.0}}, UnknownField, "the idle row names 'tork'"),
+        ({"version": "2", "task": Task(idle={"tork": 1.0})}, UnknownField, "idle= names 'tork'"),
+        ({"version": "2", "task": {"goal": at_goal}}, DefinitionError, "is not a Task(...)"),
+        ({"version": "2", "goal": at_goal}, TypeError, "task=reward.task.evolve(goal=...)"),
     ],
 )
 def test_mistakes_are_told_as_by_the_reward_itself(changes, error, message):
@@ -283,8 +285,8 @@ def test_a_fact_calls_an_input_as_the_terms_do_that_were_kept():
     def far(distance):
         return distance > 1
 
-    other = both.select_terms("near").with_facts(far)
-    assert set(other._known_inputs) == {"curr.distance"}
+    other = both.select_terms("near").with_task(Task(facts=[far]))
+    assert set(other._bound.known_inputs) == {"curr.distance"}
     assert Reward.from_json(other.to_json()) == other
 
 
@@ -300,8 +302,8 @@ def test_a_reward_is_made_with_the_fields_of_another():
     assert made(fields=tuned.fields).params["air.step"] == 0.5
 
 
-def test_a_reward_is_made_with_the_gate_the_overrides_and_the_goal_of_another():
-    assert made(gate=WHOLE.gate, override=WHOLE.override, goal=WHOLE.goal, facts=WHOLE.facts) == WHOLE
+def test_a_reward_is_made_with_the_gate_the_overrides_and_the_task_of_another():
+    assert made(gate=WHOLE.gate, override=WHOLE.override, task=WHOLE.task) == WHOLE
 
 
 def test_fields_are_read_by_name_and_do_not_change():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
+from plaudit import Field, PlauditError, Reward, SpecError, Task, fact, prefer, term
 from plaudit.testing.rows import as_columns
 from support.examples import examples
 from support.forking import run_python
@@ -62,9 +62,11 @@ REWARD = Reward(
     low=-9.0,
     doc="A reward.",
     action="force",
-    facts=[follows, ahead],
-    discount=0.95,
-    prefer=[prefer({"mood": "calm"}, over={"mood": "wild", "distance": math.inf}, because="peace")],
+    task=Task(
+        facts=[follows, ahead],
+        discount=0.95,
+        prefer=[prefer({"mood": "calm"}, over={"mood": "wild", "distance": math.inf}, because="peace")],
+    ),
     allow={"jump": "the table is meant"},
 )
 ROW = {"distance": 1.0, "mood": "calm", "prev": {"force": (0.5, 0.0)}, "curr": {"force": (0.0, 3.0)}}
@@ -80,9 +82,10 @@ def test_it_comes_back_whole():
     assert again.params == REWARD.params
     assert (again.doc, again.action, again.low, again.high) == ("A reward.", "force", -9.0, None)
     assert again.inputs == REWARD.inputs
-    assert again.facts == REWARD.facts
-    assert again._facts_program == REWARD._facts_program
-    assert (again.discount, again.prefer) == (0.95, REWARD.prefer)
+    assert again.task == REWARD.task
+    assert {*again.task.facts} == {*REWARD.task.facts}
+    assert {*again._bound.facts_program.inputs} == {*REWARD._bound.facts_program.inputs}
+    assert (again.task.discount, again._bound.prefer) == (0.95, REWARD._bound.prefer)
     assert (again.allow, again.terms[0].allow) == ({"jump": "the table is meant"}, {})
     assert again.program == REWARD.program
     assert again.score(**ROW) == REWARD.score(**ROW)
@@ -98,7 +101,7 @@ def test_as_data_it_goes_through_json_unchanged():
     data = REWARD.to_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert Reward.from_dict(data) == REWARD
-    assert data["plaudit"] == 1
+    assert data["plaudit"] == 2
 
 
 def test_an_error_still_names_the_line_it_came_from():
@@ -256,8 +259,8 @@ def changed(**parts):
 
 
 def test_a_format_of_the_future_is_refused_by_number():
-    with pytest.raises(SpecError, match="format 2; this version of plaudit reads format 1"):
-        Reward.from_dict(changed(plaudit=2))
+    with pytest.raises(SpecError, match="format 3; this version of plaudit reads formats 1 to 2"):
+        Reward.from_dict(changed(plaudit=3))
 
 
 def test_missing_and_unknown_keys_are_named():
@@ -301,10 +304,13 @@ def test_missing_and_unknown_keys_are_named():
         {"guards": [[0]]},
         {"guards": {}},
         {"guards": [[0, "nobody", "why", "line"]]},
-        {"facts": []},
-        {"discount": 1.5},
-        {"prefer": {}},
-        {"prefer": [{}]},
+        {"task": []},
+        {"task": {}},
+        {"task": {"task": 1, "facts": []}},
+        {"task": {"task": 1, "discount": {"is": 1.5}}},
+        {"task": {"task": 1, "prefer": {}}},
+        {"task": {"task": 1, "prefer": [{}]}},
+        {"discount": 0.5},
         {"allow": []},
     ],
     ids=str,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
+from plaudit import Field, PlauditError, Reward, SpecError, Task, fact, prefer, term
 from plaudit.testing.rows import as_inputs
 from support.examples import examples
 from support.samples import SAMPLES
@@ -25,6 +25,7 @@ def steady(x, v, mood, *, reach=2.0, strict=True, far):
 def moved(prev, curr): return curr.level - prev.level
 def won(bonus): return 1 / bonus
 def climbs(prev, curr, *, most=1.0): return 0 <= curr.level - prev.level <= most
+def arrived(x): return x < 1
 def priced(prev, x, mood): return PRICES[round(x)] > 0 if mood == "calm" else x >= prev.x
 """
 SPACE = module(TEXT)
@@ -40,18 +41,26 @@ REWARD = Reward(
         Field("x", low=0, infinite=True, unit="m"),
         Field("v", length=2, low=-1, high=1, outside="clip"),
         Field("mood", values=("calm", "wild"), other="wild", missing="calm"),
-        Field("level", role="state", monotone="up", step=1),
+        Field("level"),
         Field("bonus", values=(0, 1, 2)),
     ],
     shared={"far": 40.0},
     action="mood",
     low=-100.0,
-    facts=[fact(SPACE["climbs"]), fact(SPACE["priced"])],
-    discount=0.99,
-    prefer=[
-        prefer({"x": 1, "mood": "calm"}, over={"x": float("inf")}, because="near"),
-        prefer([{"prev": {"level": 1}}], over=[{"v": (0, 1)}, {"terminal": True, "bonus": 2}]),
-    ],
+    task=Task(
+        "all",
+        goal=SPACE["arrived"],
+        facts=[fact(SPACE["climbs"]), fact(SPACE["priced"])],
+        discount=0.99,
+        prefer=[
+            prefer({"x": 1, "mood": "calm"}, over={"x": float("inf")}, because="near"),
+            prefer([{"prev": {"level": 1}}], over=[{"v": (0, 1)}, {"terminal": True, "bonus": 2}]),
+        ],
+        states=["level"],
+        monotone={"level": "up"},
+        max_change={"level": 1},
+        idle={"x": 3.0},
+    ),
     allow={"loop-that-pays": "meant"},
     doc="Everything at once.",
 )
@@ -94,8 +103,10 @@ def test_a_loaded_reward_does_all_that_a_reward_does():
     assert again.select_terms("moved") == REWARD.select_terms("moved")
     assert again.gradients() == REWARD.gradients()
     assert (again.doc, again.action, again.terms[0].doc) == ("Everything at once.", "mood", "Doc.")
-    assert (again.facts, again._facts_program) == (REWARD.facts, REWARD._facts_program)
-    assert (again.discount, again.prefer, again.allow) == (REWARD.discount, REWARD.prefer, REWARD.allow)
+    assert again.task == REWARD.task
+    assert again._bound.facts_program.nodes == REWARD._bound.facts_program.nodes
+    assert again._bound.goal_program.nodes == REWARD._bound.goal_program.nodes
+    assert (again._bound.prefer, again.allow) == (REWARD._bound.prefer, REWARD.allow)
     assert [each.allow for each in again.terms] == [each.allow for each in REWARD.terms]
     with pytest.raises(PlauditError, match=r"line \d+:  def won\(bonus\): return 1 / bonus"):
         again.score_terminal(bonus=0)
@@ -108,14 +119,12 @@ def test_a_loaded_term_has_no_function():
         Reward("other", version="1", terms=[loaded().terms[1]], fields=[Field("level")])
 
 
-def test_a_loaded_fact_has_no_function():
-    kept = loaded().facts[0]
-    assert kept.source is None
-    assert not hasattr(kept, "__wrapped__")
-    with pytest.raises(PlauditError, match="was loaded from a specification"):
+def test_a_loaded_fact_can_be_read_again_and_not_run():
+    kept = loaded().task.facts[0]
+    with pytest.raises(PlauditError, match="its code is not run"):
         kept(1.0)
-    with pytest.raises(PlauditError, match="was loaded from a specification"):
-        Reward("other", version="1", terms=REWARD.terms[1:2], fields=[Field("level")], facts=[kept])
+    other = Reward("other", version="1", terms=REWARD.terms[1:2], fields=[Field("level")], task=Task(facts=[kept]))
+    assert set(other._bound.facts_program.inputs) == {"prev.level", "curr.level"}
 
 
 HOSTILE = {
@@ -135,7 +144,8 @@ HOSTILE = {
     "a very long number": json.dumps(SPEC).replace("-0.5", "9" * 5000),
     "a key twice": json.dumps(SPEC).replace('"low": -100.0', '"low": -100.0, "low": -50.0'),
     "a key twice deep inside": json.dumps(SPEC).replace('"unit": "m"', '"unit": "m", "unit": "km"'),
-    "another format": json.dumps({**SPEC, "plaudit": 2}),
+    "another format": json.dumps({**SPEC, "plaudit": 3}),
+    "an older format": json.dumps({**SPEC, "plaudit": 1}),
     "a format of another type": json.dumps({**SPEC, "plaudit": True}).replace("true", "[1]", 1),
     "more than is known": json.dumps({**SPEC, "code": "import os"}),
     "control letters": "\x00\x01",
@@ -158,7 +168,7 @@ def test_a_text_that_is_too_large_is_refused_unread(monkeypatch):
         Reward.from_json(" " * 1001)
 
 
-@pytest.mark.parametrize("key", sorted(SPEC))
+@pytest.mark.parametrize("key", sorted(SPEC.keys() - {"task"}))
 def test_a_part_that_is_missing_is_refused(key):
     spec = {name: part for name, part in SPEC.items() if name != key}
     with pytest.raises(SpecError, match=key):
@@ -169,11 +179,11 @@ JUNK = (None, True, False, 0, -1, 1.5, 10**30, "", "inf", "x", "__import__('os')
 HARMLESS = [
     *(("doc", text) for text in ("", "inf", "x", "__import__('os')")),
     *((key, text) for key in ("name", "version") for text in ("inf", "x", "__import__('os')")),
-    *((key, None) for key in ("action", "low", "high", "discount")),
+    *((key, None) for key in ("action", "low", "high")),
     *((key, value) for key in ("low", "high") for value in (0, -1, 1.5, 10**30, -0.0)),
     ("action", "x"),
 ]
-EMPTY = {"prefer": [], "allow": {}}
+EMPTY = {"allow": {}}
 
 
 @pytest.mark.parametrize("key", sorted(SPEC))
@@ -303,62 +313,36 @@ def test_parts_that_do_not_fit_each_other_are_refused(changes):
         loaded(**changes)
 
 
-FACTS = SPEC["facts"]
-NAMED = FACTS["named"]
-
-
-def named(**changes):
-    """Return the facts of the specification with some parts of the first one changed."""
-    return {**FACTS, "named": [{**NAMED[0], **changes}, *NAMED[1:]]}
-
-
 @pytest.mark.parametrize(
     "facts",
     [
-        {"named": [], "nodes": []},
-        {**FACTS, "code": "import os"},
-        {**FACTS, "named": NAMED[0]},
-        {**FACTS, "named": [NAMED[0]]},
-        {**FACTS, "named": [*NAMED, NAMED[0]]},
-        {**FACTS, "named": [{"name": "climbs", "flag": 0}]},
-        {**FACTS, "nodes": []},
-        {**FACTS, "guards": []},
-        {**FACTS, "guards": [[0, "climbs", "why", "line"]]},
-        {**FACTS, "guards": [[NAMED[0]["flag"], "moved", "why", "line"]]},
-        {**FACTS, "guards": [[NAMED[0]["flag"], "climbs", 5, "line"]]},
-        named(name="steady"),
-        named(name="a b"),
-        named(name="total"),
-        named(name=5),
-        named(doc=None),
-        named(reads="level"),
-        named(source="import os"),
-        named(flag=0),
-        named(flag=True),
-        named(flag=10_000),
-        named(flag=-1),
-        named(flag="0"),
+        [],
+        {"f": "def f(x): return x < 1"},
+        {"f": {}},
+        {"f": {"when": None}},
+        {"f": {"when": "def f(x): return x < 1", "code": "import os"}},
+        {"f": {"when": "def f(x): return x < 1", "seen": "always"}},
+        {"f": {"when": "def g(x): return x < 1"}},
+        {"steady": {"when": "def steady(x): return x < 1"}},
+        {"a b": {"when": "def a b(x): return x < 1"}},
+        {"total": {"when": "def total(x): return x < 1"}},
+        {"f": {"when": "def f(x): return x"}},
+        {"f": {"when": "def f(x): return mood"}},
+        {"f": {"when": "def f(v): return v < 1"}},
+        {"f": {"when": "def f(v): return v[2] < 1"}},
+        {"f": {"when": "def f(x): return x[0] < 1"}},
+        {"f": {"when": "def f(mood): return mood == 'martian'"}},
+        {"f": {"when": "def f(mood): return mood + 1 > 0"}},
+        {"f": {"when": "def f(x): return x < far"}},
+        {"f": {"when": "def f(x): return open('x')"}},
+        {"f": {"when": "lambda x: x < 1"}},
+        {"f": {"when": "import os"}},
     ],
+    ids=str,
 )
 def test_facts_that_are_none_are_refused(facts):
     with pytest.raises(SpecError):
-        loaded(facts=facts)
-
-
-@pytest.mark.parametrize("name", ["y", "level", "curr.x", "next.x", "v", "v[2]", "prev.v", "curr.v[0]"])
-def test_an_input_of_a_fact_that_is_none_is_refused(name):
-    nodes = [["Input", name], ["Const", 0.0], ["Le", 1, 0]]
-    with pytest.raises(SpecError, match="reads"):
-        loaded(facts={"named": [{"name": "f", "doc": "", "reads": [], "flag": 2}], "nodes": nodes, "guards": []})
-
-
-@pytest.mark.parametrize(
-    "node", [["Param", "steady.reach"], ["Param", "far"], ["Label", "mood", "calm"], ["Exec", "x"]]
-)
-def test_a_fact_knows_fields_and_constants_alone(node):
-    nodes = [node, ["Eq", 0, 0]]
-    with pytest.raises(SpecError):
-        loaded(facts={"named": [{"name": "f", "doc": "", "reads": [], "flag": 1}], "nodes": nodes, "guards": []})
+        loaded(task={**SPEC["task"], "facts": facts})
 
 
 @pytest.mark.parametrize(
@@ -377,25 +361,24 @@ def test_a_fact_knows_fields_and_constants_alone(node):
         {"better": [{"x": [1]}], "over": [{"x": 1.0}], "because": ""},
         {"better": [{"x": True}], "over": [{"x": 1.0}], "because": ""},
         {"better": [{"prev": {"level": 1}}], "over": [{"x": 1.0}], "because": ""},
-        {"better": [{"v": [1, 1]}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"v": [1, 2]}], "over": [{"x": 1.0}], "because": ""},
         {"better": [{"mood": "martian"}], "over": [{"x": 1.0}], "because": ""},
         {"better": [{"mood": 0}], "over": [{"x": 1.0}], "because": ""},
-        {"better": [{"nobody": 0}], "over": [{"x": 1.0}], "because": ""},
         {"better": [{"terminal": 1}], "over": [{"x": 1.0}], "because": ""},
     ],
 )
 def test_a_preference_that_is_none_is_refused(preference):
     with pytest.raises(SpecError):
-        loaded(prefer=[preference])
+        loaded(task={**SPEC["task"], "prefer": [preference]})
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"discount": 0},
-        {"discount": 2},
-        {"discount": True},
-        {"discount": "inf"},
+        *({"task": {**SPEC["task"], "discount": {"is": value}}} for value in (0, 2, True, "inf")),
+        *({"task": {**SPEC["task"], "horizon": {"is": value}}} for value in (0, 1.5, "inf")),
+        *({"task": {**SPEC["task"], "goal": value}} for value in (3, {}, {"when": "def f(x): return x < -1"})),
+        *({"task": {**SPEC["task"], "idle": value}} for value in (3, {"x": 3}, {"x": {"is": -1}}, {"x": {}})),
         {"allow": {"jump": ""}},
         {"allow": {"Jump": "meant"}},
         {"allow": {"jump": None}},
@@ -456,7 +439,7 @@ def test_a_mutated_specification_loads_or_is_refused(seed):
             made = Reward.from_dict(spec)
         except SpecError:
             continue
-        assert made.to_dict()["plaudit"] == 1
+        assert made.to_dict()["plaudit"] == 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -484,7 +467,8 @@ def test_a_terminal_term_that_does_not_ask_for_the_end_is_refused():
 
 def test_no_text_of_a_specification_reaches_the_code_that_runs():
     evil = "x); __import__('os').system('true'); ("
-    spec = json.dumps(SPEC).replace('"calm"', json.dumps(evil)).replace("def won(bonus)", evil)
+    spec = {**SPEC, "task": {**SPEC["task"], "facts": {}}}
+    spec = json.dumps(spec).replace('"calm"', json.dumps(evil)).replace("def won(bonus)", evil)
     reward = Reward.from_json(spec)
     assert evil in reward.fields["mood"].labels
     assert "__import__" not in reward.compile("python").source
@@ -501,7 +485,7 @@ def test_a_chain_of_many_nodes_loads_and_scores():
     nodes += [["Add", at, 1] for at in [0, *range(2, 5_000)]]
     term_ = {**SPEC["terms"][1], "name": "long", "reads": ["x"]}
     spec = {**SPEC, "nodes": nodes, "terms": [term_], "fields": [{"name": "x"}], "params": {}, "guards": []}
-    spec |= {"facts": {"named": [], "nodes": [], "guards": []}, "prefer": []}
+    del spec["task"]
     reward = Reward.from_dict({**spec, "scores": {"long": len(nodes) - 1}, "action": None, "low": None})
     assert reward.score(x=0.0).total == pytest.approx(4.999)
     assert reward.source()

@@ -9,7 +9,7 @@ from plaudit.language.parameters import Number, Parameter
 from plaudit.reward.composition import Override
 from plaudit.reward.definition import Definition, FieldIndex, index_fields
 from plaudit.reward.state import State
-from plaudit.reward.task import Task
+from plaudit.reward.task import Task, TaskChanges
 from plaudit.reward.term import Term
 
 Arguments = dict[str, Any]
@@ -43,6 +43,8 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
     """
     known = RewardChanges.__annotations__
     for keyword in changes:
+        if keyword in TaskChanges.__annotations__ and keyword not in known:
+            raise TypeError(f"evolve() takes what a task says as a task: task=reward.task.evolve({keyword}=...)")
         if keyword not in known:
             raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}")
     if version == reward.version and changes.get("name", reward.name) == reward.name:

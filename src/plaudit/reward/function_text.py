@@ -3,15 +3,16 @@
 import ast
 import builtins
 import math
+import symtable
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from plaudit.errors import DefinitionError
 from plaudit.language.program import Program, sign
-from plaudit.language.reading.source import Source, read_current
+from plaudit.language.reading.source import Source, is_installed, read_current
 from plaudit.language.writing.render import render_function
 from plaudit.reward.declared import UNNAMED, Fact, make_fact_of
 
@@ -67,18 +68,22 @@ def _find_names() -> dict[str, Any]:
     """Return what a text may name besides its parameters and Python's own functions."""
     import numpy as np  # which whoever defines a reward need not load
 
+    return {**_find_plain(), "np": np, "numpy": np, "__name__": UNNAMED}
+
+
+@cache
+def _find_plain() -> dict[str, Any]:
     from plaudit import functions
 
-    own = {name: getattr(functions, name) for name in functions.__all__}
     plain = {name: each for name, each in vars(math).items() if not name.startswith("_")}
-    return {**plain, **own, "math": math, "np": np, "numpy": np, "sign": sign, "__name__": UNNAMED}
+    return {**plain, **{name: getattr(functions, name) for name in functions.__all__}, "math": math, "sign": sign}
 
 
 def write_function(fact: Fact) -> str:
-    """Return a function as text that stands alone: numbers from around it are written out.
+    """Return a function as text that stands alone: values from around it are written out, helpers defined inside it.
 
     Raises:
-        DefinitionError: It calls or looks up something else that stands around it.
+        DefinitionError: It uses something from around it that no text holds.
     """
     if fact.text is not None:
         return fact.text
@@ -106,55 +111,162 @@ class _StandsElsewhere(Exception):
 
 
 def _unparse(source: Source, constants: Mapping[str, object], doc: str) -> str:
+    tree = _write_tree(source, constants, frozenset(), (source.function,))
+    if doc:
+        tree.body.insert(0, ast.Expr(ast.Constant(doc)))
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    for name in _list_globals(symtable.symtable(text, UNNAMED, "exec").get_children()[0]):
+        if name not in _find_plain() and name not in ("np", "numpy") and not hasattr(builtins, name):
+            raise _StandsElsewhere(name)  # the name of a local, too, of another scope
+    return text
+
+
+def _list_globals(table: symtable.SymbolTable) -> Iterator[str]:
+    yield from (symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
+    for inner in table.get_children():
+        yield from _list_globals(inner)
+
+
+def _write_tree(
+    source: Source, constants: Mapping[str, object], outer: frozenset[str], calls: tuple[types.FunctionType, ...]
+) -> ast.FunctionDef:
+    """Return a function with what stands around it inside; `outer` are the names of functions that it stands in."""
     tree = ast.parse(ast.unparse(source.tree)).body[0]  # a copy
     assert isinstance(tree, ast.FunctionDef)
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    body = tree.body[1:] if ast.get_docstring(tree) else tree.body
-    written = [_WriteOut(source.function, own).visit(part) for part in body]
-    if doc:
-        written.insert(0, ast.Expr(ast.Constant(doc)))
+    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node is not tree}
+    body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+    writer = _WriteOut(source, own, outer, calls)
+    written = [writer.visit(part) for part in body]
+    if tree.args.vararg or tree.args.kwarg or tree.args.posonlyargs:
+        raise _StandsElsewhere(tree.name)
     arguments = _strip_arguments(tree.args)
-    arguments.kw_defaults = [_write_value(each.arg, constants[each.arg]) for each in arguments.kwonlyargs]
-    return ast.unparse(ast.fix_missing_locations(ast.FunctionDef(tree.name, arguments, written, [])))
+    arguments.kw_defaults = [
+        _write_value(each.arg, constants[each.arg]) if each.arg in constants else None for each in arguments.kwonlyargs
+    ]
+    if len(calls) > 1:  # a helper may have positional defaults
+        arguments.defaults = [_write_value(tree.name, each) for each in source.function.__defaults__ or ()]
+    return ast.FunctionDef(tree.name, arguments, [*writer.helpers.values(), *(written or [ast.Pass()])], [])
 
 
 class _WriteOut(ast.NodeTransformer):
-    """Writes out the values of names from around a function, and drops annotations."""
+    """Writes out the values of names from around a function, gathers the helpers it calls, and drops annotations."""
 
-    def __init__(self, function: types.FunctionType, own: set[str]) -> None:
-        self._function, self._own = function, own
+    def __init__(
+        self, source: Source, own: set[str], outer: frozenset[str], calls: tuple[types.FunctionType, ...]
+    ) -> None:
+        self._source, self._own, self._outer, self._calls = source, own, outer, calls
+        self.helpers: dict[types.FunctionType, ast.FunctionDef] = {}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self._own or not isinstance(node.ctx, ast.Load):
             return node
-        try:
-            value = read_current(self._function, node.id)
-        except KeyError:
-            raise _StandsElsewhere(node.id) from None
-        if type(value) in _PLAIN or type(value) in (tuple, list):
-            return _write_value(node.id, value)
-        if value is vars(builtins).get(node.id) or value is _find_names().get(node.id):
-            return node
-        raise _StandsElsewhere(node.id)
+        return self._write(node.id, self._find(node.id))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Write out a constant of a module, a class or an object; `math` and NumPy stay as they are."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self._own:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        name, value = ast.unparse(node), self._find(root.id)
+        if _find_title(value) in ("math", "np"):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        for part in name.split(".")[1:]:
+            key = (id(value), part)
+            value = self._source.known[key] if key in self._source.known else getattr(value, part, _NOTHING)
+        return self._write(name, value)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(node.arg)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         return node if node.value is None else ast.Assign([node.target], self.visit(node.value))
 
+    def _find(self, name: str) -> object:
+        known = self._source.known  # as it was when the function was first read
+        try:
+            return known[name] if name in known else read_current(self._source.function, name)
+        except KeyError:
+            raise _StandsElsewhere(name) from None
+
+    def _write(self, name: str, value: object) -> ast.expr:
+        if (title := _find_title(value)) is not None:
+            if title in self._own | self._outer:
+                raise _StandsElsewhere(name)
+            return ast.Name(title, ast.Load())
+        if isinstance(value, Fact) and value.source is not None:
+            return self._write_helper(name, value.source.function)
+        return self._write_helper(name, value) if isinstance(value, types.FunctionType) else _write_value(name, value)
+
+    def _write_helper(self, name: str, function: types.FunctionType) -> ast.expr:
+        if function not in self.helpers:
+            if function in self._calls or is_installed(function):
+                raise _StandsElsewhere(name)
+            source = self._source.find_helper(function)
+            around = self._outer | self._own | {each.name for each in self.helpers.values()}
+            made = _write_tree(source, function.__kwdefaults__ or {}, around, (*self._calls, function))
+            made.name = name.replace(".", "_")
+            while made.name in around or hasattr(builtins, made.name) or made.name in _find_plain():
+                made.name += "_"
+            self.helpers[function] = made
+        return ast.Name(self.helpers[function].name, ast.Load())
+
+
+_NOTHING = object()
+
+
+def _find_title(value: object) -> str | None:
+    """Return the name by which a text knows a module or a function, whatever it is called where it is used."""
+    if isinstance(value, types.ModuleType):
+        return {"math": "math", "numpy": "np"}.get(value.__name__)
+    return _find_titles().get(id(value))
+
+
+@cache
+def _find_titles() -> dict[int, str]:
+    known = {**vars(builtins), **_find_plain()}
+    return {id(each): name for name, each in known.items() if callable(each)}
+
 
 def _write_value(name: str, value: object) -> ast.expr:
-    if type(value) in _PLAIN and value == value and value not in (math.inf, -math.inf):
+    value = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", True) else value
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        array = ast.Attribute(ast.Name("np", ast.Load()), "array", ast.Load())
+        return ast.Call(array, [_write_value(name, value.tolist())], [])
+    if type(value) in _PLAIN and value == value:
         return ast.Constant(value)  # type: ignore[arg-type]  # one of the plain types
     if type(value) in (tuple, list):
         return ast.Tuple([_write_value(name, each) for each in value], ast.Load())  # type: ignore[attr-defined]
+    if isinstance(value, Mapping):
+        return ast.Dict(
+            [_write_value(name, key) for key in value], [_write_value(name, each) for each in value.values()]
+        )
     raise _StandsElsewhere(name)
 
 
 def strip_function(text: str) -> str:
-    """Return the text of a function without comments, docstring and layout: two that agree in it do the same."""
+    """Return the syntax of a function without comments, docstring and layout: two that agree in it do the same.
+
+    Every version of Python gives the same; `ast.dump` and `ast.unparse` do not.
+    """
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
+    return _dump(tree)
+
+
+def _dump(part: object) -> str:
+    if isinstance(part, list):
+        return f"[{', '.join(map(_dump, part))}]"
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    said = [f"{name}={_dump(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
+    return f"{type(part).__name__}({', '.join(said)})"

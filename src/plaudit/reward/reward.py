@@ -181,7 +181,8 @@ class Reward(Definition):
 
     def _repr_html_(self) -> str:
         title, limits = f"{self.name}@{self.version}", format_range(self.low, self.high)
-        return build_reward_html(title, self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula())
+        told = (self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula(), self.task)
+        return build_reward_html(title, *told)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reward) and self._identity == other._identity
@@ -302,6 +303,10 @@ class Reward(Definition):
     def _as_declared(self) -> "Reward":
         """This reward with only what a person declared of its steps: what was seen proves nothing."""
         return Reward._build(self, task=self.task.drop_seen()) if self.task.seen else self
+
+    def _join_task(self, task: Task | None) -> "Reward":
+        """Return this reward with what a task says, and with what only its own task says."""
+        return self if task is None else self.with_task(validate_task(self.name, task).merge(self.task))
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.

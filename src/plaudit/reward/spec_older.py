@@ -14,11 +14,15 @@ from plaudit.reward.declared import build_facts_program
 
 _MOVED = {"step": "max_change", "monotone": "monotone", "better": "better", "aim": "aim"}
 _ROLES = {"state": "states", "action": "actions", "event": "events"}
+_REQUIRED = {"facts", "discount", "prefer"}
 _OF_REWARD = ("facts", "discount", "prefer", "goal", "goal_ends", "idle", "horizon")
 
 
 def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a specification of format 1 in format 2; what no longer belongs to fields and rewards is a task."""
+    missing, unknown = _REQUIRED - data.keys(), data.keys() & {"task"}
+    if missing or unknown:
+        raise SpecError(f"this is not a reward of format 1: missing {sorted(missing)}, unknown {sorted(unknown)}")
     task: dict[str, Any] = {}
     fields = [_upgrade_field(entry, task) for entry in _list(data, "fields")]
     states = [{**entry, "field": _upgrade_field(entry["field"], {})} for entry in _list(data, "states")]
@@ -30,8 +34,9 @@ def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
         task.setdefault("facts", {})[entry] = {"when": text}
     for _, text in _read_functions(data, "goal", declared):
         task["goal"] = {"when": text, **({} if data.get("goal_ends", True) else {"ends": False})}
-    if data.get("idle"):
-        row, known = _upgrade_row(data["idle"], declared), task.get("idle", {})
+    if data.get("idle") is not None:
+        plain = {name: each.at_rest for name, each in declared.items() if not each.shape}
+        row, known = _upgrade_row(data["idle"] or plain, declared), task.get("idle", {})
         said = {find_field_name(name) for name in row}
         task["idle"] = {name: value for name, value in known.items() if name not in said}
         task["idle"] |= {name: {"is": value} for name, value in row.items()}

@@ -244,7 +244,7 @@ class Task:
 
     def find_basis(self, part: str, name: str = "") -> Basis:
         """Return where a statement comes from: `find_basis("rates", "x")`, `find_basis("horizon")`."""
-        if (f"{part}.{name}" if name else part) in self.seen:
+        if _name_key(part, name) in self.seen:
             return "seen"
         known = getattr(self, part)
         if part == "facts":
@@ -290,42 +290,46 @@ class Task:
         made = Task(**{**arguments, **changes, "seen": changes.get("seen", {})})
         if "seen" not in changes:
             before = {(part, name): value for part, name, value in self.list_statements()}
-            same = [(p, name) for p, name, value in made.list_statements() if before.get((p, name)) == value]
-            keys = [f"{part}.{name}" if name else part for part, name in same]
+            same = [(p, name) for p, name, value in made.list_statements() if _is_same(before.get((p, name)), value)]
+            keys = [_name_key(part, name) for part, name in same]
             made.__dict__["seen"] = MappingProxyType({key: self.seen[key] for key in keys if key in self.seen})
         return made
 
     def merge(self, other: "Task") -> "Task":
-        """Return this task with whatever only `other` says, such as one that was observed; this one's word counts.
+        """Return this task with whatever only `other` says; what this one has only seen gives way to a declaration.
+
+        `declared.merge(observed)` adds what was seen to what is declared, and so does `observed.merge(declared)`.
 
         >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
         0.9
         """
-        changes: dict[str, Any] = {}
-        for part in _SINGLE:
-            if getattr(self, part) is None and getattr(other, part) is not None:
-                changes[part] = getattr(other, part)
-        for part in _BY_NAME:
-            changes[part] = {**getattr(other, part), **getattr(self, part)}
-        for part in _LISTED:
-            changes[part] = (*getattr(self, part), *(n for n in getattr(other, part) if n not in getattr(self, part)))
-        roles = {each: self.find_role(each) for each in (*other.states, *other.actions, *other.events)}
-        for part, role in (("states", "state"), ("actions", "action")):
-            changes[part] = tuple(each for each in changes[part] if roles.get(each) in (None, role))
-        changes["events"] = {k: v for k, v in changes["events"].items() if roles.get(k) in (None, "event")}
-        changes["aim"] = {k: v for k, v in changes["aim"].items() if k in self.aim or k not in self.better}
-        changes["better"] = {k: v for k, v in changes["better"].items() if k in self.better or k not in changes["aim"]}
-        names = {each.name for each in self.facts}
-        changes["facts"] = (*self.facts, *(each for each in other.facts if each.name not in names))
-        changes["prefer"] = (*self.prefer, *other.prefer)
-        if "goal" in changes:
-            changes["goal_ends"] = other.goal_ends
-        made = self.evolve(**changes, source=self.source or other.source)
-        said = {(part, name) for part, name, _ in self.list_statements()}
-        added = {f"{p}.{name}" if name else p for p, name, _ in made.list_statements() if (p, name) not in said}
-        seen = {**made.seen, **{key: each for key, each in other.seen.items() if key in added}}
-        made.__dict__["seen"] = MappingProxyType(seen)
-        return made
+        from plaudit.reward.task_file import preference_to_dict
+
+        ours = {_name_key(part, name): (part, name, value) for part, name, value in self.list_statements()}
+        theirs = {_name_key(part, name): (part, name, value) for part, name, value in other.list_statements()}
+        firm = {key for key in theirs if key not in other.seen}
+        kept = {key: said for key, said in ours.items() if not (key in self.seen and _list_rivals(key) & firm)}
+        rivals = {rival for key in kept if not key.startswith("prefer.") for rival in _list_rivals(key)}
+        wishes = [preference_to_dict(each) for each in self.prefer]
+        added = {
+            key: (part, name, value)
+            for key, (part, name, value) in theirs.items()
+            if (preference_to_dict(value) not in wishes if part == "prefer" else key not in rivals)
+        }
+        arguments: dict[str, Any] = {part: {} for part in _BY_NAME}
+        arguments |= {part: [] for part in (*_LISTED, "facts", "prefer")}
+        for part, name, value in (*kept.values(), *added.values()):
+            if part in _SINGLE:
+                arguments[part] = value
+            elif part in _BY_NAME:
+                arguments[part][name] = value
+            else:
+                arguments[part].append(name if part in _LISTED else value)
+        seen = {key: self.seen[key] for key in kept if key in self.seen}
+        seen |= {key: other.seen[key] for key in added if key in other.seen}
+        titles: dict[str, Any] = {"version": self.version, "doc": self.doc, "source": self.source or other.source}
+        ends = other.goal_ends if "goal" in added else self.goal_ends
+        return Task(self.name, **titles, **arguments, goal_ends=ends, seen=seen)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in self.__dict__:
@@ -339,8 +343,13 @@ class Task:
         parts = [part if part in _SINGLE else f"{part} {count}" for part, count in said.items()]
         return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
 
+    def _repr_html_(self) -> str:
+        from plaudit.reward.describe import build_task_html  # which itself reads tasks
+
+        return build_task_html(self)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and self.to_dict() == other.to_dict()
+        return isinstance(other, Task) and (self is other or self.to_dict() == other.to_dict())
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -367,11 +376,15 @@ class Task:
 
         return task_file.to_dict(self)
 
-    def to_json(self) -> str:
-        """Return the task as JSON for people: a statement a line, with where it comes from."""
+    def to_json(self, *, questions: Mapping[str, Any] | None = None) -> str:
+        """Return the task as JSON for people: a statement a line, with where it comes from.
+
+        Args:
+            questions: What nobody has said, by part, for whoever fills it in; reading the file passes over it.
+        """
         from plaudit.reward import task_file
 
-        return task_file.to_json(self)
+        return task_file.to_json(self, questions)
 
     def save(self, path: str | Path) -> None:
         """Write the task into a file, whole or not at all.
@@ -444,6 +457,28 @@ class Task:
         from plaudit.reward import task_file
 
         return task_file.load(path)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two statements are the same; functions are if they are one object."""
+    if isinstance(one, Fact) or isinstance(other, Fact):
+        return one is other
+    if isinstance(one, End) and isinstance(other, End):
+        return one.sign == other.sign and one.when is other.when
+    return bool(one == other)
+
+
+def _name_key(part: str, name: str) -> str:
+    return f"{part}.{name}" if name else part
+
+
+def _list_rivals(key: str) -> set[str]:
+    """Return the statements that cannot stand beside one: of a field there is one role, and a wish is of one kind."""
+    part, _, name = key.partition(".")
+    for group in (("states", "actions", "events"), ("better", "aim")):
+        if part in group:
+            return {f"{each}.{name}" for each in group}
+    return {key}
 
 
 _SINGLE = ("goal", "discount", "horizon")
@@ -635,7 +670,7 @@ def _validate_roles(what: str, task: Task) -> None:
 
 
 def _read_seen(what: str, given: Mapping[str, Seen] | None, task: Task) -> Mapping[str, Seen]:
-    known = {f"{part}.{name}" if name else part for part, name, _ in task.list_statements()}
+    known = {_name_key(part, name) for part, name, _ in task.list_statements()}
     for key, each in (given or {}).items():
         if key not in known:
             near = did_you_mean(str(key), known)

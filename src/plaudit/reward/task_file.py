@@ -27,7 +27,8 @@ _VALUES = ("discount", "horizon", "better", "aim", "max_change", "monotone")
 _ROWS = ("idle", "start")
 _LISTED = ("states", "actions", "still")
 _INFINITIES = ("inf", "-inf")
-PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", "ends", "fields", "events", "rates", "facts")
+_NAMED = ("ends", "fields", "events", "rates", "facts")
+PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", *_NAMED, "questions")
 
 
 def to_dict(task: Task) -> dict[str, Any]:
@@ -110,9 +111,9 @@ def _keep_meaning(part: str, value: Any) -> Any:
     }
 
 
-def to_json(task: Task) -> str:
-    """Return a task as JSON with a statement a line."""
-    return format_lines(to_dict(task))
+def to_json(task: Task, questions: Mapping[str, Any] | None = None) -> str:
+    """Return a task as JSON with a statement a line; `questions` are for people, and reading passes over them."""
+    return format_lines({**to_dict(task), **({"questions": questions} if questions else {})})
 
 
 def format_lines(data: Mapping[str, Any]) -> str:
@@ -220,7 +221,9 @@ def _read_task(data: Mapping[str, Any]) -> Task:
         if each.name != name:
             raise DefinitionError(f"the fact {name!r} defines a function {each.name!r}; give both one name")
     parts["facts"] = tuple(facts.values())
-    parts["prefer"] = [read_preference(entry) for entry in data.get("prefer", ())]
+    if not isinstance(preferences := data.get("prefer", []), list):
+        raise DefinitionError("'prefer' is a list of preferences")
+    parts["prefer"] = [read_preference(entry) for entry in preferences]
     return Task(**parts, seen=seen)
 
 

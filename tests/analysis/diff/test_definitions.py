@@ -178,6 +178,30 @@ def test_what_is_wanted_is_compared_too():
     assert not compare_definitions(old, Reward.from_json(old.to_json()))
 
 
+def test_a_goal_that_came_is_one_difference():
+    def arrived(distance):
+        return distance < 1
+
+    found = compare_definitions(build(near, haste), build(near, haste, task=Task(goal=arrived)))
+    assert list_functions(found) == [("goal", "added", "arrived")]
+    assert found.steps == ()
+
+
+def test_how_an_episode_ends_is_compared_by_its_sign_and_its_function():
+    def build_with(sign, limit):
+        def too_fast(speed):
+            return speed > limit
+
+        return build(near, haste, task=Task(ends={"crashed": (sign, too_fast)}))
+
+    found = compare_definitions(build_with("bad", 20.0), build_with("time", 25.0))
+    assert list_functions(found) == [("end", "changed", "crashed")]
+    assert (found.functions[0].before, found.functions[0].after) == ("return speed > 20.0", "return speed > 25.0")
+    assert [str(each) for each in found.steps] == ["crashed.ends: bad → time"]
+    same = build_with("bad", 20.0)
+    assert not compare_definitions(same, Reward.from_json(same.to_json()))
+
+
 def test_a_long_fact_that_changed_where_its_text_is_cut_is_told():
     def build_with(end):
         @fact

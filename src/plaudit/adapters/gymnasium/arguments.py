@@ -79,9 +79,9 @@ class JsonArgument(str):
         return JsonArgument, (str(self), self.value)
 
 
-def with_task(reward: Reward, task: Task | None) -> Reward:
+def with_task(reward: Any, task: Task | None) -> Any:
     """Return a reward with the task that a wrapper is given; what is not a reward is refused later."""
-    return reward.with_task(task) if task is not None and isinstance(reward, Reward) else reward
+    return reward._join_task(task) if isinstance(reward, Reward) else reward
 
 
 def to_json_arguments(reward: Reward, features: Features, ledger: Ledger | None) -> dict[str, JsonArgument | None]:

@@ -15,14 +15,16 @@ from plaudit.language.writing.render import render_expression, render_functions
 from plaudit.ledger.storage.specs import collect_numbers, find_place
 from plaudit.reward.composition import OVERRIDE
 from plaudit.reward.describe import list_task_rows
+from plaudit.reward.function_text import strip_function, write_function
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.reward.state import State
+from plaudit.reward.task import End
 from plaudit.reward.task_file import preference_to_dict
 from plaudit.reward.term import Term
 from plaudit.terminal import escape_controls, format_value
 
-Kind = Literal["term", "gate", "override", "state", "fact", "goal"]
+Kind = Literal["term", "gate", "override", "state", "fact", "goal", "end"]
 What = Literal["added", "removed", "renamed", "changed", "moved"]
 _HEADS: dict[Kind, str] = {
     "term": "Terms",
@@ -31,12 +33,13 @@ _HEADS: dict[Kind, str] = {
     "state": "States",
     "fact": "Facts",
     "goal": "Goal",
+    "end": "Ends",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """A term, the gate, an override, a state, a fact or the goal that is not what it was."""
+    """A term, the gate, an override, a state, a fact, the goal or an end that is not what it was."""
 
     kind: Kind
     what: What
@@ -71,7 +74,7 @@ class DefinitionChanges:
     inputs: tuple[ValueChange, ...] = ()
     """Ranges, units, kinds and the rest of each field, by dotted name: `distance.high`."""
     steps: tuple[ValueChange, ...] = ()
-    """What is declared of steps besides: the action, the discount, the horizon, the idle step, preferences."""
+    """What is declared of steps besides: the action, and what the task says, such as `speed.better`."""
     only_before: tuple[str, ...] = ()
     """Inputs that only the first one reads."""
     only_after: tuple[str, ...] = ()
@@ -165,11 +168,14 @@ class _Definition:
         self.formulas = {name: _drop_signature(text) for name, text in bare.items()}
         bound = reward._bound
         declared: list[tuple[Kind, Program]] = [("fact", bound.facts_program), ("goal", bound.goal_program)]
-        self.facts = {
+        self.facts: dict[tuple[Kind, str], tuple[str, Sequence[object]]] = {
             (kind, name): (f"return {render_expression(program, at)}", prune(program.nodes, [at])[0])
             for kind, program in declared
             for name, at in program.outputs.items()
         }
+        for name, end in reward.task.ends.items():
+            if end.when is not None:
+                self.facts["end", name] = (_drop_signature(strip_function(write_function(end.when))), ())
         self.numbers = collect_numbers(reward)
 
     def own_numbers(self, name: str) -> dict[str, Any]:
@@ -291,11 +297,12 @@ def _compare_steps(before: Reward, after: Reward) -> Iterator[ValueChange]:
 
 def _list_statements(reward: Reward) -> dict[str, Any]:
     """Return what a task says besides functions, which are compared as such, and preferences."""
-    found: dict[str, Any] = {} if reward.task.goal is None else {"goal_ends": reward.task.goal_ends}
+    found: dict[str, Any] = {"goal_ends": reward.task.goal_ends}
     for row, (part, name, value) in zip(list_task_rows(reward.task), reward.task.list_statements(), strict=True):
         if part not in ("goal", "facts", "prefer"):
             plain = isinstance(value, int | float | str) and part not in ("states", "actions", "still")
-            found[f"{name}.{part}" if name else part] = value if plain else row[2]
+            said = value.sign if isinstance(value, End) else value if plain else row[2]
+            found[f"{name}.{part}" if name else part] = said
     return found
 
 

@@ -170,7 +170,7 @@ def sweep(
         reward: The reward.
         over: The input that runs through its values, `"distance"` or `"prev.x"`; or two of them.
         term: The term whose value is wanted; the total unless given.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         at: What other inputs are; those that are not named are as an idle agent meets them, or at rest.
         ranges: Between what an input runs, where that is not all that is declared.
         report: What `check` found: rows of its findings are marked.
@@ -184,7 +184,7 @@ def sweep(
     names = [over] if isinstance(over, str) else list(over)
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names) or points < 2:
         raise InputError("over= is one input or two different ones, and points= at least 2.")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     known = [each.name for each in reward.terms]
     if term != "total" and term not in known:
         raise UnknownParameter(f"reward {reward.name!r} has no term {term!r}.{did_you_mean(term, known)}")

@@ -79,7 +79,7 @@ class Equation:
 def find_noise(*parts: Numbers | float) -> Numbers:
     """Return how far rounding alone may take the sum of `parts`."""
     size: Numbers = sum((np.abs(part) for part in parts), start=np.zeros(1))
-    return ROUNDINGS * (SINGLE_PRECISION * size + DOUBLE_PRECISION * size.max())
+    return np.asarray(ROUNDINGS * (SINGLE_PRECISION * size + DOUBLE_PRECISION * size.max()))
 
 
 class Table:

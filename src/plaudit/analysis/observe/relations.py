@@ -20,6 +20,8 @@ MOST_PARTS = 5
 FEWEST_EQUAL = 30
 """Steps in which two ordered fields were equal, so that the order looks like a limit and not like a distance."""
 FEWEST_EPISODES = 5
+SAMPLE = 1000
+"""Rows that a sum is looked for in, before it is held against all of them."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ def _name(equation: Equation) -> str:
 
 def _find_copies(table: Table, names: Sequence[str]) -> tuple[list[tuple[Equation, float]], list[str]]:
     """Return the equations of two fields, and the fields that are not determined by another."""
-    found, free = [], []
+    found: list[tuple[Equation, float]] = []
+    free: list[str] = []
     for y in names:
         copy = None if y in table.actions else _find_copy(table, y, free)
         if copy is None:
@@ -93,22 +96,28 @@ def _find_copy(table: Table, y: str, others: Sequence[str]) -> tuple[Equation, f
 
 def _fit_line(base: Numbers, target: Numbers) -> tuple[float, float] | None:
     """Return a slope and an offset that fit every row, round ones if possible."""
-    centred = base - base.mean()
-    aside = target - target.mean()
-    weight, other = float(centred @ centred), float(aside @ aside)
-    if not weight or not other or abs(float(centred @ aside)) < (1 - 1e-5) * math.sqrt(weight * other):
+    every = max(1, len(base) // SAMPLE)
+    if not _is_line(base[::every], target[::every]):
         return None
 
     def fits(slope: float, offset: float) -> bool:
         return bool((np.abs(target - slope * base - offset) <= find_noise(target, slope * base, offset)).all())
 
-    slope = float(centred @ aside) / weight
+    centred = base - base.mean()
+    slope = float((centred * (target - target.mean())).sum()) / float((centred * centred).sum())
     if not fits(slope, float(np.median(target - slope * base))):
         return None
     slope = next(each for each in list_shorter(slope) if fits(each, float(np.median(target - each * base))))
     exact = float(np.median(target - slope * base))
     offset = next(each for each in (0.0, *list_shorter(exact)) if fits(slope, each))
     return (slope, offset) if _is_believable(base, slope, offset) else None
+
+
+def _is_line(base: Numbers, target: Numbers) -> bool:
+    """Return whether two columns are correlated but for rounding."""
+    base, target = base - base.mean(), target - target.mean()
+    sizes = math.sqrt(float((base * base).sum()) * float((target * target).sum()))
+    return sizes > 0 and abs(float((base * target).sum())) >= (1 - 1e-5) * sizes
 
 
 def _is_believable(base: Numbers, slope: float, offset: float) -> bool:
@@ -128,76 +137,86 @@ def _is_believable(base: Numbers, slope: float, offset: float) -> bool:
 
 def _find_sums(table: Table, names: Sequence[str]) -> tuple[list[tuple[Equation, float]], list[str]]:
     """Return the equations of three fields and more, and the fields that none of them determines."""
-    found, basis = [], []
-    for y in names:
-        equation = None if y in table.actions else _fit_sum(table, y, basis, "plain")
-        rest = None if equation is None else table.measure_rest(equation)
-        if equation is None or rest is None:
-            basis.append(y)
-        else:
-            found.append((equation, rest))
-    return found, basis
+    search = _SumSearch(table, [name for name in names if _count_unusual(table.fresh[name]) >= FEWEST], "plain")
+    found, determined = search.run()
+    return found, [name for name in names if name not in determined]
 
 
 def _find_norms(table: Table, names: Sequence[str]) -> list[tuple[Equation, float]]:
     """Return the sums of squares that are constant, such as those of a sine and a cosine."""
-    found, basis = [], []
-    for y in names:
-        if y in table.actions or len(np.unique(np.abs(table.fresh[y]))) < FEWEST_VALUES:
-            continue
-        equation = _fit_sum(table, y, basis, "square")
-        rest = None if equation is None else table.measure_rest(equation)
-        if equation is None or rest is None or any(part.weight != 1 for part in equation.parts):
-            basis.append(y)
-        else:
-            found.append((equation, rest))
-    return found
+    usable = [name for name in names if name not in table.actions and _count_sizes(table.fresh[name]) >= FEWEST_VALUES]
+    return _SumSearch(table, usable, "square").run()[0]
 
 
-def _fit_sum(table: Table, y: str, basis: Sequence[str], shape: Shape) -> Equation | None:
-    """Return the sum of a few fields with round weights that `y` is in every step."""
-    apply = SHAPES[shape]
-    target = apply(table.fresh[y])
-    columns = [apply(table.fresh[name]) for name in basis]
-    used = [at for at, column in enumerate(columns) if column.std() > 0]
-    if not used or not target.std():
-        return None
-    weights = _solve([columns[at] for at in used], target)
-    used = [
-        at for at, weight in zip(used, weights, strict=True) if abs(weight) * columns[at].std() > 1e-3 * target.std()
-    ]
-    if not 1 <= len(used) < MOST_PARTS or (shape == "plain" and len(used) < 2):
-        return None
-    chosen = [columns[at] for at in used]
-    exact = _solve(chosen, target)
-    rounded = [float(f"{weight:.3g}") for weight in exact]
-    if any(abs(weight - short) > 1e-4 * abs(short) for weight, short in zip(exact, rounded, strict=True)):
-        return None
-    if any(_count_unusual(column) < FEWEST for column in (target, *chosen)):
-        return None
-    rest = target - sum(weight * column for weight, column in zip(rounded, chosen, strict=True))
-    middle = float(np.median(rest))
-    noise = find_noise(target, *chosen, middle)
-    total = next((each for each in (0.0, *list_shorter(middle)) if (np.abs(rest - each) <= noise).all()), None)
-    if total is None:
-        return None
-    return Equation(
-        (Part(1.0, y, shape), *(Part(-w, basis[at], shape) for w, at in zip(rounded, used, strict=True))), total
-    )
+class _SumSearch:
+    """The search for fields that are sums of a few others with round weights."""
 
+    def __init__(self, table: Table, names: Sequence[str], shape: Shape) -> None:
+        self._table, self._names, self._shape = table, names, shape
+        self._columns = [SHAPES[shape](table.fresh[name]) for name in names]
+        every = max(1, len(table.steps) // SAMPLE)
+        sample = [column[::every] for column in self._columns]
+        self._scales = np.array([column.std() for column in sample])
+        self._varies = self._scales > 0
+        scaled = [(c - c.mean()) / (scale or 1.0) for c, scale in zip(sample, self._scales, strict=True)]
+        matrix = np.array(scaled) if scaled else np.zeros((0, 1))
+        self._correlations = matrix @ matrix.T / matrix.shape[1]
 
-def _solve(columns: Sequence[Numbers], target: Numbers) -> Numbers:
-    """Return the weights of columns whose sum is nearest to `target`, up to a constant."""
-    scales = np.array([column.std() for column in columns])
-    matrix = np.column_stack([(column - column.mean()) / scale for column, scale in zip(columns, scales, strict=True)])
-    weights, *_ = np.linalg.lstsq(matrix, target - target.mean(), rcond=1e-9)
-    return np.asarray(weights / scales)
+    def run(self) -> tuple[list[tuple[Equation, float]], set[str]]:
+        """Return the sums that hold, and the fields that they determine; none is determined by one that follows."""
+        found: list[tuple[Equation, float]] = []
+        basis: list[int] = []
+        determined: set[str] = set()
+        for y, name in enumerate(self._names):
+            equation = None if name in self._table.actions or not self._varies[y] else self._fit(y, basis)
+            rest = None if equation is None else self._table.measure_rest(equation)
+            if equation is not None and rest is not None:
+                found.append((equation, rest))
+                determined.add(name)
+            elif self._varies[y]:
+                basis.append(y)
+        return found, determined
+
+    def _fit(self, y: int, basis: Sequence[int]) -> Equation | None:
+        parts = self._choose(y, basis)
+        if not 1 <= len(parts) < MOST_PARTS or (self._shape == "plain" and len(parts) < 2):
+            return None
+        target, columns = self._columns[y], [self._columns[at] for at in parts]
+        matrix = np.column_stack(columns)
+        exact, *_ = np.linalg.lstsq(matrix - matrix.mean(axis=0), target - target.mean(), rcond=None)
+        weights = [float(f"{weight:.3g}") for weight in exact]
+        if any(abs(weight - short) > 1e-4 * abs(short) for weight, short in zip(exact, weights, strict=True)):
+            return None
+        if self._shape == "square" and set(weights) != {-1.0}:
+            return None
+        rest = target - matrix @ np.array(weights)
+        middle = float(np.median(rest))
+        noise = find_noise(target, *columns, middle)
+        total = next((each for each in (0.0, *list_shorter(middle)) if (np.abs(rest - each) <= noise).all()), None)
+        if total is None:
+            return None
+        others = [Part(-w, self._names[at], self._shape) for w, at in zip(weights, parts, strict=True)]
+        return Equation((Part(1.0, self._names[y], self._shape), *others), total)
+
+    def _choose(self, y: int, basis: Sequence[int]) -> list[int]:
+        """Return the columns that count in the sum nearest to a column, by a sample; none unless it is near."""
+        if not basis:
+            return []
+        among, towards = self._correlations[np.ix_(basis, basis)], self._correlations[basis, y]
+        weights, *_ = np.linalg.lstsq(among, towards, rcond=1e-9)
+        if 1 - float(weights @ towards) > 1e-5:
+            return []
+        return [at for at, weight in zip(basis, weights, strict=True) if abs(weight) > 1e-3]
 
 
 def _count_unusual(column: Numbers) -> int:
     """Return in how many rows a column is not at its most common value."""
     _, counts = np.unique(column, return_counts=True)
     return int(counts.sum() - counts.max())
+
+
+def _count_sizes(column: Numbers) -> int:
+    return len(np.unique(np.abs(column)))
 
 
 # ---- order

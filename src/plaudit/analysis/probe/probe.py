@@ -45,7 +45,7 @@ def probe(
         reward: What pays.
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name, and `env` if it takes that
             too. Unless given, an input is the part of the observation or of `info` that has its name, or the action.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         make: Options for making the environment, where it is not there yet: {"render_mode": None}.
         seconds: About how long it may take; 60 unless `steps` are given.
         steps: About how many steps it may take. With this alone the result is the same for a seed.
@@ -71,7 +71,7 @@ def probe(
 
     if not isinstance(reward, Reward):
         raise DefinitionError(f"probe takes a Reward, and {shorten(reward)} is none.")
-    reward = reward if task is None else reward.with_task(task)
+    reward = reward._join_task(task)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
     validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))
