@@ -18,6 +18,7 @@ SUMMARIES = {
     "score": "Score every row of DATA with a REWARD.",
     "rescore": "Apply a REWARD to every record of a LEDGER, and tell what changes.",
     "evaluate": "Estimate what a POLICY would have earned on the decisions in a LEDGER.",
+    "declare": "Print the task of a REWARD to fill in: what is known, and what is left to say.",
     "check": "Find what is wrong with each REWARD, and show it.",
     "audit": "Find what really happened under each reward of a LEDGER.",
     "prove": "Prove that two rewards are equal, or show where they differ.",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what changes for the records of this ledger.")
 @click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
 @click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
-@task_option("Go by this task for both, and tell only what is paid otherwise.")
+@task_option()
 @ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
 @seconds_option("--timeout", 10.0, "The most time for the proof.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")

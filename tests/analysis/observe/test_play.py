@@ -279,6 +279,22 @@ def test_parts_of_an_observation_are_fields_by_name(space, names):
     assert len(found.action_names) == 1
 
 
+def test_texts_are_kept_whole():
+    found = run(Shown(spaces.Text(8, min_length=8)), steps=60)
+    assert {len(text) for text in found.after["obs"]} == {8}
+
+
+def test_an_action_that_info_repeats_is_one_field_and_another_of_its_name_has_another():
+    class Repeating(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, {"done": float(action[0]), "action": self.at}
+
+    found = run(Repeating())
+    assert set(found.after) == {"obs_0", "obs_1", "action", "info_action"}
+    assert found.action_names == ("action",)
+
+
 def test_what_a_space_declares_of_choices_and_switches():
     found = run(Shown(spaces.Dict({"gear": spaces.Discrete(3), "on": spaces.MultiBinary(1)})), steps=60)
     assert found.declared["gear"].values == (0, 1, 2)
@@ -342,6 +358,29 @@ def test_a_reward_that_is_not_a_number_is_the_environments_failure():
 
     with pytest.raises(EnvironmentFailed, match="paid None in step 1 of 'idle' with seed 0, and that is not a number"):
         run(Unpaid())
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (spaces.Box(-1, 1, (3,)), r"is not an observation of the space that the environment declares: Box"),
+        (spaces.Dict({"x": spaces.Box(-1, 1, (1,))}), r"is not an observation of the space .*: Dict"),
+    ],
+    ids=["Box", "Dict"],
+)
+def test_observations_that_are_not_of_the_declared_space_are_the_environments_failure(space, message):
+    with pytest.raises(EnvironmentFailed, match=message):
+        run(Glider(space=space))
+
+
+def test_info_that_is_not_a_dictionary_is_the_environments_failure():
+    class Silent(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, None
+
+    with pytest.raises(EnvironmentFailed, match="gave None as info in step 1 of 'idle' with seed 0"):
+        run(Silent())
 
 
 def fail(obs, action, next_obs, info):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from plaudit.reward.reward import Reward
 
 KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
-TASK = "Judge by this task: task.json, file.py:name, package.module:name, or a system's name."
+TASK = "Judge by this task before the reward's own: task.json, file.py:name, package.module:name, or a system's name."
 LONGEST_TIMEOUT = 3600.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -72,7 +72,7 @@ def task_option(text: str = TASK, **settings: Any) -> Callable[[Command], Comman
 
 
 def apply_task(reward: "Reward", task: str | None) -> "Reward":
-    """Return a reward with the task that `--task` names; with its own where that is not given."""
+    """Return a reward with the task that `--task` names, joined with its own."""
     if task is None:
         return reward
     made = reward._join_task(find_task(task))
