@@ -279,6 +279,22 @@ def test_parts_of_an_observation_are_fields_by_name(space, names):
     assert len(found.action_names) == 1
 
 
+def test_texts_are_kept_whole():
+    found = run(Shown(spaces.Text(8, min_length=8)), steps=60)
+    assert {len(text) for text in found.after["obs"]} == {8}
+
+
+def test_an_action_that_info_repeats_is_one_field_and_another_of_its_name_has_another():
+    class Repeating(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, {"done": float(action[0]), "action": self.at}
+
+    found = run(Repeating())
+    assert set(found.after) == {"obs_0", "obs_1", "action", "info_action"}
+    assert found.action_names == ("action",)
+
+
 def test_what_a_space_declares_of_choices_and_switches():
     found = run(Shown(spaces.Dict({"gear": spaces.Discrete(3), "on": spaces.MultiBinary(1)})), steps=60)
     assert found.declared["gear"].values == (0, 1, 2)

@@ -107,11 +107,11 @@ def _list_attributes(value: Any) -> Iterable[str]:
 class SpaceReader:
     """Reads entries of the observation, numbers and bools of `info`, and the action, each by its name."""
 
-    def __init__(self, space: Any, leaves: Sequence[Leaf], rows: int) -> None:
+    def __init__(self, space: Any, leaves: Sequence[Leaf], rows: int, taken: Iterable[str]) -> None:
         self._space = space
         self._after, self._starts = LeafTable(leaves, rows), LeafTable(leaves, rows)
         self._episodes = 0
-        self._taken = {name for leaf in leaves for name in leaf.names}
+        self._taken = {*taken, *(name for leaf in leaves for name in leaf.names)}
         self._info: list[dict[Any, Any]] = []
 
     def begin(self, obs: Any) -> None:
