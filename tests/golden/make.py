@@ -22,7 +22,7 @@ CONTEXT = (0.4, -0.2, 1.5)
 
 
 def identity(reward) -> dict[str, str]:
-    fingerprints = {"domain": reward.domain_fingerprint, "task": reward.task_fingerprint}
+    fingerprints = {"domain": reward.domain_fingerprint, "task": reward.task.fingerprint}
     return {"fingerprint": reward.fingerprint, **fingerprints, "spec": reward.to_json()}
 
 

@@ -122,8 +122,7 @@ def test_facts_change_no_score_and_no_formula():
     assert REWARD.score(**row, **ends).total == plain.score(**row, **ends).total
     assert REWARD.fingerprint == plain.fingerprint
     assert REWARD.program == plain.program
-    assert REWARD.domain_fingerprint == plain.domain_fingerprint
-    assert REWARD.task_fingerprint != plain.task_fingerprint
+    assert REWARD.domain_fingerprint != plain.domain_fingerprint
     assert plain != REWARD
 
 
@@ -132,7 +131,7 @@ def test_a_domain_without_them_keeps_the_fingerprint_that_it_had():
     assert reward.domain_fingerprint == "bbc1920558b056676831d6ffef86aac39f67212576a16fc644582c9211f8c4d3"
 
 
-def test_the_fingerprint_of_the_task_covers_facts_discount_and_preferences():
+def test_the_domain_fingerprint_covers_facts_discount_and_preferences():
     @fact
     def halts(action, deceleration):
         return deceleration == BRAKE[action]
@@ -150,8 +149,8 @@ def test_the_fingerprint_of_the_task_covers_facts_discount_and_preferences():
         made(prefer=[better]),
         made(prefer=[worse]),
     ]
-    assert len({reward.task_fingerprint for reward in rewards}) == len(rewards)
-    assert len({(reward.fingerprint, reward.domain_fingerprint) for reward in rewards}) == 1
+    assert len({reward.domain_fingerprint for reward in rewards}) == len(rewards)
+    assert len({reward.fingerprint for reward in rewards}) == 1
 
 
 def test_what_is_allowed_is_in_no_fingerprint():

@@ -68,18 +68,22 @@ def _find_names() -> dict[str, Any]:
     """Return what a text may name besides its parameters and Python's own functions."""
     import numpy as np  # which whoever defines a reward need not load
 
+    return {**_find_plain(), "np": np, "numpy": np, "__name__": UNNAMED}
+
+
+@cache
+def _find_plain() -> dict[str, Any]:
     from plaudit import functions
 
-    own = {name: getattr(functions, name) for name in functions.__all__}
     plain = {name: each for name, each in vars(math).items() if not name.startswith("_")}
-    return {**plain, **own, "math": math, "np": np, "numpy": np, "sign": sign, "__name__": UNNAMED}
+    return {**plain, **{name: getattr(functions, name) for name in functions.__all__}, "math": math, "sign": sign}
 
 
 def write_function(fact: Fact) -> str:
     """Return a function as text that stands alone: values from around it are written out, helpers defined inside it.
 
     Raises:
-        DefinitionError: It depends on what no text holds.
+        DefinitionError: It uses something from around it that no text holds.
     """
     if fact.text is not None:
         return fact.text
@@ -112,7 +116,7 @@ def _unparse(source: Source, constants: Mapping[str, object], doc: str) -> str:
         tree.body.insert(0, ast.Expr(ast.Constant(doc)))
     text = ast.unparse(ast.fix_missing_locations(tree))
     for name in _list_globals(symtable.symtable(text, UNNAMED, "exec").get_children()[0]):
-        if not hasattr(builtins, name) and name not in _find_names():
+        if name not in _find_plain() and name not in ("np", "numpy") and not hasattr(builtins, name):
             raise _StandsElsewhere(name)  # the name of a local, too, of another scope
     return text
 
@@ -168,7 +172,7 @@ class _WriteOut(ast.NodeTransformer):
         if not isinstance(root, ast.Name) or root.id in self._own:
             return self.generic_visit(node)  # type: ignore[return-value]
         name, value = ast.unparse(node), self._find(root.id)
-        if value is math or _is_numpy(value):
+        if _find_title(value) in ("math", "np"):
             return self.generic_visit(node)  # type: ignore[return-value]
         for part in name.split(".")[1:]:
             key = (id(value), part)
@@ -193,11 +197,10 @@ class _WriteOut(ast.NodeTransformer):
             raise _StandsElsewhere(name) from None
 
     def _write(self, name: str, value: object) -> ast.expr:
-        known = None if _is_plain(value) else _find_title(name, value)
-        if known is not None:
-            if known in self._own | self._outer:
+        if (title := _find_title(value)) is not None:
+            if title in self._own | self._outer:
                 raise _StandsElsewhere(name)
-            return ast.Name(known, ast.Load())
+            return ast.Name(title, ast.Load())
         if isinstance(value, Fact) and value.source is not None:
             return self._write_helper(name, value.source.function)
         return self._write_helper(name, value) if isinstance(value, types.FunctionType) else _write_value(name, value)
@@ -210,7 +213,7 @@ class _WriteOut(ast.NodeTransformer):
             around = self._outer | self._own | {each.name for each in self.helpers.values()}
             made = _write_tree(source, function.__kwdefaults__ or {}, around, (*self._calls, function))
             made.name = name.replace(".", "_")
-            while made.name in around or hasattr(builtins, made.name) or made.name in _find_names():
+            while made.name in around or hasattr(builtins, made.name) or made.name in _find_plain():
                 made.name += "_"
             self.helpers[function] = made
         return ast.Name(self.helpers[function].name, ast.Load())
@@ -219,32 +222,25 @@ class _WriteOut(ast.NodeTransformer):
 _NOTHING = object()
 
 
-def _find_title(name: str, value: object) -> str | None:
-    """Return the name of what a text may call, whatever it is called where it is used."""
-    if value is vars(builtins).get(name):
-        return name
-    known = {**vars(builtins), **_find_names()}
-    if value is known.get(name):
-        return name
-    return next((title for title, each in known.items() if each is value and title != "__name__"), None)
+def _find_title(value: object) -> str | None:
+    """Return the name by which a text knows a module or a function, whatever it is called where it is used."""
+    if isinstance(value, types.ModuleType):
+        return {"math": "math", "numpy": "np"}.get(value.__name__)
+    return _find_titles().get(id(value))
 
 
-def _is_plain(value: object) -> bool:
-    return type(value) in _PLAIN or type(value) in (tuple, list) or hasattr(value, "tolist")
-
-
-def _is_numpy(value: object) -> bool:
-    return isinstance(value, types.ModuleType) and value.__name__ == "numpy"
+@cache
+def _find_titles() -> dict[int, str]:
+    known = {**vars(builtins), **_find_plain()}
+    return {id(each): name for name, each in known.items() if callable(each)}
 
 
 def _write_value(name: str, value: object) -> ast.expr:
-    shape = getattr(value, "shape", None)
-    if hasattr(value, "tolist") and shape == ():  # a number of NumPy
-        value = value.tolist()
-    if hasattr(value, "tolist"):
+    value = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", True) else value
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         array = ast.Attribute(ast.Name("np", ast.Load()), "array", ast.Load())
         return ast.Call(array, [_write_value(name, value.tolist())], [])
-    if type(value) in _PLAIN and value == value and value not in (math.inf, -math.inf):
+    if type(value) in _PLAIN and value == value:
         return ast.Constant(value)  # type: ignore[arg-type]  # one of the plain types
     if type(value) in (tuple, list):
         return ast.Tuple([_write_value(name, each) for each in value], ast.Load())  # type: ignore[attr-defined]
@@ -256,9 +252,21 @@ def _write_value(name: str, value: object) -> ast.expr:
 
 
 def strip_function(text: str) -> str:
-    """Return the text of a function without comments, docstring and layout: two that agree in it do the same."""
+    """Return the syntax of a function without comments, docstring and layout: two that agree in it do the same.
+
+    Every version of Python gives the same; `ast.dump` and `ast.unparse` do not.
+    """
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
+    return _dump(tree)
+
+
+def _dump(part: object) -> str:
+    if isinstance(part, list):
+        return f"[{', '.join(map(_dump, part))}]"
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    said = [f"{name}={_dump(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
+    return f"{type(part).__name__}({', '.join(said)})"

@@ -344,6 +344,29 @@ def test_a_reward_that_is_not_a_number_is_the_environments_failure():
         run(Unpaid())
 
 
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (spaces.Box(-1, 1, (3,)), r"is not an observation of the space that the environment declares: Box"),
+        (spaces.Dict({"x": spaces.Box(-1, 1, (1,))}), r"is not an observation of the space .*: Dict"),
+    ],
+    ids=["Box", "Dict"],
+)
+def test_observations_that_are_not_of_the_declared_space_are_the_environments_failure(space, message):
+    with pytest.raises(EnvironmentFailed, match=message):
+        run(Glider(space=space))
+
+
+def test_info_that_is_not_a_dictionary_is_the_environments_failure():
+    class Silent(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, None
+
+    with pytest.raises(EnvironmentFailed, match="gave None as info in step 1 of 'idle' with seed 0"):
+        run(Silent())
+
+
 def fail(obs, action, next_obs, info):
     return {"x": info["missing"]}
 

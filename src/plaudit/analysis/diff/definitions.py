@@ -297,7 +297,7 @@ def _compare_steps(before: Reward, after: Reward) -> Iterator[ValueChange]:
 
 def _list_statements(reward: Reward) -> dict[str, Any]:
     """Return what a task says besides functions, which are compared as such, and preferences."""
-    found: dict[str, Any] = {} if reward.task.goal is None else {"goal_ends": reward.task.goal_ends}
+    found: dict[str, Any] = {"goal_ends": reward.task.goal_ends}
     for row, (part, name, value) in zip(list_task_rows(reward.task), reward.task.list_statements(), strict=True):
         if part not in ("goal", "facts", "prefer"):
             plain = isinstance(value, int | float | str) and part not in ("states", "actions", "still")

@@ -115,7 +115,8 @@ def find_max_change(steps: Steps, states: tuple[str, ...]) -> dict[str, tuple[fl
         next_level = int((below >= below.max() - noise).sum()) if len(below) else 0
         if at_most.sum() < max(FEWEST_AT_BOUND, next_level / 2):
             continue
-        if steps.count_episodes(at_most) < FEWEST_EPISODES:
+        times = len(np.unique(steps.position[at_most & steps.fresh]))
+        if steps.count_episodes(at_most & steps.fresh) < FEWEST_EPISODES or times < FEWEST_EPISODES:
             continue
         found[name] = _shorten(most, noise), Seen(int(known.sum()), int(known.sum()))
     return found

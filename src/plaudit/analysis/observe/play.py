@@ -102,7 +102,7 @@ class _Session:
         self._declared = {}
         if features is None:
             leaves = list_observation_leaves(env.observation_space)
-            self._reader = SpaceReader(leaves, steps)
+            self._reader = SpaceReader(env.observation_space, leaves, steps)
             self._declared = list_declared([*leaves, *actions])
         else:
             self._reader = FeatureReader(guard_features(features, env))

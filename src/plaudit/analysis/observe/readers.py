@@ -13,7 +13,7 @@ from plaudit.adapters.gymnasium.scoring import Features
 from plaudit.analysis.observe.columns import OUTCOMES, build_column
 from plaudit.analysis.observe.spaces import Leaf, make_name
 from plaudit.analysis.observe.transitions import Column, Mask
-from plaudit.errors import DefinitionError, PlauditError, WrongType, shorten
+from plaudit.errors import DefinitionError, EnvironmentFailed, PlauditError, WrongType, shorten
 from plaudit.language.field import RECORDS
 from plaudit.targets.inputs import read_record
 
@@ -85,7 +85,7 @@ def _flatten(given: Any) -> dict[str, Any]:
     """Return what features gave with entries of `prev` and `curr` under their whole names."""
     if not isinstance(given, Mapping):
         raise WrongType(f"the features must return a mapping from names to values, not {shorten(given, 60)}.")
-    flat: dict[str, Any] = {}
+    flat: dict[Any, Any] = {}
     for name, value in given.items():
         if name in RECORDS:
             record = read_record(value, _list_attributes(value))
@@ -107,21 +107,29 @@ def _list_attributes(value: Any) -> Iterable[str]:
 class SpaceReader:
     """Reads entries of the observation, numbers and bools of `info`, and the action, each by its name."""
 
-    def __init__(self, leaves: Sequence[Leaf], rows: int) -> None:
+    def __init__(self, space: Any, leaves: Sequence[Leaf], rows: int) -> None:
+        self._space = space
         self._after, self._starts = LeafTable(leaves, rows), LeafTable(leaves, rows)
         self._episodes = 0
         self._taken = {name for leaf in leaves for name in leaf.names}
-        self._info: list[dict[str, Any]] = []
+        self._info: list[dict[Any, Any]] = []
 
     def begin(self, obs: Any) -> None:
         """Begin an episode."""
-        self._starts.write(self._episodes, obs)
+        self._write(self._starts, self._episodes, obs)
         self._episodes += 1
 
     def read(self, at: int, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], where: Where) -> None:
         """Read a step."""
-        self._after.write(at, next_obs)
+        self._write(self._after, at, next_obs)
         self._info.append({name: _to_plain(value) for name, value in info.items()} if info else info)
+
+    def _write(self, table: LeafTable, at: int, obs: Any) -> None:
+        try:
+            table.write(at, obs)
+        except (ValueError, TypeError, LookupError, OverflowError):
+            what = f"{shorten(obs, 60)} is not an observation of the space that the environment declares"
+            raise EnvironmentFailed(f"{what}: {shorten(self._space, 80)}.") from None
 
     def finish(self, first: Mask, where: Where) -> tuple[dict[str, Column], list[str]]:
         """Return columns of both ends of each step, and names in `info` that are not there in every step."""

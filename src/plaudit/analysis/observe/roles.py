@@ -64,7 +64,7 @@ def _find_at_most(steps: Steps, happened: Mask) -> int | None:
     """Return the most times in an episode, where more would have been seen if there could be more."""
     counts = np.bincount(steps.number[happened], minlength=len(steps.starts))
     most = int(counts.max())
-    full = counts == most
+    full = (counts == most) & ~steps.is_copy
     if full.sum() < FEWEST_EPISODES:
         return None
     so_far = np.cumsum(happened)

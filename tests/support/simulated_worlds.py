@@ -1,119 +1,8 @@
-"""Small simulators with known truth: what must be learnt from each, and what else is true of it."""
-
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+"""Small worlds with known truth: what must be learnt from each, and what else is true of it."""
 
 import numpy as np
 
-from plaudit.analysis.observe.transitions import Transitions
-
-Row = dict[str, Any]
-Step = Callable[[Row, Any, np.random.Generator], tuple[Row, bool]]
-
-
-@dataclass(frozen=True)
-class Simulator:
-    """A world: how episodes begin and go on, and what is true of it.
-
-    Statements are named as in `list_claims`; a value of None stands for any. What `must` be found counts as a miss
-    where it is not; what `may` be found is true as well; everything else is false.
-    """
-
-    name: str
-    reset: Callable[[np.random.Generator], Row]
-    step: Step
-    actions: int | None = None
-    """How many; None for a number from -1 to 1."""
-    idle: float = 0
-    limit: Callable[[np.random.Generator], int] | int | None = 200
-    single: bool = False
-    """Whether numbers are handed out as float32."""
-    must: Mapping[str, Any] = field(default_factory=dict)
-    may: Mapping[str, Any] = field(default_factory=dict)
-
-
-POLICIES = ("idle", "constant", "random", "smooth")
-
-
-def play(simulator: Simulator, seed: int = 0, steps: int = 10_000) -> Transitions:
-    """Return the steps of policies that take turns, each for as many steps."""
-    rng = np.random.default_rng(seed)
-    columns: dict[str, list[Any]] = {"policy": [], "episode": [], "terminated": [], "truncated": [], "action": []}
-    before: list[Row] = []
-    after: list[Row] = []
-    budget = dict.fromkeys(POLICIES, steps // len(POLICIES))
-    episode = 0
-    while any(budget.values()):
-        policy = POLICIES[episode % len(POLICIES)]
-        if budget[policy] > 0:
-            limit = simulator.limit(rng) if callable(simulator.limit) else simulator.limit
-            row = simulator.reset(rng)
-            choose = _make_policy(policy, simulator, rng)
-            for position in range(1, min(1000, budget[policy]) + 1):
-                action = choose(position)
-                made, terminated = simulator.step(row, action, rng)
-                made = {
-                    name: np.float32(v) if simulator.single and isinstance(v, float) else v for name, v in made.items()
-                }
-                truncated = limit is not None and position >= limit and not terminated
-                before.append(row)
-                after.append(made)
-                for name, value in zip(columns, (policy, episode, terminated, truncated, action), strict=True):
-                    columns[name].append(value)
-                row = {**row, **made}
-                budget[policy] -= 1
-                if terminated or truncated:
-                    break
-        episode += 1
-    first = np.diff(np.array(columns["episode"]), prepend=-1) != 0
-    unknown = frozenset(name for name in after[0] if name not in before[0])
-    kept = {
-        name: _to_column([row.get(name, made[name]) for row, made in zip(before, after, strict=True)])
-        for name in after[0]
-    }
-    actions = np.array(columns["action"])
-    return Transitions(
-        before=kept,
-        after={
-            **{name: _to_column([row[name] for row in after]) for name in after[0]},
-            "action": actions.astype(np.float64),
-        },
-        actions=actions,
-        episode=np.array(columns["episode"]),
-        policy=np.array(columns["policy"]),
-        terminated=np.array(columns["terminated"]),
-        truncated=np.array(columns["truncated"]),
-        declared={},
-        source=f"{simulator.name}, {len(first):,} steps of {first.sum():,} episodes, seed {seed}",
-        unknown_first=unknown,
-        action_names=("action",),
-    )
-
-
-def _to_column(values: list[Any]) -> np.ndarray:
-    column = np.array(values)
-    return column if column.dtype.kind in "bU" else column.astype(np.float64)
-
-
-def _make_policy(policy: str, simulator: Simulator, rng: np.random.Generator) -> Callable[[int], Any]:
-    def draw() -> Any:
-        return int(rng.integers(simulator.actions)) if simulator.actions else float(np.float32(rng.uniform(-1, 1)))
-
-    held = draw()
-
-    def choose(position: int) -> Any:
-        nonlocal held
-        if policy == "idle":
-            return int(simulator.idle) if simulator.actions else float(simulator.idle)
-        if policy == "random" or (policy == "smooth" and rng.random() < 0.1):
-            held = draw()
-            if policy == "smooth" and rng.random() < 0.3:
-                held = int(simulator.idle) if simulator.actions else float(simulator.idle)
-        return held
-
-    return choose
-
+from support.simulators import Simulator
 
 # ---- what moves
 
@@ -143,11 +32,6 @@ def _read_coarsely(row, action, rng):
     v = 0.95 * row["v"] + 0.2 * action
     position = row["position"] + 0.05 * v + 0.001 * np.sin(v)
     return {"position": position, "v": v, "x": round(position * 4) / 4}, False
-
-
-def _read_noisily(row, action, rng):
-    speed = row["hidden"] + 0.2 * action
-    return {"x": row["x"] + 0.05 * speed, "v": speed + rng.normal(0, 0.05)}, False
 
 
 class _Hidden:
@@ -300,7 +184,70 @@ def _wait(row, action, rng):
     return {"x": 0.9 * row["x"] + rng.normal()}, False
 
 
-ALWAYS = {"states": None, "actions": None, "ends.timeout": None, "horizon": None, "facts": ()}
+# ---- worlds that were written after the rules of learning were settled
+
+
+def _ride(row, action, rng):
+    door = action == 3
+    floor = row["floor"] + (action == 1) - (action == 2)
+    boarding = int(rng.integers(-1, 2)) if door else 0
+    return {
+        "floor": min(max(floor, 0), 9),
+        "door": door,
+        "passengers": min(max(row["passengers"] + boarding, 0), 6),
+    }, False
+
+
+def _oscillate(row, action, rng):
+    a = -row["x"] + action
+    v = row["v"] + 0.1 * a
+    return {"x": row["x"] + 0.1 * v, "v": v, "a": a}, False
+
+
+def _sell(row, action, rng):
+    demand = int(rng.poisson(4))
+    sold = min(row["stock"], demand)
+    stock = row["stock"] - sold + (0, 3, 8)[action]
+    return {"stock": stock, "demand": demand, "sold": sold, "lost": demand - sold}, False
+
+
+def _drive(row, action, rng):
+    speed = float(np.clip(row["speed"] + 0.004 * action + rng.normal(0, 0.001), 0, 0.08))
+    position = row["position"] + speed
+    lap = position >= 1
+    return {"position": position - lap, "speed": speed, "lap": bool(lap), "laps": row["laps"] + int(lap)}, False
+
+
+def _water(row, action, rng):
+    humidity = float(np.clip(row["humidity"] + 4 * action + rng.normal(0, 3), 0, 100))
+    alarm = humidity > 80 or (row["alarm"] and humidity > 70)
+    leak = humidity > 60 and bool(rng.random() < 0.02)
+    return {"humidity": humidity, "alarm": alarm, "leak": leak}, leak
+
+
+def _fly(row, action, rng):
+    vz = row["vz"] + 0.1 * (4 * action + rng.normal(0, 0.5))
+    z = row["z"] + 0.1 * vz
+    battery = row["battery"] - 0.05 - 0.1 * abs(action)
+    return {"z": z, "vz": vz, "battery": battery}, z <= 0 or z >= 50
+
+
+class _Wear:
+    """A machine that breaks by wear, which is not a field; a noisy reading of it is."""
+
+    def reset(self, rng):
+        self.wear = 0.0
+        return {"load": 0.0, "heat": 0.0}
+
+    def step(self, row, action, rng):
+        load = 0.8 * row["load"] + 0.2 * action
+        self.wear += load * load + 0.005
+        return {"load": load, "heat": self.wear + rng.normal(0, 0.05)}, self.wear > 1
+
+
+_WEAR = _Wear()
+
+
 MOVING = Simulator(
     "integrator",
     lambda rng: {"x": rng.normal(), "v": rng.normal()},
@@ -326,7 +273,7 @@ SIMULATORS = [
     Simulator("noisy speed", _HIDDEN.reset, _HIDDEN.step, must={"horizon": 200}),
     Simulator(
         "battery", lambda rng: {"battery": float(rng.integers(160, 400)) / 4, "low": False}, _drain, actions=3, limit=None,
-        must={"monotone.battery": "down", "ends.battery_below": 0.0, "max_change.battery": 1.25, "facts.low_below_battery": None},
+        must={"monotone.battery": "down", "ends.battery_below": 0.0, "max_change.battery": 1.25, "facts.low_from_battery": None},
     ),
     Simulator(
         "timer", lambda rng: {"t": 0, "left": 50, "noise": 0.0}, _tick, limit=50,
@@ -371,3 +318,36 @@ SIMULATORS = [
     Simulator("ends by chance", lambda rng: {"x": 0.0, "y": 0.0}, _end_by_chance, limit=None),
     Simulator("two limits", lambda rng: {"x": 0.0}, _wait, limit=lambda rng: int(rng.choice([50, 80]))),
 ]  # fmt: skip
+HELD_BACK = [
+    Simulator(
+        "elevator", lambda rng: {"floor": int(rng.integers(10)), "door": False, "passengers": 0}, _ride, actions=4, limit=300,
+        must={"still.floor": True, "max_change.floor": 1.0, "max_change.passengers": 1.0, "facts.action_fixes_door": None, "horizon": 300},
+        may={"still.passengers": True, "events.door": None},
+    ),
+    Simulator(
+        "oscillator", lambda rng: {"x": rng.normal(), "v": rng.normal(), "a": 0.0}, _oscillate, single=True,
+        must={"rates.x": ("v", 0.1), "rates.v": ("a", 0.1), "horizon": 200},
+        may={"facts.x_from_action_a_v": None},
+    ),
+    Simulator(
+        "inventory", lambda rng: {"stock": 10, "demand": 0, "sold": 0, "lost": 0}, _sell, actions=3, limit=100,
+        must={"facts.sold_from_demand_lost": None, "horizon": 100},
+        may={"facts.sold_at_most_demand": None, "events.lost": None},
+    ),
+    Simulator(
+        "laps", lambda rng: {"position": 0.0, "speed": 0.0, "lap": False, "laps": 0}, _drive, limit=400,
+        must={"rates.position": ("speed", 1.0), "monotone.laps": "up", "events.lap": None, "max_change.laps": 1.0, "horizon": 400},
+        may={"events.lap.renews": None, "max_change.position": None},
+    ),
+    Simulator(
+        "greenhouse", lambda rng: {"humidity": 50.0, "alarm": False, "leak": False}, _water, limit=250,
+        must={"ends.leak": True, "horizon": 250},
+        may={"events.leak": None, "events.leak.at_most": 1},
+    ),
+    Simulator(
+        "drone", lambda rng: {"z": 25.0, "vz": 0.0, "battery": 100.0}, _fly, limit=None,
+        must={"rates.z": ("vz", 0.1), "monotone.battery": "down", "ends.z_below": 0.0, "ends.z_above": 50.0},
+    ),
+    Simulator("wear", _WEAR.reset, _WEAR.step, limit=None),
+]  # fmt: skip
+"""Worlds that were written after the rules of learning were settled."""
