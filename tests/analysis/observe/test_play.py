@@ -279,7 +279,7 @@ class Shown(gymnasium.Env):
         ),
         (spaces.Dict({"total": spaces.Discrete(2), "action": spaces.Discrete(2)}), {"total_", "action"}),
     ],
-    ids=str,
+    ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else str(given),
 )
 def test_parts_of_an_observation_are_fields_by_name(space, names):
     found = run(Shown(space), steps=60)
