@@ -26,6 +26,7 @@ def over_five(distance):
 one = Reward("following", version="1", terms=[far], fields=[Field("distance", low=0)], task=Task(discount=0.5))
 two = one.with_version("2").with_task(Task(discount=0.9))
 three = Reward("following", version="3", terms=[over_five], fields=[Field("distance", low=0, high=50)])
+four = one.with_version("4").with_task(Task(better={"distance": "low"}))
 near = Task("near", discount=0.75, better={"distance": "low"}, fields=[Field("distance", low=0, high=50)], states=["distance"])
 strange = Task("strange", better={"height": "low"}, fields=[Field("height", low=0, high=1)])
 typo = Task(better={"distanc": "low"})
@@ -52,10 +53,10 @@ def test_check_goes_by_the_task_and_names_it(plaudit):
 
 
 def test_a_task_of_other_fields_is_refused(plaudit):
-    result = plaudit("check", "own.py:one", "--task", "own.py:strange")
+    result = plaudit("check", "own.py:four", "--task", "own.py:strange")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: --task own.py:strange speaks of height, and following@1 reads distance: they have no field in common. "
+        "Error: --task own.py:strange speaks of height, and following@4 reads distance: they have no field in common. "
         "Name the task of this reward.\n"
     )
     result = plaudit("check", "own.py:one", "--task", "own.py:typo")

@@ -101,6 +101,15 @@ def test_a_value_that_is_absent_in_some_steps_is_left_out_and_named():
     assert found.source.endswith("without gap: not known in every step")
 
 
+def test_what_an_environment_pays_is_not_a_field():
+    class Paying(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, {"reward_survive": 1.0, "dense_reward": 2.0, "rewarded_place": 3.0}
+
+    assert set(run(Paying()).after) == {"obs_0", "obs_1", "rewarded_place", "action"}
+
+
 def test_an_event_of_info_that_is_only_told_when_it_happens_is_false_otherwise():
     class Telling(Glider):
         def step(self, action):
@@ -270,7 +279,7 @@ class Shown(gymnasium.Env):
         ),
         (spaces.Dict({"total": spaces.Discrete(2), "action": spaces.Discrete(2)}), {"total_", "action"}),
     ],
-    ids=str,
+    ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else str(given),
 )
 def test_parts_of_an_observation_are_fields_by_name(space, names):
     found = run(Shown(space), steps=60)

@@ -18,6 +18,8 @@ from plaudit.language.field import RECORDS
 from plaudit.targets.inputs import read_record
 
 _NAME = re.compile(r"(?:(?:prev|curr)\.)?[A-Za-z_][A-Za-z0-9_]*(?:\[\d+\])*")
+_PAID = re.compile(r"(?:^|_)rewards?(?:_|$)")
+"""Names in `info` of what the environment itself pays, which is not what happens in it."""
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 Where = Callable[[int], str]
@@ -143,7 +145,7 @@ class SpaceReader:
         for name in dict.fromkeys(name for row in self._info for name in row):
             values = [row.get(name) for row in self._info]
             kinds = set(map(type, values)) - {type(None)}
-            if not kinds or not isinstance(name, str) or name in OUTCOMES or "." in name:
+            if not kinds or not isinstance(name, str) or "." in name or name in OUTCOMES or _PAID.search(name):
                 continue
             if kinds == {bool}:  # what is only told when it happens
                 values = [bool(value) for value in values]

@@ -12,6 +12,7 @@ import click
 from plaudit.errors import DefinitionError, InputError, NotInLedger
 from plaudit.plugins.arguments import find_task
 from plaudit.plugins.options import Command, add_options
+from plaudit.reward.bound_task import BoundTask
 from plaudit.rows.streams import FORMATS
 
 if TYPE_CHECKING:
@@ -75,8 +76,9 @@ def apply_task(reward: "Reward", task: str | None) -> "Reward":
     """Return a reward with the task that `--task` names, joined with its own."""
     if task is None:
         return reward
-    made = reward._join_task(find_task(task))
-    fields = made._bound.list_named_fields()
+    given = find_task(task)
+    made = reward._join_task(given)
+    fields = BoundTask(given, reward).list_named_fields()
     if fields and reward.fields and not fields & reward.fields.keys():
         raise DefinitionError(
             f"--task {task} speaks of {_list_some(fields)}, and {reward.name}@{reward.version} reads "
