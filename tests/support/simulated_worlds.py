@@ -320,6 +320,119 @@ def _arrive(row, action, rng):
     ) or abs(x) > 8
 
 
+def _start_robot(rng):
+    row = {}
+    for i in range(6):
+        row[f"q{i}"] = float(rng.normal(0, 0.1))
+        row[f"dq{i}"] = 0.0
+    row.update(z=0.6, vz=0.0, x=0.0, vx=0.0, contact=True)
+    return row
+
+
+def _step_robot(row, action, rng):
+    out = {}
+    power = 0.0
+    for i in range(6):
+        tau = float(
+            np.clip(action * np.sin(i + 1) - 0.5 * row[f"q{i}"] - 0.1 * row[f"dq{i}"] + rng.normal(0, 0.2), -1, 1)
+        )
+        dq = row[f"dq{i}"] + 0.05 * tau * 20
+        out[f"tau{i}"] = tau
+        out[f"dq{i}"] = dq
+        out[f"q{i}"] = row[f"q{i}"] + 0.05 * dq
+        power += abs(tau * dq)
+    vz = 0.9 * row["vz"] + float(rng.normal(0, 0.15)) + 0.2 * (0.6 - row["z"])
+    vx = 0.9 * row["vx"] + 0.05 * out["dq0"]
+    out.update(vz=vz, z=row["z"] + 0.05 * vz, vx=vx, x=row["x"] + 0.05 * vx, power=power, contact=bool(row["z"] < 0.62))
+    return out, out["z"] < 0.45
+
+
+def _trade(row, action, rng):
+    price = row["price"] * float(np.exp(rng.normal(0, 0.01)))
+    trade_ = (0, 1, -1)[action] if row["position"] + (0, 1, -1)[action] >= 0 else 0
+    fee = 0.25 * abs(trade_)
+    return {
+        "price": price,
+        "position": row["position"] + trade_,
+        "cash": row["cash"] - trade_ * price - fee,
+        "fee": fee,
+        "fees": row["fees"] + fee,
+        "traded": trade_ != 0,
+    }, False
+
+
+def _stack(row, action, rng):
+    lines = int(rng.choice([0, 0, 0, 0, 0, 0, 0, 1, 2], p=None))
+    height = row["height"] + int(rng.integers(0, 3)) - 2 * lines
+    height = max(height, 0)
+    return {
+        "height": height,
+        "lines": lines,
+        "cleared": row["cleared"] + lines,
+        "level": (row["cleared"] + lines) // 10,
+    }, height >= 20
+
+
+class _Lift:
+    def reset(self, rng):
+        self.goal = int(rng.integers(5))
+        self.rest = 0
+        return {"at": 0, "open": False, "waiting": 1}
+
+    def step(self, row, action, rng):
+        at = min(max(row["at"] + (action == 1) - (action == 2), 0), 4)
+        open_ = action == 3 and at == self.goal
+        return {"at": at, "open": open_, "waiting": 0 if open_ else row["waiting"]}, open_
+
+
+_LIFT = _Lift()
+
+
+def _start_lander(rng):
+    return {"h": 100.0, "v": 0.0, "fuel": 50.0, "landed": False, "crashed": False}
+
+
+def _land(row, action, rng):
+    thrust = 1.6 * (action == 1) if row["fuel"] > 0 else 0.0
+    v = row["v"] + 0.2 * (thrust - 1.0)
+    h = max(0.0, row["h"] + 0.2 * v * 5)
+    fuel = max(0.0, row["fuel"] - 0.5 * (action == 1))
+    down = h <= 0
+    return {"h": h, "v": v, "fuel": fuel, "landed": bool(down and v > -2), "crashed": bool(down and v <= -2)}, bool(
+        down
+    )
+
+
+def _queue(row, action, rng):
+    t = (row["t"] + 1) % 40
+    return {
+        "t": t,
+        "green": t < 20,
+        "queue": max(0, row["queue"] + int(rng.random() < 0.4) - (2 if t < 20 else 0)),
+        "passed": bool(t < 20 and row["queue"] > 0),
+    }, False
+
+
+def _convert(row, action, rng):
+    celsius = float(0.95 * row["celsius"] + rng.normal())
+    kelvin = celsius + 273.15
+    return {
+        "celsius": celsius,
+        "kelvin": kelvin,
+        "fahrenheit": 1.8 * celsius + 32,
+        "delta": celsius - row["celsius"],
+    }, False
+
+
+def _tumble(row, action, rng):
+    q = np.array([row[k] for k in "wijk"]) + 0.1 * rng.normal(size=4)
+    q = q / np.linalg.norm(q)
+    return dict(zip("wijk", q.tolist(), strict=True)), False
+
+
+JOINTS = {f"rates.q{at}": (f"dq{at}", 0.05) for at in range(6)} | {
+    f"rates.dq{at}": (f"tau{at}", 1.0) for at in range(6)
+}
 MOVING = Simulator(
     "integrator",
     lambda rng: {"x": rng.normal(), "v": rng.normal()},
@@ -603,6 +716,122 @@ HELD_BACK = [
         limit=None,
         must={"ends.arrived": True, "ends.x_outside": 8.0, "facts.sum_of_gap_x": None},
         may={"events.arrived": None, "events.arrived.at_most": 1},
+    ),
+    Simulator(
+        "robot",
+        _start_robot,
+        _step_robot,
+        limit=300,
+        single=True,
+        must={**JOINTS, "rates.z": ("vz", 0.05), "rates.x": ("vx", 0.05), "ends.z_below": 0.45},
+        may={"horizon": 300, **{f"max_change.dq{at}": 1.0 for at in range(6)}},
+    ),
+    Simulator(
+        "trading",
+        lambda rng: {"price": 100.0, "position": 0, "cash": 1000.0, "fee": 0.0, "fees": 0.0, "traded": False},
+        _trade,
+        actions=3,
+        must={
+            "max_change.position": 1.0,
+            "monotone.fees": "up",
+            "rates.fees": ("fee", 1.0),
+            "still.position": True,
+            "horizon": 200,
+        },
+        may={
+            "max_change.fees": 0.25,
+            "still.cash": True,
+            "still.fees": True,
+            "facts.traded_fixes_fee": None,
+            "facts.action_fixes_fee": None,
+            "facts.action_fixes_traded": None,
+            "facts.traded_from_fee": None,
+            "events.fee": None,
+            "events.traded": None,
+        },
+    ),
+    Simulator(
+        "blocks",
+        lambda rng: {"height": 0, "lines": 0, "cleared": 0, "level": 0},
+        _stack,
+        limit=None,
+        must={"monotone.cleared": "up", "rates.cleared": ("lines", 1.0), "ends.height_above": 20.0},
+        may={
+            "ends.height_is_20": None,
+            "monotone.level": "up",
+            "max_change.cleared": 2.0,
+            "max_change.level": 1.0,
+            "events.lines": None,
+            "facts.level_at_most_cleared": None,
+            "max_change.height": 4.0,
+            "facts.lines_at_most_cleared": None,
+        },
+    ),
+    Simulator(
+        "call",
+        _LIFT.reset,
+        _LIFT.step,
+        actions=4,
+        limit=100,
+        must={"ends.open": True, "max_change.at": 1.0, "horizon": 100},
+        may={
+            "still.at": True,
+            "monotone.waiting": "down",
+            "ends.waiting_is_0": None,
+            "events.open": None,
+            "events.open.at_most": 1,
+            "facts.open_fixes_waiting": None,
+            "facts.action_fixes_open": None,
+        },
+    ),
+    Simulator(
+        "lander",
+        _start_lander,
+        _land,
+        actions=2,
+        idle=0,
+        limit=None,
+        must={"rates.h": ("v", 1.0), "monotone.fuel": "down", "max_change.fuel": 0.5, "ends.crashed": True},
+        may={
+            "ends.landed": True,
+            "ends.h_below": 0.0,
+            "events.crashed": None,
+            "events.crashed.at_most": 1,
+            "still.fuel": True,
+            "max_change.v": 0.2,
+            "events.landed": None,
+            "events.landed.at_most": 1,
+        },
+    ),
+    Simulator(
+        "crossing",
+        lambda rng: {"t": 0, "green": True, "queue": 0, "passed": False},
+        _queue,
+        limit=200,
+        must={
+            "horizon": 200,
+            "facts.green_from_t": None,
+        },
+        may={"max_change.queue": 2.0, "facts.passed_implies_green": None, "events.passed": None, "max_change.t": None},
+    ),
+    Simulator(
+        "units",
+        lambda rng: {"celsius": 10.0, "kelvin": 283.15, "fahrenheit": 50.0},
+        _convert,
+        must={
+            "facts.fahrenheit_from_celsius": None,
+            "facts.kelvin_from_celsius": None,
+            "rates.celsius": ("delta", 1.0),
+            "rates.kelvin": ("delta", 1.0),
+            "rates.fahrenheit": ("delta", 1.8),
+            "horizon": 200,
+        },
+    ),
+    Simulator(
+        "quaternion",
+        lambda rng: {"w": 1.0, "i": 0.0, "j": 0.0, "k": 0.0},
+        _tumble,
+        must={"facts.norm_of_i_j_k_w": None, "horizon": 200},
     ),
 ]
 """Worlds that were written after the rules of learning were settled."""

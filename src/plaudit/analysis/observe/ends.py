@@ -50,8 +50,8 @@ def find_limit(steps: Steps) -> tuple[int, Seen] | None:
 def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[Ending, Seen]], tuple[int, Seen] | None]:
     """Return the conditions that end episodes, and the step limit where ends are due to one.
 
-    Each condition was never true of a step that did not end its episode. They are chosen greedily: the one that
-    explains most of the ends, then the one that explains most of the rest.
+    Each condition was never true of a step that did not end its episode. Flags and categories come first, then numbers;
+    of each, the one that explains most of the ends, then the one that explains most of the rest.
     """
     ended = steps.transitions.terminated & steps.last
     total = int(ended.sum())
@@ -60,17 +60,11 @@ def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[End
     candidates = list(_list_candidates(steps, ended, actions))
     share = max(float(ended.mean()), 1 / len(steps))
     fewest = max(FEWEST_ENDS, math.ceil(math.log(CHANCE / max(len(candidates), 1)) / math.log(min(share, 0.9))))
-    chosen: list[Ending] = []
     left = ended & steps.fresh
-    while candidates:
-        best = min(candidates, key=lambda each: (-int((each.rows & left).sum()), each.rank, each.name))
-        if (best.rows & left).sum() < fewest:
-            break
-        candidates.remove(best)
-        if _count_ways(steps, best, left) < fewest:
-            continue
-        chosen.append(best)
-        left &= ~best.rows
+    chosen: list[Ending] = []
+    for is_named in (True, False):  # what the environment has a name for says more than where something was
+        chosen += _choose(steps, [each for each in candidates if (each.column is None) == is_named], left, fewest)
+        left &= ~np.any([each.rows for each in chosen], axis=0) if chosen else True
     limit = _find_limit_of_ends(steps, left)
     if limit is not None:
         left &= steps.position != limit[0]
@@ -78,6 +72,21 @@ def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[End
         chosen = [each for each in chosen if each.beyond is None or _is_sharp(each.beyond, ended, share)]
     endings = [(each, Seen(int((each.rows & ended).sum()), total, "ends")) for each in chosen]
     return endings, limit
+
+
+def _choose(steps: Steps, candidates: list[Ending], left: Mask, fewest: int) -> list[Ending]:
+    """Return the conditions that explain most of the ends that are left, most first."""
+    chosen = []
+    left = left.copy()
+    while candidates:
+        best = min(candidates, key=lambda each: (-int((each.rows & left).sum()), each.rank, each.name))
+        if (best.rows & left).sum() < fewest:
+            break
+        candidates.remove(best)
+        if _count_ways(steps, best, left) >= fewest:
+            chosen.append(best)
+            left &= ~best.rows
+    return chosen
 
 
 def _find_limit_of_ends(steps: Steps, left: Mask) -> tuple[int, Seen] | None:
