@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import plaudit
-from plaudit import Field, Ledger, Reward, Signal, errors, term
+from plaudit import Field, Ledger, Reward, Seen, Signal, Task, errors, term
 from plaudit.analysis import DefinitionChanges, Diff, Effect
 from plaudit.analysis.compare.comparison import Comparison, Measure
 from plaudit.analysis.compare.comparison import Estimate as Distance
@@ -28,7 +28,7 @@ from plaudit.checks.branches import Condition
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
-from plaudit.checks.report import Report
+from plaudit.checks.report import Report, TaskLabel
 from plaudit.checks.rules.units import Unit
 from plaudit.language.reading.source import SourceLine
 from plaudit.learn.off_policy.evaluate import Evaluation
@@ -104,7 +104,9 @@ def samples(tmp_path):
     branch = NearestBranch(STEER, STEER, STEER, STEER, STEER, 1.0, 1.0, (STEER,))
     played = PlayedEpisode(STEER, 0, 1.0, {"native": 1.0}, {STEER: 1.0}, 1, "terminated", signal, signal)
     shown = Measure("epic", *np.zeros((3, 2, 2)))
+    task = Task("t", doc=STEER, source=STEER, idle={"word": STEER}, ends={"word": "bad"})
     yield {
+        "checks/report.py:TaskLabel": [TaskLabel.of(task)],
         "analysis/explain/attribution.py:Attribution": [Attribution(STEER, paid, (paid, paid))],
         "analysis/compare/comparison.py:Comparison": [
             Comparison(
@@ -251,6 +253,8 @@ def samples(tmp_path):
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
         "reward/definition.py:FieldIndex": [reward.fields],
         "reward/reward.py:Reward": [reward],
+        "reward/task.py:Seen": [Seen(1, 2, "steps")],
+        "reward/task.py:Task": [task],
         "reward/signal.py:Signal": [signal, read, read.explain()],
         "targets/c/reward.py:CReward": [repr(reward.compile("c"))],
         "targets/javascript/reward.py:JavaScriptReward": [repr(reward.compile("javascript"))],

@@ -63,8 +63,7 @@ def test_a_reward_shows_its_arguments_and_what_people_do_with_it():
         *("states", "params", "inputs", "program", "fingerprint", "domain_fingerprint"),
         *("score", "score_episodes", "score_terminal", "compile", "encode", "initial_state"),
         *("formula", "source", "gradients", "to_dict", "from_dict", "to_json", "from_json"),
-        *("evolve", "select_terms", "with_params", "with_weights", "with_file", "with_version"),
-        *("with_facts", "with_goal", "with_preferences"),
+        *("evolve", "select_terms", "with_params", "with_weights", "with_file", "with_version", "with_task"),
     }
 
 

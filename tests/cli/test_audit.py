@@ -10,7 +10,7 @@ from plaudit.plugins.arguments import find_reward
 from support.histories import record_episodes
 
 SOURCE = '''
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 @term(weight=0.05, kind="shaping")
 def closer(prev, curr):
@@ -33,8 +33,9 @@ def is_out(left):
     """Return whether the maze is left."""
     return left
 
-cells = Field("cells_left", low=0, high=40, step=1, role="state")
-reward = Reward("maze", version="1", terms=[closer, price, exit], fields=[cells, Field("left", flag=True)], goal=is_out)
+cells = Field("cells_left", low=0, high=40)
+task = Task(goal=is_out, states=["cells_left"], max_change={"cells_left": 1})
+reward = Reward("maze", version="1", terms=[closer, price, exit], fields=[cells, Field("left", flag=True)], task=task)
 '''
 
 

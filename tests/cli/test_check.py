@@ -22,7 +22,7 @@ from support.command_line import built_in
 from support.forking import run_python
 
 CARS = """\
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 
 @term
@@ -35,7 +35,8 @@ def near(distance, *, far=9.0):
     return 1 - distance / far
 
 
-paid = Reward("paid", version="1", terms=[closer], fields=[Field("left", low=0, high=9, step=1)])
+left = Field("left", low=0, high=9)
+paid = Reward("paid", version="1", terms=[closer], fields=[left], task=Task(max_change={"left": 1}))
 plain = Reward("plain", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
 """
 PAID, PLAIN = "my car.py:paid", "my car.py:plain"
@@ -431,7 +432,7 @@ def pay(x):
 
 class Slow(Reward):
     @property
-    def _facts_program(self):
+    def allow(self):
         open("begun", "w").close()
         while True:
             time.sleep(0.01)  # a signal that comes right before a long sleep is seen only after it

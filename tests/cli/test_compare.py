@@ -66,7 +66,7 @@ def test_every_measure_can_be_a_matrix():
 
 
 BALANCE = """
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Task, term
 
 @term
 def upright(curr):
@@ -77,7 +77,8 @@ def steadier(prev, curr):
     return abs(prev.angle) - 0.99 * abs(curr.angle)
 
 def make(version, *terms):
-    return Reward("balance", version=version, terms=terms, fields=[Field("angle", low=-1, high=1)], discount=0.99)
+    fields = [Field("angle", low=-1, high=1)]
+    return Reward("balance", version=version, terms=terms, fields=fields, task=Task(discount=0.99))
 
 plain, shaped = make("plain", upright), make("shaped", upright, steadier)
 

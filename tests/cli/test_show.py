@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plaudit import Field, Reward, fact, prefer, term
+from plaudit import Field, Reward, Task, fact, prefer, term
 from plaudit.cli.show import format_allowed, format_range
 from plaudit.systems import BUILT_IN
 from support.command_line import built_in
@@ -98,28 +98,31 @@ def test_facts_discount_and_preferences_are_shown(plaudit, tmp_path):
         version="1",
         terms=[near],
         fields=[Field("distance", low=0, infinite=True), Field("lit", flag=True)],
-        facts=[dark],
-        discount=0.95,
-        prefer=[prefer([{"distance": 1, "lit": True}, {}], over={"distance": float("inf")}, because="\x1b[31mnear")],
+        task=Task(
+            facts=[dark],
+            discount=0.95,
+            prefer=[
+                prefer([{"distance": 1, "lit": True}, {}], over={"distance": float("inf")}, because="\x1b[31mnear")
+            ],
+        ),
         allow={"unbounded": "rare"},
     )
     (tmp_path / "r.json").write_text(reward.to_json(), encoding="utf-8")
     words = " ".join(plaudit("show", "r.json").stdout.split())
-    assert "dark distance, lit Far away it is dark." in words
-    assert "distance=1, lit=true; then any step distance=inf \\x1b[31mnear" in words
-    assert "Discount 0.95" in words
+    assert "facts dark Far away it is dark. declared" in words
+    assert "distance=1, lit=true; then any step over distance=inf: \\x1b[31mnear declared" in words
+    assert "discount 0.95 declared" in words
     found = json.loads(plaudit("show", "r.json", "--json").stdout)
-    assert found["facts"] == [{"name": "dark", "doc": "Far away it is dark.", "reads": ["distance", "lit"]}]
-    assert found["discount"] == 0.95
-    assert found["prefer"] == [
-        {"better": [{"distance": 1.0, "lit": True}, {}], "over": [{"distance": "inf"}], "because": "\x1b[31mnear"}
+    assert found["task"] == reward.task.to_dict()
+    assert found["task"]["prefer"] == [
+        {"better": [{"distance": 1, "lit": True}, {}], "over": [{"distance": "inf"}], "because": "\x1b[31mnear"}
     ]
     assert (found["allow"], found["terms"][0]["allow"]) == ({"unbounded": "rare"}, {"jump": "meant"})
 
 
 def test_what_a_reward_does_not_declare_is_not_shown(plaudit):
-    shown = plaudit("show", "deepthinker").stdout
-    assert not any(word in shown for word in ("Facts", "Discount", "Preferences"))
+    assert "\nTask deepthinker@1\n" in (shown := plaudit("show", "deepthinker").stdout)
+    assert not any(word in shown for word in ("facts", "discount", "prefer"))
 
 
 def test_only_one_view_at_a_time(plaudit):

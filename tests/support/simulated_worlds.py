@@ -248,6 +248,78 @@ class _Wear:
 _WEAR = _Wear()
 
 
+def _clip(row, action, rng):
+    temperature = row["temperature"] + 0.3 * action + rng.normal(0, 2) - 0.02 * (row["temperature"] - 80)
+    return {"temperature": temperature, "reading": min(temperature, 90.0), "too_hot": temperature > 95}, False
+
+
+class _Delay:
+    def reset(self, rng):
+        self.last = 0.0
+        return {"x": rng.normal()}
+
+    def step(self, row, action, rng):
+        x = row["x"] + 0.1 * self.last
+        self.last = action
+        return {"x": x}, False
+
+
+_DELAY = _Delay()
+
+
+def _steer(row, action, rng):
+    v = row["v"] * 0.95 + 0.1 * rng.normal()
+    heading = row["heading"] + 0.2 * action
+    speed = abs(v)
+    return {
+        "x": row["x"] + 0.1 * v * float(np.cos(heading)),
+        "y": row["y"] + 0.1 * v * float(np.sin(heading)),
+        "v": v,
+        "heading": heading,
+        "speed": speed,
+        "odometer": row["odometer"] + 0.1 * speed,
+    }, False
+
+
+def _clock(row, action, rng):
+    minute = row["minute"] + 5
+    hour = (row["hour"] + minute // 60) % 24
+    return {
+        "minute": minute % 60,
+        "hour": hour,
+        "night": hour < 6 or hour >= 22,
+        "light": 0.0 if (hour < 6 or hour >= 22) else float(rng.uniform(1, 9)),
+    }, False
+
+
+def _jitter(row, action, rng):
+    dt = float(rng.uniform(0.09, 0.11))
+    v = 0.98 * row["v"] + 0.1 * action
+    return {"t": row["t"] + dt, "dt": dt, "x": row["x"] + row["v"] * dt, "v": v}, False
+
+
+def _fight(row, action, rng):
+    hit = bool(rng.random() < 0.15) and action != 2
+    kill = action == 1 and bool(rng.random() < 0.1)
+    health = row["health"] - (int(rng.integers(1, 4)) if hit else 0)
+    if action == 0 and not hit:
+        health = min(health + 1, 20)
+    return {
+        "health": max(health, 0),
+        "hit": hit,
+        "kill": kill,
+        "kills": row["kills"] + kill,
+        "shield": action == 2,
+    }, health <= 0
+
+
+def _arrive(row, action, rng):
+    x = row["x"] + 0.5 * action + rng.normal(0, 0.3)
+    return {"x": x, "arrived": 4 < x < 5 and abs(action) < 0.5, "gap": 4.5 - x}, (
+        4 < x < 5 and abs(action) < 0.5
+    ) or abs(x) > 8
+
+
 MOVING = Simulator(
     "integrator",
     lambda rng: {"x": rng.normal(), "v": rng.normal()},
@@ -258,96 +330,320 @@ MOVING = Simulator(
 SIMULATORS = [
     MOVING,
     Simulator(
-        "integrator, float32", MOVING.reset, MOVING.step, single=True,
-        must=MOVING.must, may=MOVING.may,
+        "integrator, float32",
+        MOVING.reset,
+        MOVING.step,
+        single=True,
+        must=MOVING.must,
+        may=MOVING.may,
     ),
     Simulator(
-        "valley", lambda rng: {"x": rng.uniform(-0.6, -0.4), "v": 0.0}, _integrate_new_speed, actions=3, idle=1, single=True,
+        "valley",
+        lambda rng: {"x": rng.uniform(-0.6, -0.4), "v": 0.0},
+        _integrate_new_speed,
+        actions=3,
+        idle=1,
+        single=True,
         must={"rates.x": ("v", 1.0), "horizon": 200},
     ),
     Simulator(
-        "angle", _start_turn, _turn,
+        "angle",
+        _start_turn,
+        _turn,
         must={"rates.theta": ("omega", 0.05), "facts.norm_of_cos_sin": None, "horizon": 200},
     ),
-    Simulator("coarse sensor", lambda rng: {"position": 0.0, "v": rng.normal(), "x": 0.0}, _read_coarsely, must={"horizon": 200}, may={"max_change.x": 0.25}),
+    Simulator(
+        "coarse sensor",
+        lambda rng: {"position": 0.0, "v": rng.normal(), "x": 0.0},
+        _read_coarsely,
+        must={"horizon": 200},
+        may={"max_change.x": 0.25},
+    ),
     Simulator("noisy speed", _HIDDEN.reset, _HIDDEN.step, must={"horizon": 200}),
     Simulator(
-        "battery", lambda rng: {"battery": float(rng.integers(160, 400)) / 4, "low": False}, _drain, actions=3, limit=None,
-        must={"monotone.battery": "down", "ends.battery_below": 0.0, "max_change.battery": 1.25, "facts.low_from_battery": None},
+        "battery",
+        lambda rng: {"battery": float(rng.integers(160, 400)) / 4, "low": False},
+        _drain,
+        actions=3,
+        limit=None,
+        must={
+            "monotone.battery": "down",
+            "ends.battery_below": 0.0,
+            "max_change.battery": 1.25,
+            "facts.low_from_battery": None,
+        },
     ),
     Simulator(
-        "timer", lambda rng: {"t": 0, "left": 50, "noise": 0.0}, _tick, limit=50,
-        must={"monotone.t": "up", "monotone.left": "down", "max_change.t": 1.0, "max_change.left": 1.0, "horizon": 50, "facts.sum_of_left_t": None},
+        "timer",
+        lambda rng: {"t": 0, "left": 50, "noise": 0.0},
+        _tick,
+        limit=50,
+        must={
+            "monotone.t": "up",
+            "monotone.left": "down",
+            "max_change.t": 1.0,
+            "max_change.left": 1.0,
+            "horizon": 50,
+            "facts.sum_of_left_t": None,
+        },
     ),
     Simulator("random walk", lambda rng: {"x": 0.0, "y": 0.0, "z": 0.0}, _walk_randomly, must={"horizon": 200}),
     Simulator(
-        "coins", _COINS.reset, _COINS.step, actions=5,
-        must={"still.x": True, "still.y": True, "max_change.x": 1.0, "max_change.y": 1.0, "max_change.collected": 1.0, "monotone.collected": "up", "events.coin": None, "events.coin.at_most": 3, "horizon": 200},
+        "coins",
+        _COINS.reset,
+        _COINS.step,
+        actions=5,
+        must={
+            "still.x": True,
+            "still.y": True,
+            "max_change.x": 1.0,
+            "max_change.y": 1.0,
+            "max_change.collected": 1.0,
+            "monotone.collected": "up",
+            "events.coin": None,
+            "events.coin.at_most": 3,
+            "horizon": 200,
+        },
         may={"still.collected": True, "events.coin.renews": None},
     ),
-    Simulator("cooldown", _BEEPER.reset, _BEEPER.step, must={"events.beep": None, "events.beep.renews": 5, "horizon": 200}),
     Simulator(
-        "thermostat", lambda rng: {"temperature": rng.uniform(5, 30), "heater": False}, _heat, actions=2,
+        "cooldown", _BEEPER.reset, _BEEPER.step, must={"events.beep": None, "events.beep.renews": 5, "horizon": 200}
+    ),
+    Simulator(
+        "thermostat",
+        lambda rng: {"temperature": rng.uniform(5, 30), "heater": False},
+        _heat,
+        actions=2,
         must={"facts.action_fixes_heater": None, "horizon": 200},
         may={"still.heater": None},
     ),
-    Simulator("tanks", _start_tanks, _pump, actions=2, must={"facts.sum_of_a_b_c": None, "horizon": 200}, may={"max_change.c": 0.2, "max_change.b": None}),
     Simulator(
-        "walker", lambda rng: {"height": 1.0, "pitch": 0.0, "speed": 0.0}, _stride, limit=None,
+        "tanks",
+        _start_tanks,
+        _pump,
+        actions=2,
+        must={"facts.sum_of_a_b_c": None, "horizon": 200},
+        may={"max_change.c": 0.2, "max_change.b": None},
+    ),
+    Simulator(
+        "walker",
+        lambda rng: {"height": 1.0, "pitch": 0.0, "speed": 0.0},
+        _stride,
+        limit=None,
         must={"ends.height_below": 0.3, "ends.pitch_outside": 1.0},
     ),
     Simulator(
-        "key and door", lambda rng: {"key": False, "open": False, "noise": 0.0}, _open, actions=2, limit=60,
+        "key and door",
+        lambda rng: {"key": False, "open": False, "noise": 0.0},
+        _open,
+        actions=2,
+        limit=60,
         must={"facts.open_implies_key": None, "horizon": 60},
         may={"facts.action_fixes_open": None, "facts.not_key_implies_not_open": None, "events.open": None},
     ),
     Simulator(
-        "traffic light", lambda rng: {"phase": "red", "speed": 0.0}, _cross,
+        "traffic light",
+        lambda rng: {"phase": "red", "speed": 0.0},
+        _cross,
         must={"facts.phase_fixes_speed": None, "horizon": 200},
     ),
     Simulator(
-        "effort", lambda rng: {"effort": 0.0, "cost": 0.0, "drag": 0.0}, _push,
+        "effort",
+        lambda rng: {"effort": 0.0, "cost": 0.0, "drag": 0.0},
+        _push,
         must={"facts.effort_from_square_of_action": None, "facts.cost_from_size_of_action": None, "horizon": 200},
     ),
     Simulator(
-        "best so far", lambda rng: (lambda x: {"x": x, "best": x})(rng.normal()), _record,
+        "best so far",
+        lambda rng: (lambda x: {"x": x, "best": x})(rng.normal()),
+        _record,
         must={"facts.x_at_most_best": None, "monotone.best": "up", "horizon": 200},
     ),
-    Simulator("correlated", lambda rng: {"x": 0.0, "y": 0.0, "busy": False, "above": 3.0}, _correlate, must={"horizon": 200}),
-    Simulator("rarely failing", lambda rng: {"x": 0.0, "y": 0.0, "on": False, "lit": False, "z": 0.0}, _fail_rarely, must={"horizon": 200}, may={"max_change.z": None}),
+    Simulator(
+        "correlated", lambda rng: {"x": 0.0, "y": 0.0, "busy": False, "above": 3.0}, _correlate, must={"horizon": 200}
+    ),
+    Simulator(
+        "rarely failing",
+        lambda rng: {"x": 0.0, "y": 0.0, "on": False, "lit": False, "z": 0.0},
+        _fail_rarely,
+        must={"horizon": 200},
+        may={"max_change.z": None},
+    ),
     Simulator("ends by chance", lambda rng: {"x": 0.0, "y": 0.0}, _end_by_chance, limit=None),
     Simulator("two limits", lambda rng: {"x": 0.0}, _wait, limit=lambda rng: int(rng.choice([50, 80]))),
-]  # fmt: skip
+]
 HELD_BACK = [
     Simulator(
-        "elevator", lambda rng: {"floor": int(rng.integers(10)), "door": False, "passengers": 0}, _ride, actions=4, limit=300,
-        must={"still.floor": True, "max_change.floor": 1.0, "max_change.passengers": 1.0, "facts.action_fixes_door": None, "horizon": 300},
+        "elevator",
+        lambda rng: {"floor": int(rng.integers(10)), "door": False, "passengers": 0},
+        _ride,
+        actions=4,
+        limit=300,
+        must={
+            "still.floor": True,
+            "max_change.floor": 1.0,
+            "max_change.passengers": 1.0,
+            "facts.action_fixes_door": None,
+            "horizon": 300,
+        },
         may={"still.passengers": True, "events.door": None},
     ),
     Simulator(
-        "oscillator", lambda rng: {"x": rng.normal(), "v": rng.normal(), "a": 0.0}, _oscillate, single=True,
+        "oscillator",
+        lambda rng: {"x": rng.normal(), "v": rng.normal(), "a": 0.0},
+        _oscillate,
+        single=True,
         must={"rates.x": ("v", 0.1), "rates.v": ("a", 0.1), "horizon": 200},
         may={"facts.x_from_action_a_v": None},
     ),
     Simulator(
-        "inventory", lambda rng: {"stock": 10, "demand": 0, "sold": 0, "lost": 0}, _sell, actions=3, limit=100,
+        "inventory",
+        lambda rng: {"stock": 10, "demand": 0, "sold": 0, "lost": 0},
+        _sell,
+        actions=3,
+        limit=100,
         must={"facts.sold_from_demand_lost": None, "horizon": 100},
         may={"facts.sold_at_most_demand": None, "events.lost": None},
     ),
     Simulator(
-        "laps", lambda rng: {"position": 0.0, "speed": 0.0, "lap": False, "laps": 0}, _drive, limit=400,
-        must={"rates.position": ("speed", 1.0), "monotone.laps": "up", "events.lap": None, "max_change.laps": 1.0, "horizon": 400},
+        "laps",
+        lambda rng: {"position": 0.0, "speed": 0.0, "lap": False, "laps": 0},
+        _drive,
+        limit=400,
+        must={
+            "rates.position": ("speed", 1.0),
+            "monotone.laps": "up",
+            "events.lap": None,
+            "max_change.laps": 1.0,
+            "horizon": 400,
+        },
         may={"events.lap.renews": None, "max_change.position": None},
     ),
     Simulator(
-        "greenhouse", lambda rng: {"humidity": 50.0, "alarm": False, "leak": False}, _water, limit=250,
+        "greenhouse",
+        lambda rng: {"humidity": 50.0, "alarm": False, "leak": False},
+        _water,
+        limit=250,
         must={"ends.leak": True, "horizon": 250},
         may={"events.leak": None, "events.leak.at_most": 1},
     ),
     Simulator(
-        "drone", lambda rng: {"z": 25.0, "vz": 0.0, "battery": 100.0}, _fly, limit=None,
+        "drone",
+        lambda rng: {"z": 25.0, "vz": 0.0, "battery": 100.0},
+        _fly,
+        limit=None,
         must={"rates.z": ("vz", 0.1), "monotone.battery": "down", "ends.z_below": 0.0, "ends.z_above": 50.0},
     ),
     Simulator("wear", _WEAR.reset, _WEAR.step, limit=None),
-]  # fmt: skip
+    Simulator(
+        "clipped reading",
+        lambda rng: {"temperature": 80.0, "reading": 80.0, "too_hot": False},
+        _clip,
+        must={"facts.reading_at_most_temperature": None, "horizon": 200},
+        may={"facts.too_hot_from_temperature": None, "facts.too_hot_fixes_reading": None},
+    ),
+    Simulator("delay", _DELAY.reset, _DELAY.step, must={"horizon": 200}),
+    Simulator(
+        "steering",
+        lambda rng: {"x": 0.0, "y": 0.0, "v": 0.0, "heading": rng.uniform(-3, 3), "speed": 0.0, "odometer": 0.0},
+        _steer,
+        must={
+            "rates.odometer": ("speed", 0.1),
+            "rates.heading": ("action", 0.2),
+            "monotone.odometer": "up",
+            "facts.speed_from_size_of_v": None,
+            "horizon": 200,
+        },
+        may={"still.heading": True, "facts.v_at_most_speed": None},
+    ),
+    Simulator(
+        "clock",
+        lambda rng: {"minute": 0, "hour": int(rng.integers(24)), "night": False, "light": 5.0},
+        _clock,
+        limit=300,
+        must={"facts.night_fixes_light": None, "horizon": 300},
+    ),
+    Simulator(
+        "jitter",
+        lambda rng: {"t": 0.0, "dt": 0.1, "x": 0.0, "v": rng.normal()},
+        _jitter,
+        must={"rates.t": ("dt", 1.0), "monotone.t": "up", "horizon": 200},
+    ),
+    Simulator(
+        "fight",
+        lambda rng: {"health": 20, "kills": 0, "hit": False, "kill": False, "shield": False},
+        _fight,
+        actions=3,
+        idle=0,
+        limit=None,
+        must={
+            "monotone.kills": "up",
+            "max_change.kills": 1.0,
+            "max_change.health": 3.0,
+            "events.hit": None,
+            "events.kill": None,
+            "facts.action_fixes_shield": None,
+        },
+        may={
+            "ends.health_is_0": None,
+            "facts.action_fixes_hit": None,
+            "facts.action_fixes_kill": None,
+            "facts.shield_implies_not_hit": None,
+            "facts.shield_implies_not_kill": None,
+            "still.kills": True,
+            "events.shield": None,
+            "facts.kill_implies_not_shield": None,
+            "facts.hit_implies_not_shield": None,
+        },
+    ),
+    Simulator(
+        "arrive",
+        lambda rng: {"x": 0.0, "arrived": False, "gap": 4.5},
+        _arrive,
+        limit=None,
+        must={"ends.arrived": True, "ends.x_outside": 8.0, "facts.sum_of_gap_x": None},
+        may={"events.arrived": None, "events.arrived.at_most": 1},
+    ),
+]
 """Worlds that were written after the rules of learning were settled."""
+
+
+def make_structureless(seed: int) -> Simulator:
+    """Return a world of random fields of all kinds, perhaps correlated, in which nothing holds but the step limit."""
+    made = np.random.default_rng(seed)
+    kinds = made.choice(
+        ["slow", "noise", "flag", "sticky", "category", "integer", "count", "drift", "heavy"], made.integers(3, 9)
+    )
+    keep, share = made.uniform(0, 0.99, len(kinds)), made.uniform(0.05, 0.6, len(kinds))
+    common = made.normal(size=len(kinds)) * (made.random(len(kinds)) < 0.4)
+    ends = float(made.choice([0, 0.005, 0.03]))
+    start = {"flag": False, "sticky": False, "category": "a", "integer": 0, "count": 5}
+
+    def step(row, action, rng):
+        shared, after = rng.normal(), {}
+        for at, kind in enumerate(kinds.tolist()):
+            value, noise = row[f"f{at}"], float(rng.normal() + common[at] * shared)
+            after[f"f{at}"] = {
+                "slow": lambda value=value, noise=noise, at=at: keep[at] * value + noise + 0.3 * action,
+                "noise": lambda noise=noise: noise,
+                "flag": lambda at=at: bool(rng.random() < share[at]),
+                "sticky": lambda value=value, at=at: value != bool(rng.random() < 0.2 * share[at]),
+                "category": lambda value=value, at=at: (
+                    str(rng.choice(["a", "b", "c"])) if rng.random() < share[at] else value
+                ),
+                "integer": lambda: int(rng.integers(4)),
+                "count": lambda value=value: int(value + rng.poisson(2) - rng.poisson(2)),
+                "drift": lambda value=value, noise=noise: value + 0.5 + noise,
+                "heavy": lambda value=value: 0.9 * value + float(rng.standard_t(2)),
+            }[kind]()
+        return after, bool(rng.random() < ends)
+
+    flags = {f"events.f{at}": None for at, kind in enumerate(kinds.tolist()) if kind == "flag"}
+    return Simulator(
+        f"structureless {seed}",
+        lambda rng: {f"f{at}": start.get(kind, 0.0) for at, kind in enumerate(kinds.tolist())},
+        step,
+        actions=int(made.integers(2, 5)) if made.random() < 0.5 else None,
+        limit=100,
+        may={**flags, "horizon": 100, "ends.timeout": None},
+    )

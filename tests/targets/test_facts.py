@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from plaudit import DefinitionError, Field, OutOfRange, Reward, TargetError, fact, term
+from plaudit import DefinitionError, Field, OutOfRange, Reward, TargetError, Task, fact, term
 from support.running import BATCHES, SCORING, need, options, scored
 from support.samples import following
 from support.written import module
@@ -83,7 +83,8 @@ FIELDS = [Field("x"), Field("at"), Field("bonus")]
 
 def made(*facts):
     terms = [term(SPACE["level"]), term(terminal=True)(SPACE["won"])]
-    return Reward("r", version="1", terms=terms, fields=FIELDS, facts=[fact(SPACE[name]) for name in facts])
+    task = Task(facts=[fact(SPACE[name]) for name in facts])
+    return Reward("r", version="1", terms=terms, fields=FIELDS, task=task)
 
 
 @pytest.mark.parametrize("target", SCORING)
@@ -110,7 +111,9 @@ def test_a_fact_about_the_end_is_tested_there(target):
 def test_a_fact_about_what_no_row_holds_is_refused(target):
     need(target)
     space = module("def near(prev, curr): return curr.x >= prev.x")
-    reward = Reward("r", version="1", terms=[term(SPACE["level"])], fields=FIELDS[:2], facts=[fact(space["near"])])
+    reward = Reward(
+        "r", version="1", terms=[term(SPACE["level"])], fields=FIELDS[:2], task=Task(facts=[fact(space["near"])])
+    )
     assert reward.score(x=1.0, at=0.0).total == 1.0
     with pytest.raises(DefinitionError, match=r"fact 'near': it reads 'prev\.x', which no term reads"):
         reward.compile(target, guard="facts", **options(target))

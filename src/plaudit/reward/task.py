@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
 
 from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
-from plaudit.language.field import NAME, Field, validate_number
+from plaudit.language.field import NAME, Field, to_number, validate_number
 from plaudit.language.reading.source import ReadFunction
 from plaudit.reward.declared import Fact, make_fact
 from plaudit.reward.preference import Preference, Row, flatten_row, freeze_row
@@ -23,7 +23,8 @@ Sign = Literal["good", "bad", "time"]
 Basis = Literal["declared", "seen", "default"]
 """Where a statement comes from: from a person, from an environment or a ledger, or from nobody."""
 
-_SEEN = re.compile(r"([\d,]+) of ([\d,]+) ([a-z ]+)")
+_SEEN = re.compile(r"([0-9,]+) of ([0-9,]+) ([a-z ]+)")
+_UNIT = re.compile(r"[a-z]+( [a-z]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,15 @@ class Seen:
     count: int
     of: int
     unit: str = "steps"
+
+    def __post_init__(self) -> None:
+        counts = [to_number(each) for each in (self.count, self.of)]
+        if not all(type(each) is int for each in counts) or not 0 <= self.count <= self.of:
+            raise DefinitionError(f"Seen({self.count!r:.60}, {self.of!r:.60}) must be a count of counts")
+        for part, number in zip(("count", "of"), counts, strict=True):
+            object.__setattr__(self, part, number)  # a plain integer
+        if not isinstance(self.unit, str) or not _UNIT.fullmatch(self.unit):
+            raise DefinitionError(f"Seen(unit={self.unit!r:.60}) must be words in lower case, such as 'steps'")
 
     def __str__(self) -> str:
         return f"{self.count:,} of {self.of:,} {self.unit}"

@@ -7,7 +7,7 @@ from plaudit import InputError
 from plaudit.analysis.observe.learn import learn_task
 from plaudit.reward.function_text import write_function
 from plaudit.reward.task import Task
-from support.simulated_worlds import HELD_BACK, SIMULATORS
+from support.simulated_worlds import HELD_BACK, SIMULATORS, make_structureless
 from support.simulators import play, score
 
 WORLDS = [*SIMULATORS, *HELD_BACK]
@@ -65,6 +65,12 @@ def test_what_is_learnt_holds_in_steps_that_were_not_seen(world, learnt):
         assert np.abs(others.after[name] - others.before[name])[rows].max() <= most * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_found_where_nothing_holds(seed):
+    world = make_structureless(seed)
+    assert score(world, learn_task(play(world, seed, steps=3000), name="learnt")).false == []
+
+
 def test_every_statement_says_how_often_it_was_seen(learnt):
     for world in WORLDS:
         task = learnt(world)
@@ -100,10 +106,19 @@ def test_the_order_of_episodes_does_not_matter(name, played, learnt):
     assert learn_task(shuffled, name="learnt").to_json() == learnt(BY_NAME[name]).to_json()
 
 
+@pytest.mark.parametrize("name", ["integrator", "coins", "battery", "fight", "laps"])
+def test_recorded_episodes_say_the_same_as_played_ones(name, played, learnt):
+    transitions = played(BY_NAME[name])
+    recorded = replace(transitions, policy=np.where(transitions.policy == "idle", "idle", "recorded"))
+    assert learn_task(recorded, name="learnt") == learnt(BY_NAME[name])
+
+
 def test_a_few_steps_say_nothing_beyond_what_was_seen():
     for world in WORLDS:
         task = learn_task(play(world, steps=40), name="learnt")
-        assert not [part for part, *_ in task.list_statements() if part in ("rates", "monotone", "still", "facts", "events")]
+        assert not [
+            part for part, *_ in task.list_statements() if part in ("rates", "monotone", "still", "facts", "events")
+        ]
         assert task.fields
 
 

@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from plaudit import Field, Reward, State, fact, term
+from plaudit import Field, Reward, State, Task, fact, term
 from plaudit.errors import NotFinite, OutOfRange, OutsideDomain, TargetError, UnknownCategory
 from plaudit.targets.c.harness import STATUSES
 from plaudit.targets.c.reward import STATUSES as NUMBERED
@@ -420,7 +420,9 @@ def slow():
         "def pace(speed, load):\n    return load / speed\n\n\ndef loaded(speed, load):\n    return load <= speed\n"
     )
     fields = [Field("speed", low=1, high=5), Field("load", low=0, high=9)]
-    return Reward("slow", version="1", terms=[term(space["pace"])], fields=fields, facts=[fact(space["loaded"])])
+    return Reward(
+        "slow", version="1", terms=[term(space["pace"])], fields=fields, task=Task(facts=[fact(space["loaded"])])
+    )
 
 
 def test_facts_are_tested_where_that_is_asked_for(slow):

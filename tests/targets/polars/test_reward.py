@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from plaudit import Field, MissingExtra, Reward, State, TargetError, fact, term
+from plaudit import Field, MissingExtra, Reward, State, TargetError, Task, fact, term
 from plaudit.errors import (
     MissingField,
     NotFinite,
@@ -208,7 +208,7 @@ def test_facts_are_guarded_where_that_is_asked_for():
     def gentle(torque):
         return torque < 0.5
 
-    reward = make(push, Field("torque"), facts=[gentle])
+    reward = make(push, Field("torque"), task=Task(facts=[gentle]))
     rows = pl.DataFrame({"torque": [0.0, 1.0]})
     assert rows.select(reward.compile("polars").total)["total"].to_list() == [0.0, 1.0]
     with pytest.raises(OutOfRange, match="breaks the fact 'gentle'"):

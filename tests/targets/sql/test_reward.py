@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from plaudit import Field, MissingExtra, Reward, TargetError, fact, term
+from plaudit import Field, MissingExtra, Reward, TargetError, Task, fact, term
 from plaudit.errors import UnsupportedNode
 from plaudit.targets.sql.reward import READABLE
 from plaudit.testing.batches import list_numbers
@@ -136,7 +136,7 @@ def test_parameters_are_those_of_the_reward_as_it_stands(engine, reward, rows):
 def test_facts_are_tested_when_asked_for(engine):
     space = load("def rising(prev, curr):\n    return curr.place >= prev.place\n")
     fields = [Field("place", low=-100, high=100)]
-    reward = Reward("walk", version="1", terms=[term(moved)], fields=fields, facts=[fact(space["rising"])])
+    reward = Reward("walk", version="1", terms=[term(moved)], fields=fields, task=Task(facts=[fact(space["rising"])]))
     rows = [{"prev.place": 1.0, "curr.place": 2.0}, {"prev.place": 2.0, "curr.place": 1.0}]
     assert scored(engine, reward, rows).ok.tolist() == [True, True]
     assert scored(engine, reward, rows, guard="facts").ok.tolist() == [True, False]

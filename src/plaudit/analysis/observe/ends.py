@@ -17,6 +17,8 @@ CHANCE = 1e-4
 """The chance at which a condition that has nothing to do with the ends would be found."""
 BAND = 50
 """Steps just within a threshold, in which ends must not be more common than elsewhere."""
+JUMPY = 0.2
+"""The share of steps with another action from which on an episode does not go like others."""
 LEFT = 0.02
 """The share of ends that may stay unexplained before thresholds are looked at more closely."""
 
@@ -81,11 +83,10 @@ def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[End
 def _find_limit_of_ends(steps: Steps, left: Mask) -> tuple[int, Seen] | None:
     """Return a step limit that counts as an end, where nothing else explains the longest episodes."""
     longest = int(steps.lengths.max())
-    at_limit = left & (steps.position == longest)
-    kinds, counts = np.unique(steps.transitions.policy[at_limit], return_counts=True)
-    often = set(kinds[counts >= FEWEST_LIMITS].tolist())
-    if at_limit.sum() < FEWEST_ENDS or not ("recorded" in often or ("random" in often and len(often) > 1)):
-        return None  # a machine that is always left alone may also break after the same number of steps
+    at_limit = left & (steps.position == longest) & ~steps.idle
+    jumps = np.bincount(steps.number, steps.jumped) / steps.lengths
+    if at_limit.sum() < FEWEST_ENDS or (jumps[steps.number[at_limit]] > JUMPY).sum() < FEWEST_LIMITS:
+        return None  # a machine that is treated alike each time may also break after the same number of steps
     whole = steps.lengths == longest
     count = int(whole.sum())
     return longest, Seen(count, count, "episodes")

@@ -18,6 +18,8 @@ from plaudit.language.field import RECORDS
 from plaudit.targets.inputs import read_record
 
 _NAME = re.compile(r"(?:(?:prev|curr)\.)?[A-Za-z_][A-Za-z0-9_]*(?:\[\d+\])*")
+_PAID = re.compile(r"(?:^|_)rewards?(?:_|$)")
+"""Names in `info` of what the environment itself pays, which is not what happens in it."""
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 Where = Callable[[int], str]
@@ -107,11 +109,11 @@ def _list_attributes(value: Any) -> Iterable[str]:
 class SpaceReader:
     """Reads entries of the observation, numbers and bools of `info`, and the action, each by its name."""
 
-    def __init__(self, space: Any, leaves: Sequence[Leaf], rows: int) -> None:
+    def __init__(self, space: Any, leaves: Sequence[Leaf], rows: int, taken: Iterable[str]) -> None:
         self._space = space
         self._after, self._starts = LeafTable(leaves, rows), LeafTable(leaves, rows)
         self._episodes = 0
-        self._taken = {name for leaf in leaves for name in leaf.names}
+        self._taken = {*taken, *(name for leaf in leaves for name in leaf.names)}
         self._info: list[dict[Any, Any]] = []
 
     def begin(self, obs: Any) -> None:
@@ -143,7 +145,7 @@ class SpaceReader:
         for name in dict.fromkeys(name for row in self._info for name in row):
             values = [row.get(name) for row in self._info]
             kinds = set(map(type, values)) - {type(None)}
-            if not kinds or not isinstance(name, str) or name in OUTCOMES or "." in name:
+            if not kinds or not isinstance(name, str) or "." in name or name in OUTCOMES or _PAID.search(name):
                 continue
             if kinds == {bool}:  # what is only told when it happens
                 values = [bool(value) for value in values]
