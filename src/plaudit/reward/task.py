@@ -668,20 +668,22 @@ def _read_row(what: str, part: str, given: object) -> Row:
     row = freeze_row(f"{what}: {part}=", flatten_row(f"{what}: {part}=", given))
     _validate_row(f"{what}: {part}=", row)
     for name, value in row.items() if part == "start" else ():
-        if isinstance(value, tuple | list) and len(value) == 2 and value[0] > value[1]:
+        if isinstance(value, tuple | list) and len(value) == 2 and not _is_range(*value):
             raise DefinitionError(f"{what}: start= of {name!r} is a value or (low, high), not {value!r:.60}")
     return row
+
+
+def _is_range(low: object, high: object) -> bool:
+    return isinstance(low, int | float) and isinstance(high, int | float) and low <= high
 
 
 def _validate_row(what: str, row: Row) -> None:
     """Refuse names that no input has, and values that no field allows."""
     for name, value in row.items():
         if not _INPUT.fullmatch(name):
-            raise DefinitionError(
-                f"{what} names {name!r:.60}, and an input is called like 'distance' or 'prev.speed[0]'"
-            )
+            raise DefinitionError(f"{what} names {name!r:.60}, and an input is called 'distance' or 'prev.speed[0]'")
         if not _is_value(value):
-            raise DefinitionError(f"{what}'s {name}={value!r:.60} is not a value that the field allows")
+            raise DefinitionError(f"{what} has {name}={value!r:.60}, which is not a value that the field allows")
 
 
 def _is_value(value: object) -> bool:
