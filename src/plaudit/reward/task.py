@@ -509,13 +509,13 @@ def _validate_horizon(what: str, horizon: object) -> int:
     return int(number)
 
 
-def _make_condition(what: str, part: str, given: object) -> Fact | None:
+def _make_condition(what: str, part: str, given: object, title: str = "goal") -> Fact | None:
     """Return what a plain function says of a step; what was made before is taken as it is."""
     if given is None or isinstance(given, Fact):
         return given
     if isinstance(given, ReadFunction) or not callable(given):
         raise DefinitionError(f"{what}: {part}= is a plain function that is true of a step, not {given!r:.60}")
-    return make_fact(given, part)
+    return make_fact(given, title)
 
 
 def _read_mapping(what: str, part: str, given: object) -> Mapping[str, Any]:
@@ -656,7 +656,7 @@ def _read_ends(what: str, given: object) -> Mapping[str, End]:
                 when = None
         if sign is not None and sign not in get_args(Sign):
             raise DefinitionError(f"{what}: ends={{{name!r}: {sign!r:.60}}} is not one of 'good', 'bad', 'time'")
-        found[name] = End(sign, _make_condition(what, "ends", when))
+        found[name] = End(sign, _make_condition(what, "ends", when, "end"))
     return MappingProxyType(found)
 
 
