@@ -33,6 +33,20 @@ typo = Task(better={"distanc": "low"})
 never_near = Task(facts=[nowhere_near])
 """
 
+CART = """
+from plaudit import Field, Reward, Task, term
+
+@term
+def leans(angle):
+    return abs(angle)
+
+def features(obs, action, next_obs, info):
+    return {"angle": next_obs[2]}
+
+reward = Reward("leaning", version="1", terms=[leans], fields=[Field("angle", low=-1, high=1, unit="rad")])
+task = Task("balance", aim={"angle": 0.0})
+"""
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
@@ -90,6 +104,15 @@ def test_a_proof_takes_the_facts_of_the_task(plaudit):
     assert plaudit("prove", *pair).exit_code == 1
     assert plaudit("prove", *pair, "--facts", "--task", "own.py:never_near").exit_code == 0
     assert "give --facts too" in plaudit("prove", *pair, "--task", "own.py:never_near").stderr
+
+
+def test_a_probe_goes_by_the_task(plaudit, tmp_path):
+    (tmp_path / "cart.py").write_text(CART, encoding="utf-8")
+    probed = ("probe", "cart.py:reward", "CartPole-v1", "--budget", "2000", "--seeds", "2", "--json")
+    assert json.loads(plaudit(*probed).stdout)["compared"] == ["native"]
+    told = json.loads(plaudit(*probed, "--task", "cart.py").stdout)
+    assert told["compared"] == ["native", "angle"]
+    assert told["report"]["task"]["name"] == "balance"
 
 
 # -- show --------------------------------------------------------------------------------------------------------------

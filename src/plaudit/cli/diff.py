@@ -61,13 +61,13 @@ def diff(
     if data is not None and not set(data) & set("*?["):
         check_exists(data)
     if where is None:
-        rewards = [apply_task(find_reward(each), task) for each in (before, after)]
-        found = _compare(*rewards, shared, timeout, data=data)
+        old, new = (apply_task(find_reward(each), task) for each in (before, after))
+        found = _compare(old, new, shared, timeout, data=data)
     else:
         with open_ledger(where) as ledger:
             check_any_record(ledger, query)
-            rewards = [apply_task(_find_label(each, ledger), task) for each in (before, after)]
-            found = _compare(*rewards, shared, timeout, ledger=ledger, **query)
+            old, new = (apply_task(_find_label(each, ledger), task) for each in (before, after))
+            found = _compare(old, new, shared, timeout, ledger=ledger, **query)
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(max(Screen().width, 60)))
     raise click.exceptions.Exit(EXIT[found.verdict])
 
