@@ -129,3 +129,9 @@ def test_a_task_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path):
     with pytest.raises(DefinitionError, match="cannot be written as text by itself"):
         Task(goal=late).save(tmp_path / "task.json")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["as it was"]
+
+
+def test_a_flag_that_is_true_at_the_start_or_while_idle_is_written():
+    task = Task("lamp", start={"lit": True}, idle={"lit": True, "on": False}, still=["lit"])
+    assert Task.from_json(task.to_json()) == task
+    assert task.to_dict()["start"]["lit"] == {"is": True}

@@ -724,7 +724,7 @@ HELD_BACK = [
         limit=300,
         single=True,
         must={**JOINTS, "rates.z": ("vz", 0.05), "rates.x": ("vx", 0.05), "ends.z_below": 0.45},
-        may={"horizon": 300, **{f"max_change.dq{at}": 1.0 for at in range(6)}},
+        may={"horizon": 300, "ends.timeout": None, **{f"max_change.dq{at}": 1.0 for at in range(6)}},
     ),
     Simulator(
         "trading",

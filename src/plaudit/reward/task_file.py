@@ -43,7 +43,8 @@ def to_dict(task: Task) -> dict[str, Any]:
     written: dict[str, dict[str, Any]] = {part: {} for part in PARTS if part not in data}
     for part, name, value in task.list_statements():
         if part in written and part != "prefer":
-            written[part][name] = {**_write_statement(value), **_write_seen(task, part, name)}
+            said = {} if part in _LISTED else _write_statement(value)
+            written[part][name] = {**said, **_write_seen(task, part, name)}
     data |= {part: entries for part, entries in written.items() if entries}
     if task.prefer:
         data["prefer"] = [preference_to_dict(each) for each in task.prefer]
@@ -52,8 +53,6 @@ def to_dict(task: Task) -> dict[str, Any]:
 
 def _write_statement(value: Any) -> dict[str, Any]:
     match value:
-        case True:
-            return {}
         case Field():
             return {key: part for key, part in field_to_dict(value).items() if key != "name"}
         case Fact():

@@ -170,3 +170,10 @@ def test_falling_says_nothing_of_never_rising():
 )
 def test_the_roundest_number_of_a_range_is_chosen(low, high, expected):
     assert find_round(low, high)[0] == expected
+
+
+def test_a_field_whose_name_cannot_be_a_parameter_has_a_range_and_nothing_else():
+    x = np.random.default_rng(8).normal(size=1000)
+    task = learn({"lambda": x, "abs": -x, "x": x, "y": 2 * x}, episodes=10, length=100)
+    assert set(task.fields) == {"lambda", "abs", "x", "y"}
+    assert [each.name for each in task.facts] == ["y_from_x"]

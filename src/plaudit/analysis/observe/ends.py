@@ -63,8 +63,10 @@ def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[End
     left = ended & steps.fresh
     chosen: list[Ending] = []
     for is_named in (True, False):  # what the environment has a name for says more than where something was
-        chosen += _choose(steps, [each for each in candidates if (each.column is None) == is_named], left, fewest)
-        left &= ~np.any([each.rows for each in chosen], axis=0) if chosen else True
+        found = _choose(steps, [each for each in candidates if (each.column is None) == is_named], left, fewest)
+        for each in found:
+            left &= ~each.rows
+        chosen += found
     limit = _find_limit_of_ends(steps, left)
     if limit is not None:
         left &= steps.position != limit[0]

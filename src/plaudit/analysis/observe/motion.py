@@ -69,10 +69,11 @@ def find_monotone(steps: Steps, states: tuple[str, ...]) -> dict[str, tuple[Mono
         changed = change != 0
         if changed.sum() < FEWEST_CHANGES or steps.count_episodes(changed) < FEWEST_EPISODES:
             continue
-        for direction, signed in (("up", change), ("down", -change)):
-            if (signed >= 0).all() and _had_the_chance(steps, signed, known):
-                count = int(changed.sum())
-                found[name] = direction, Seen(count, count, "changes")  # type: ignore[assignment]  # a literal
+        count = int(changed.sum())
+        if (change >= 0).all() and _had_the_chance(steps, change, known):
+            found[name] = "up", Seen(count, count, "changes")
+        elif (change <= 0).all() and _had_the_chance(steps, -change, known):
+            found[name] = "down", Seen(count, count, "changes")
     return found
 
 

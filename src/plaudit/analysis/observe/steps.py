@@ -1,5 +1,6 @@
 """Steps sorted by what can be learnt from them: numbers, flags, categories, and where episodes begin and end."""
 
+import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,8 @@ Numbers = NDArray[np.float64]
 SINGLE_PRECISION = 2.0**-24
 """The relative rounding error of float32, in which most environments hand out what they computed in float64."""
 DOUBLE_PRECISION = 2.0**-52
+UNSAID = ("abs",)
+"""Names that mean something else in the functions that facts are."""
 FEWEST_JUMPS = 100
 FEW = 12
 """The most values of a field of integers that are listed one by one."""
@@ -22,14 +25,16 @@ FEW = 12
 
 @dataclass(frozen=True)
 class Steps:
-    """Transitions in an order of episodes that does not depend on the order in which they were played."""
+    """Transitions in an order of episodes that does not depend on the order in which they were played.
+
+    Vectors, and fields whose names cannot be parameters of a function, have a range and nothing else.
+    """
 
     transitions: Transitions
     numbers: Mapping[str, Numbers]
     """After the step; fields with a value that is not finite are left out."""
     flags: Mapping[str, Mask]
     categories: Mapping[str, Column]
-    vectors: Mapping[str, Column]
     starts: NDArray[np.int64]
     """The first row of each episode."""
     is_copy: NDArray[np.bool_]
@@ -140,11 +145,11 @@ def sort_steps(transitions: Transitions) -> Steps:
     """Return the steps for learning; the same whatever order the episodes stand in."""
     transitions, is_copy = _sort_episodes(transitions)
     numbers: dict[str, Numbers] = {}
-    flags, categories, vectors = {}, {}, {}
+    flags, categories = {}, {}
     for name, column in transitions.after.items():
-        if column.ndim > 1:
-            vectors[name] = column
-        elif column.dtype.kind == "b":
+        if column.ndim > 1 or keyword.iskeyword(name) or name in UNSAID:
+            continue
+        if column.dtype.kind == "b":
             flags[name] = column
         elif column.dtype.kind in "US":
             categories[name] = column
@@ -153,7 +158,7 @@ def sort_steps(transitions: Transitions) -> Steps:
             if np.isfinite(number).all():
                 numbers[name] = number
     starts = np.flatnonzero(transitions.first)
-    return Steps(transitions, numbers, flags, categories, vectors, starts, is_copy)
+    return Steps(transitions, numbers, flags, categories, starts, is_copy)
 
 
 def _sort_episodes(transitions: Transitions) -> tuple[Transitions, Mask]:
