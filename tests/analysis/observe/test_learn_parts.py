@@ -177,3 +177,13 @@ def test_a_field_whose_name_cannot_be_a_parameter_has_a_range_and_nothing_else()
     task = learn({"lambda": x, "abs": -x, "x": x, "y": 2 * x}, episodes=10, length=100)
     assert set(task.fields) == {"lambda", "abs", "x", "y"}
     assert [each.name for each in task.facts] == ["y_from_x"]
+
+
+def test_the_number_of_a_choice_is_not_a_speed():
+    choice = np.random.default_rng(9).integers(0, 2, 2000).astype(float)
+    fuel = 100 - 0.5 * np.cumsum(choice.reshape(20, 100), axis=1)
+    columns = {"fuel": fuel.ravel(), "action": choice}
+    task = learn(columns, episodes=20, length=100, actions=choice.astype(int))
+    assert task.actions == ("action",)
+    assert not task.rates
+    assert task.monotone["fuel"] == "down"

@@ -63,7 +63,8 @@ def find_rates(steps: Steps, actions: tuple[str, ...]) -> dict[str, tuple[Rate, 
     earlier = [(name, *steps.find_before(name)) for name in steps.changing if name not in actions]
     everywhere = np.ones(len(steps), bool)
     speeds = [(name, column.astype(np.float64), known) for name, column, known in earlier]
-    speeds += [(name, column, everywhere) for name, column in steps.changing.items()]
+    choices = [name for name in actions if steps.is_few.get(name)]  # their numbers are not amounts
+    speeds += [(name, column, everywhere) for name, column in steps.changing.items() if name not in choices]
     found = {}
     for name in steps.changing:
         for precision in sorted({max(steps.precision[name], DOUBLE_PRECISION), SINGLE_PRECISION}):

@@ -31,7 +31,8 @@ def find_actions(steps: Steps) -> tuple[str, ...]:
 
 
 def _is_same(column: Column, entry: Column) -> bool:
-    return column.dtype.kind == entry.dtype.kind and bool((column == entry).all())
+    both_numbers = column.dtype.kind in "fiu" and entry.dtype.kind in "fiu"
+    return (both_numbers or column.dtype.kind == entry.dtype.kind) and bool((column == entry).all())
 
 
 def find_events(steps: Steps, actions: tuple[str, ...]) -> dict[str, tuple[Event, Seen]]:
