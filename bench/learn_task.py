@@ -14,7 +14,8 @@ from timing import QUICK, size, table
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from plaudit.analysis.observe.learn import learn_task
-from support.simulated_worlds import HELD_BACK, SIMULATORS
+from support.held_back_worlds import HELD_BACK
+from support.simulated_worlds import SIMULATORS
 from support.simulators import Simulator, play, score
 
 STEPS = 2_000 if QUICK else 10_000

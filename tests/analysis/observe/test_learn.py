@@ -7,8 +7,10 @@ from plaudit import InputError
 from plaudit.analysis.observe.learn import learn_task
 from plaudit.reward.function_text import write_function
 from plaudit.reward.task import Task
-from support.simulated_worlds import HELD_BACK, SIMULATORS, make_structureless
+from support.held_back_worlds import HELD_BACK
+from support.simulated_worlds import SIMULATORS
 from support.simulators import play, score
+from support.structureless_worlds import make_structureless
 
 WORLDS = [*SIMULATORS, *HELD_BACK]
 BY_NAME = {world.name: world for world in WORLDS}
