@@ -2,7 +2,7 @@
 
 `python bench/learn_task.py [seeds]`. 10,000 steps of each world are played by idle, constant, random and smooth
 policies. A statement that must be found and is not is missed; one that is not true of the world is false. The last
-rows are worlds that were written after the rules of learning were settled.
+22 worlds were written to try rules that were made without them; what they showed to be wrong has since been put right.
 """
 
 import sys

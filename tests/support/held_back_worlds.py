@@ -1,4 +1,4 @@
-"""Small worlds that were written after the rules of learning were settled, to see what these find in the unknown."""
+"""Small worlds that were written to try rules of learning that were made without them."""
 
 import numpy as np
 
@@ -500,4 +500,3 @@ HELD_BACK = [
         must={"facts.norm_of_i_j_k_w": None, "horizon": 200},
     ),
 ]
-"""Worlds that were written after the rules of learning were settled."""
