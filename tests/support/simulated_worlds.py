@@ -608,42 +608,50 @@ HELD_BACK = [
 """Worlds that were written after the rules of learning were settled."""
 
 
+KINDS = ("slow", "noise", "flag", "sticky", "latch", "category", "integer", "count", "drift", "heavy")
+FIRST = {"flag": False, "sticky": False, "latch": False, "category": "a", "integer": 0, "count": 5}
+
+
 def make_structureless(seed: int) -> Simulator:
     """Return a world of random fields of all kinds, perhaps correlated, in which nothing holds but the step limit."""
     made = np.random.default_rng(seed)
-    kinds = made.choice(
-        ["slow", "noise", "flag", "sticky", "category", "integer", "count", "drift", "heavy"], made.integers(3, 9)
-    )
-    keep, share = made.uniform(0, 0.99, len(kinds)), made.uniform(0.05, 0.6, len(kinds))
+    kinds = dict(enumerate(made.choice(KINDS, made.integers(3, 9)).tolist()))
+    shares = made.uniform(0.05, 0.6, len(kinds))
     common = made.normal(size=len(kinds)) * (made.random(len(kinds)) < 0.4)
-    ends = float(made.choice([0, 0.005, 0.03]))
-    start = {"flag": False, "sticky": False, "category": "a", "integer": 0, "count": 5}
+    ends, limit = float(made.choice([0, 0.005, 0.03])), int(made.choice([100, 600]))
 
     def step(row, action, rng):
-        shared, after = rng.normal(), {}
-        for at, kind in enumerate(kinds.tolist()):
-            value, noise = row[f"f{at}"], float(rng.normal() + common[at] * shared)
-            after[f"f{at}"] = {
-                "slow": lambda value=value, noise=noise, at=at: keep[at] * value + noise + 0.3 * action,
-                "noise": lambda noise=noise: noise,
-                "flag": lambda at=at: bool(rng.random() < share[at]),
-                "sticky": lambda value=value, at=at: value != bool(rng.random() < 0.2 * share[at]),
-                "category": lambda value=value, at=at: (
-                    str(rng.choice(["a", "b", "c"])) if rng.random() < share[at] else value
-                ),
-                "integer": lambda: int(rng.integers(4)),
-                "count": lambda value=value: int(value + rng.poisson(2) - rng.poisson(2)),
-                "drift": lambda value=value, noise=noise: value + 0.5 + noise,
-                "heavy": lambda value=value: 0.9 * value + float(rng.standard_t(2)),
-            }[kind]()
+        shared = rng.normal()
+        noise = [float(rng.normal() + weight * shared) for weight in common]
+        after = {f"f{at}": _draw(kind, row[f"f{at}"], noise[at], shares[at], action, rng) for at, kind in kinds.items()}
         return after, bool(rng.random() < ends)
 
-    flags = {f"events.f{at}": None for at, kind in enumerate(kinds.tolist()) if kind == "flag"}
     return Simulator(
-        f"structureless {seed}",
-        lambda rng: {f"f{at}": start.get(kind, 0.0) for at, kind in enumerate(kinds.tolist())},
-        step,
-        actions=int(made.integers(2, 5)) if made.random() < 0.5 else None,
-        limit=100,
-        may={**flags, "horizon": 100, "ends.timeout": None},
-    )
+        f"structureless {seed}", lambda rng: {f"f{at}": FIRST.get(kind, 0.0) for at, kind in kinds.items()}, step,
+        actions=int(made.integers(2, 5)) if made.random() < 0.5 else None, limit=limit,
+        may={"horizon": limit, "ends.timeout": None, **{f"events.f{at}": None for at, kind in kinds.items() if kind == "flag"}},
+    )  # fmt: skip
+
+
+def _draw(kind, value, noise, share, action, rng):
+    """Return what a field is after a step that it was `value` before."""
+    match kind:
+        case "slow":
+            return (1 - 0.5 * share) * value + noise + 0.3 * action
+        case "noise":
+            return noise
+        case "flag":
+            return bool(rng.random() < share)
+        case "sticky":
+            return value != bool(rng.random() < 0.2 * share)
+        case "latch":
+            return value or bool(rng.random() < 0.02 * share)
+        case "category":
+            return str(rng.choice(["a", "b", "c"])) if rng.random() < share else value
+        case "integer":
+            return int(rng.integers(4))
+        case "count":
+            return int(value + rng.poisson(2) - rng.poisson(2))
+        case "drift":
+            return value + 0.5 + noise
+    return 0.9 * value + float(rng.standard_t(2))

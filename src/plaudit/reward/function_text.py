@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from plaudit.errors import DefinitionError
 from plaudit.language.program import Program, sign
@@ -30,15 +30,17 @@ def parse_function(text: object, what: str) -> Fact:
     ('speed',)
     """
     if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
-        raise DefinitionError(f"a {what} is the text of a function of Python, not {text!r:.60}")
+        raise DefinitionError(f"{what}: the text of a function of Python is needed, not {text!r:.60}")
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise DefinitionError(f"the text of a {what} does not parse: {error}\n  {text!r:.200}") from None
+        raise DefinitionError(f"{what}: the text does not parse: {error}\n  {text!r:.200}") from None
     if len(body) != 1 or not isinstance(tree := body[0], ast.FunctionDef) or tree.decorator_list or tree.args.defaults:
         raise DefinitionError(
-            f"the text of a {what} is one plain function, `def name(field): return ...`, and not {text!r:.100}"
+            f"{what}: the text is one plain function, `def name(field): return ...`, and not {text!r:.100}"
         )
+    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
+        raise DefinitionError(f"{what} {tree.name!r}: a text imports nothing; math and np are there without")
     try:
         constants = [ast.literal_eval(each) for each in tree.args.kw_defaults if each is not None]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -185,6 +187,12 @@ class _WriteOut(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None
         return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> NoReturn:
+        raise _StandsElsewhere(f"`{ast.unparse(node)}`")
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> NoReturn:
+        self.visit_Import(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         return node if node.value is None else ast.Assign([node.target], self.visit(node.value))

@@ -23,7 +23,8 @@ Sign = Literal["good", "bad", "time"]
 Basis = Literal["declared", "seen", "default"]
 """Where a statement comes from: from a person, from an environment or a ledger, or from nobody."""
 
-_SEEN = re.compile(r"([0-9,]+) of ([0-9,]+) ([a-z ]+)")
+_SEEN = re.compile(r"([0-9][0-9,]{0,20}) of ([0-9][0-9,]{0,20}) ([a-z ]+)")
+_INPUT = re.compile(r"((prev|curr)\.)?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\])*")
 _UNIT = re.compile(r"[a-z]+( [a-z]+)*")
 
 
@@ -256,10 +257,7 @@ class Task:
         """Return where a statement comes from: `find_basis("rates", "x")`, `find_basis("horizon")`."""
         if _name_key(part, name) in self.seen:
             return "seen"
-        known = getattr(self, part)
-        if part == "facts":
-            known = [each.name for each in self.facts]
-        said = known is not None if not name else name in known
+        said = any(known == part and (about == name or not name) for known, about, _ in self.list_statements())
         return "declared" if said else "default"
 
     def find_role(self, field: str) -> Role | None:
@@ -333,7 +331,7 @@ class Task:
                 arguments[part] = value
             elif part in _BY_NAME:
                 arguments[part][name] = value
-            else:
+            elif value not in arguments["prefer"]:
                 arguments[part].append(name if part in _LISTED else value)
         seen = {key: self.seen[key] for key in kept if key in self.seen}
         seen |= {key: other.seen[key] for key in added if key in other.seen}
@@ -342,9 +340,12 @@ class Task:
         return Task(self.name, **titles, **arguments, goal_ends=ends, seen=seen)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in self.__dict__:
+        if "seen" in self.__dict__:  # which is set last
             raise AttributeError(f"a task never changes; another one with another {name!r} is made by evolve")
         object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a task never changes; {name!r} stays")
 
     def __repr__(self) -> str:
         said: dict[str, int] = {}
@@ -511,26 +512,26 @@ def _validate_plain(what: str, *, doc: object, source: object, goal_ends: object
 
 
 def _validate_discount(what: str, discount: object) -> float:
-    number = validate_number("discount", discount)
+    number = validate_number(f"{what}: discount", discount)
     if not 0 < number <= 1:
         raise DefinitionError(f"{what}: discount={discount!r} must be above 0 and at most 1")
     return number
 
 
 def _validate_horizon(what: str, horizon: object) -> int:
-    number = validate_number("horizon", horizon)
+    number = validate_number(f"{what}: horizon", horizon)
     if number < 1 or not number.is_integer():
         raise DefinitionError(f"{what}: horizon={horizon!r} must be an integer of at least 1: steps")
     return int(number)
 
 
-def _make_condition(what: str, part: str, given: object) -> Fact | None:
+def _make_condition(what: str, part: str, given: object, title: str = "goal") -> Fact | None:
     """Return what a plain function says of a step; what was made before is taken as it is."""
     if given is None or isinstance(given, Fact):
         return given
     if isinstance(given, ReadFunction) or not callable(given):
         raise DefinitionError(f"{what}: {part}= is a plain function that is true of a step, not {given!r:.60}")
-    return make_fact(given, part)
+    return make_fact(given, title)
 
 
 def _read_mapping(what: str, part: str, given: object) -> Mapping[str, Any]:
@@ -559,7 +560,7 @@ def _read_choices(what: str, part: str, given: object, choices: Sequence[Any]) -
 def _read_numbers(what: str, part: str, given: object, above: float = -math.inf) -> Mapping[str, float]:
     found = {}
     for name, value in _read_mapping(what, part, given).items():
-        number = validate_number(f"{part} of {name}", value)
+        number = validate_number(f"{what}: {part} of {name!r}", value)
         if not above < number < math.inf:
             least = f" above {above:g}" if above > -math.inf else ""
             raise DefinitionError(f"{what}: {part}={{{name!r}: {value!r}}} must be a finite number{least}")
@@ -570,22 +571,30 @@ def _read_numbers(what: str, part: str, given: object, above: float = -math.inf)
 def _read_names(what: str, part: str, given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise DefinitionError(f"{what}: {part}= lists names of fields, not {given!r:.60}")
-    names = tuple(dict.fromkeys(given))
+    names = tuple(given)
     for name in names:
         _validate_field_name(what, part, name)
-    return names
+    return tuple(dict.fromkeys(names))
 
 
-def _read_preferences(what: str, given: Iterable[Preference]) -> tuple[Preference, ...]:
-    preferences = tuple(given)
+def _read_preferences(what: str, given: object) -> tuple[Preference, ...]:
+    preferences = _read_several(what, "prefer", given)
     for each in preferences:
         if not isinstance(each, Preference):
             raise DefinitionError(f"{what}: {each!r:.60} is not a preference; write prefer(better, over=worse)")
+        for row in (*each.better, *each.over):
+            _validate_row(f"{what}: a preference", row)
     return preferences
 
 
-def _read_facts(what: str, given: Iterable[Fact]) -> tuple[Fact, ...]:
-    facts = tuple(given)
+def _read_several(what: str, part: str, given: object) -> tuple[Any, ...]:
+    if not isinstance(given, Iterable):
+        raise DefinitionError(f"{what}: {part}= is a list, not {given!r:.60}")
+    return tuple(given)
+
+
+def _read_facts(what: str, given: object) -> tuple[Fact, ...]:
+    facts = _read_several(what, "facts", given)
     seen: set[str] = set()
     for each in facts:
         if not isinstance(each, Fact):
@@ -606,6 +615,9 @@ def _read_fields(what: str, given: object) -> Mapping[str, Field]:
         if each.name in found:
             raise DuplicateName(f"{what} declares the field {each.name!r} twice")
         found[each.name] = each
+    for name in given if isinstance(given, Mapping) else ():
+        if name not in found:
+            raise DefinitionError(f"{what}: fields= has a field under the name {name!r:.60}, which is not its own")
     return MappingProxyType(found)
 
 
@@ -617,7 +629,10 @@ def _read_events(what: str, given: object) -> Mapping[str, Event]:
         if isinstance(value, Event | None):
             found[name] = value or Event()
         elif isinstance(value, int):
-            found[name] = Event(at_most=value)
+            try:
+                found[name] = Event(at_most=value)
+            except DefinitionError as error:
+                raise DefinitionError(f"{what}: events= of {name!r}: {error}") from None
         else:
             raise DefinitionError(f"{what}: events={{{name!r}: {value!r:.60}}} is an Event(...), or how often at most")
     return MappingProxyType(found)
@@ -627,12 +642,11 @@ def _read_rates(what: str, given: object) -> Mapping[str, Rate]:
     found = {}
     for name, value in _read_mapping(what, "rates", given).items():
         match value:
-            case Rate():
-                rate = value
+            case Rate(field, dt) | (str(field), dt):
+                number = None if dt is None else validate_number(f"{what}: rates= of {name!r}: dt", dt)
+                rate = Rate(field, number)
             case str():
                 rate = Rate(value)
-            case (str(field), dt):
-                rate = Rate(field, validate_number(f"dt of {name}", dt))
             case _:
                 raise DefinitionError(
                     f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)"
@@ -658,7 +672,7 @@ def _read_ends(what: str, given: object) -> Mapping[str, End]:
                 when = None
         if sign is not None and sign not in get_args(Sign):
             raise DefinitionError(f"{what}: ends={{{name!r}: {sign!r:.60}}} is not one of 'good', 'bad', 'time'")
-        found[name] = End(sign, _make_condition(what, "ends", when))
+        found[name] = End(sign, _make_condition(what, "ends", when, "end"))
     return MappingProxyType(found)
 
 
@@ -667,7 +681,31 @@ def _read_row(what: str, part: str, given: object) -> Row:
         return MappingProxyType({})
     if not isinstance(given, Mapping):
         raise DefinitionError(f"{what}: {part}= maps inputs to their values, not {given!r:.60}")
-    return freeze_row(f"{what}: {part}=", flatten_row(f"{what}: {part}=", given))
+    row = freeze_row(f"{what}: {part}=", flatten_row(f"{what}: {part}=", given))
+    _validate_row(f"{what}: {part}=", row)
+    for name, value in row.items() if part == "start" else ():
+        if isinstance(value, tuple | list) and len(value) == 2 and not _is_range(*value):
+            raise DefinitionError(f"{what}: start= of {name!r} is a value or (low, high), not {value!r:.60}")
+    return row
+
+
+def _is_range(low: object, high: object) -> bool:
+    return isinstance(low, int | float) and isinstance(high, int | float) and low <= high
+
+
+def _validate_row(what: str, row: Row) -> None:
+    """Refuse names that no input has, and values that no field allows."""
+    for name, value in row.items():
+        if not _INPUT.fullmatch(name):
+            raise DefinitionError(f"{what} names {name!r:.60}, and an input is called 'distance' or 'prev.speed[0]'")
+        if not _is_value(value):
+            raise DefinitionError(f"{what} has {name}={value!r:.60}, which is not a value that the field allows")
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_value, value))
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and not math.isnan(value))
 
 
 def _validate_roles(what: str, task: Task) -> None:
@@ -680,6 +718,8 @@ def _validate_roles(what: str, task: Task) -> None:
 
 
 def _read_seen(what: str, given: Mapping[str, Seen] | None, task: Task) -> Mapping[str, Seen]:
+    if not isinstance(given, Mapping | None):
+        raise DefinitionError(f"{what}: seen= maps statements to Seen(count, of), not {given!r:.60}")
     known = {_name_key(part, name) for part, name, _ in task.list_statements()}
     for key, each in (given or {}).items():
         if key not in known:

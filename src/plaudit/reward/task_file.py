@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plaudit.errors import DefinitionError, FileError, SpecError, did_you_mean
+from plaudit.errors import DefinitionError, FileError, PlauditError, SpecError, did_you_mean
 from plaudit.language.codec import (
     decode_number,
     encode_number,
@@ -174,8 +174,8 @@ def from_dict(data: object) -> Task:
             raise SpecError(f"a task has no part {part!r:.60}.{did_you_mean(str(part), PARTS)}")
     try:
         return _read_task(data)
-    except (DefinitionError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        said = str(error) if isinstance(error, DefinitionError) else f"{type(error).__name__}: {error}"
+    except (PlauditError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        said = str(error) if isinstance(error, PlauditError) else f"{type(error).__name__}: {error}"
         raise SpecError(f"this is not a task: {said}") from None
 
 
@@ -187,6 +187,8 @@ def _read_task(data: Mapping[str, Any]) -> Task:
         where = f"{part}.{name}" if name else part
         if not isinstance(entry, Mapping) or not {*entry} <= {*known, "seen"}:
             raise DefinitionError(f"{where!r} is an object with these parts: {', '.join((*known, 'seen'))}")
+        for needed in {"is", "rate"} & {*known[:1]} - {*entry}:
+            raise DefinitionError(f"{where!r} has no {needed!r}")
         if "seen" in entry:
             seen[where] = Seen.parse(entry["seen"])
         return {key: value for key, value in entry.items() if key != "seen"}
@@ -204,7 +206,7 @@ def _read_task(data: Mapping[str, Any]) -> Task:
         if part in data:
             parts[part] = take(part, "", data[part], "is")["is"]
     for part in ("better", "aim", "max_change", "monotone", *_ROWS):
-        parts[part] = {name: _read_value(entry["is"]) for name, entry in take_all(part, "is").items()}
+        parts[part] = {name: _read_value(entry["is"], f"{part}.{name}") for name, entry in take_all(part, "is").items()}
     for part in _LISTED:
         parts[part] = tuple(take_all(part))
     parts["start"] = {name: tuple(each) if isinstance(each, list) else each for name, each in parts["start"].items()}
@@ -213,7 +215,7 @@ def _read_task(data: Mapping[str, Any]) -> Task:
     parts["events"] = {name: Event(**each) for name, each in take_all("events", *Event.__slots__).items()}
     parts["rates"] = {name: Rate(**each) for name, each in take_all("rates", *Rate.__slots__).items()}
     parts["ends"] = {
-        name: End(each["is"], parse_function(each["when"], "ends") if "when" in each else None)
+        name: End(each["is"], parse_function(each["when"], "end") if "when" in each else None)
         for name, each in take_all("ends", "is", "when").items()
     }
     facts = {name: parse_function(each.get("when"), "fact") for name, each in take_all("facts", "when").items()}
@@ -238,15 +240,15 @@ def read_preference(entry: object) -> Preference:
 def _read_row(row: object) -> Row:
     if not isinstance(row, Mapping):
         raise DefinitionError("a row must be an object")
-    return {str(name): _read_value(value) for name, value in row.items()}
+    return {str(name): _read_value(value, str(name)) for name, value in row.items()}
 
 
-def _read_value(value: Any) -> Any:
+def _read_value(value: Any, where: str) -> Any:
     match value:
         case list():
-            return [_read_value(each) for each in value]
+            return [_read_value(each, where) for each in value]
         case {"category": str(category), **more} if not more:
             return category
         case str() if value not in _INFINITIES:
             return value
-    return decode_number(value, "a row")
+    return decode_number(value, where)

@@ -107,7 +107,7 @@ def test_an_episode_that_lacks_a_step_is_left_out_and_counted(tmp_path):
                 ledger.record(gliding.score(x=step, v=1, fuel=1.0, force=0.5), episode=episode, step=step)
         found = read(ledger)
     assert found.after["x"].tolist() == [1, 2, 3]
-    assert "without 1 episode that lack" in found.source
+    assert "1 episode left out for missing steps" in found.source
 
 
 def test_of_many_episodes_some_are_read(tmp_path):
@@ -115,7 +115,7 @@ def test_of_many_episodes_some_are_read(tmp_path):
         played = record(ledger)
         found = read(ledger, steps=STEPS // 3)
     assert found.episode[-1] + 1 == np.ceil((played.episode[-1] + 1) / 3)
-    assert "every 3. episode" in found.source
+    assert "1 in 3 episodes" in found.source
 
 
 def test_actors_of_a_probe_are_policies(tmp_path):

@@ -13,10 +13,11 @@ from plaudit.analysis.observe.transitions import Column, Mask
 
 FEWEST_TIMES = 20
 """How often a condition must have begun to be true: what stays true for long is not seen anew in each step."""
-EXPECTED = 15
-"""How often a consequence would have failed, were it only as common as in the other steps."""
-EXPECTED_TIMES = 6
-"""The same, counting what stays true for some steps once."""
+EXPECTED = 12
+"""How often a consequence would have failed, were it only as common as in the other steps.
+
+That it did not fail by chance is then less likely than 1 in 100,000; there may be a thousand pairs of fields.
+"""
 MOST_VALUES = 8
 WIDEST_GAP = 0.02
 """The share of a field's range within which a threshold must be known."""
@@ -78,19 +79,29 @@ def _count_times(steps: Steps, rows: Mask) -> int:
     return int((rows & ~(np.concatenate(([False], rows[:-1])) & (steps.position > 1))).sum())
 
 
+def _count_stretches(steps: Steps, column: Column, rows: Mask) -> int:
+    """Return in how many stretches, in which a field kept its value, one of `rows` is: each is one case."""
+    begun = np.concatenate(([True], column[1:] != column[:-1])) | (steps.position == 1)
+    return len(np.unique(np.cumsum(begun)[rows & steps.fresh]))
+
+
 def _list_implications(steps: Steps, actions: tuple[str, ...]) -> Iterator[_Implication]:
     columns = {name: column for name, column in steps.scalars.items() if name not in actions}
     starts = {name: _find_starts(steps, name) for name in columns}
     for condition, rows in _list_conditions(steps, actions):
         if not _is_often(steps, rows):
             continue
-        count, times = int((rows & steps.fresh).sum()), _count_times(steps, rows)
+        times = _count_times(steps, rows)
         for name, column in columns.items():
             if name == condition.field:
                 continue
             value = column[rows][0]
+            if (column[rows] != value).any():
+                continue
             otherwise = float((column[~rows] != value).mean())
-            if (column[rows] != value).any() or otherwise * count < EXPECTED or otherwise * times < EXPECTED_TIMES:
+            chosen = condition.field in actions  # whatever the state, so that each time is a case of its own
+            cases = times if chosen else min(times, _count_stretches(steps, column, rows))
+            if otherwise * cases < EXPECTED:
                 continue
             began, ended_up = starts.get(condition.field), starts[name]
             if began is not None and ended_up is not None and (ended_up[began == condition.value] != value).any():

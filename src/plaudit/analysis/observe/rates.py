@@ -105,7 +105,8 @@ def _guess(change: Numbers, speeds: Numbers) -> list[float]:
     with np.errstate(invalid="ignore"):
         factors = np.median(change / np.where(moving, speeds, 1.0), axis=1, keepdims=True)
         near = moving & (np.abs(change - factors * speeds) <= 0.05 * np.abs(change))
-    return np.where(near.mean(axis=1) >= 1 - MOST_EXPLAINED, factors[:, 0], 0.0).tolist()
+    agreed = near.mean(axis=1) >= 1 - MOST_EXPLAINED
+    return [float(factor) for factor in np.where(agreed, factors[:, 0], 0.0)]
 
 
 def _fit(motion: _Motion, rate: str, speed: Numbers, dt: float) -> _Fit | None:

@@ -68,7 +68,7 @@ class RecordedSteps:
         entries = [columns[name] for name in names]
         actions = None if not entries else entries[0] if len(entries) == 1 else np.stack(entries, 1)
         counted = f"{format_count(len(order), 'step')} of {format_count(int(episode[-1]) + 1, 'episode')}"
-        left_out = [f"without {format_count(len(lost), 'episode')} that lack steps or values"] if len(lost) else []
+        left_out = [f"{format_count(len(lost), 'episode')} left out for missing steps or values"] if len(lost) else []
         return build_transitions(
             columns,
             episode=episode,
@@ -135,7 +135,7 @@ def read_ledger(
         raise InputError(f"{ledger.name}: these records are of several rewards with nothing in common; choose one.")
     joined = _join_pages(pages, shared)
     joined.end(over)
-    notes = [f"every {every}. episode"] if every > 1 else []
+    notes = [f"1 in {every} episodes"] if every > 1 else []
     made = joined.arrange(
         ledger.name, action=reward.action or "action", idle=idle, declared=_list_scalars(declared), notes=notes
     )

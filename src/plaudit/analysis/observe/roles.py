@@ -79,7 +79,7 @@ def _find_at_most(steps: Steps, happened: Mask) -> int | None:
         return None
     so_far = np.cumsum(happened)
     so_far = so_far - np.repeat(so_far[steps.starts] - happened[steps.starts], steps.lengths)
-    is_full = so_far == most
+    is_full: Mask = so_far == most
     open_rows = ~is_full | happened  # rows in which one more could happen, or the last one did
     if (steps.last[happened]).all() and most == 1:
         ends = steps.transitions.terminated[happened].all()
