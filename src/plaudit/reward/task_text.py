@@ -20,6 +20,7 @@ from plaudit.reward.task import End, Event, Rate, Seen, Task
 WIDTH = 110
 """Characters of a line."""
 _UNSIGNED = ": End(None"
+_SEEN = "delete the line of what you change: then it is declared"
 _SIGNS = '"good", "bad" or "time"?'
 _ORDER = (
     *("goal", "goal_ends", "better", "aim", "prefer", "ends", "discount", "horizon", "states", "actions", "events"),
@@ -123,7 +124,8 @@ def _write_entries(part: str, entries: Sequence[str], question: OpenQuestion | N
     if question is None and len(whole) <= WIDTH and _UNSIGNED not in whole:
         yield whole
         return
-    yield f"    {part}={opening}" + ("" if question is None else f"  # {question.asks}")
+    asks = _SEEN if part == "seen" else question.asks if question is not None and question.entries else ""
+    yield f"    {part}={opening}" + (f"  # {asks}" if asks else "")
     for entry in entries:
         yield f"        {entry}," + (f"  # {_SIGNS}" if part == "ends" and _UNSIGNED in entry else "")
     if question is not None:
