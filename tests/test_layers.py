@@ -11,8 +11,9 @@ ROOT = Path(__file__).parent.parent
 ALLOWED = {
     frozenset({"plaudit.reward.reward", "plaudit.reward.spec_reader"}),
     frozenset({"plaudit.reward.task", "plaudit.reward.task_file"}),
+    frozenset({"plaudit.reward.describe", "plaudit.reward.task"}),
 }
-"""A reward and a task write themselves, and what was written becomes one again."""
+"""A reward and a task write themselves, and what was written becomes one again; a task shows itself in a notebook."""
 
 
 def test_imports_point_one_way():

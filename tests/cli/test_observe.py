@@ -1,6 +1,9 @@
 """`plaudit observe`: a table of what was seen, a file, JSON, recorded steps, exit codes and wrong usage."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,15 @@ def test_the_same_seed_writes_the_same_file(plaudit):
     one, same, other = (Path(f"{name}.json").read_bytes() for name in ("one", "same", "other"))
     assert one == same
     assert one != other
+
+
+def test_the_file_does_not_depend_on_the_order_of_sets():
+    asked = [sys.executable, "-m", "plaudit", "observe", "Acrobot-v1", "--steps", "1000", "--json"]
+    printed = {
+        subprocess.run(asked, env={**os.environ, "PYTHONHASHSEED": number}, capture_output=True, check=True).stdout
+        for number in ("1", "2")
+    }
+    assert len(printed) == 1
 
 
 def test_json_is_for_scripts(plaudit):

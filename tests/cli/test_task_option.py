@@ -26,10 +26,25 @@ def over_five(distance):
 one = Reward("following", version="1", terms=[far], fields=[Field("distance", low=0)], task=Task(discount=0.5))
 two = one.with_version("2").with_task(Task(discount=0.9))
 three = Reward("following", version="3", terms=[over_five], fields=[Field("distance", low=0, high=50)])
-near = Task("near", better={"distance": "low"}, fields=[Field("distance", low=0, high=50)], states=["distance"])
+four = one.with_version("4").with_task(Task(better={"distance": "low"}))
+near = Task("near", discount=0.75, better={"distance": "low"}, fields=[Field("distance", low=0, high=50)], states=["distance"])
 strange = Task("strange", better={"height": "low"}, fields=[Field("height", low=0, high=1)])
 typo = Task(better={"distanc": "low"})
 never_near = Task(facts=[nowhere_near])
+"""
+
+CART = """
+from plaudit import Field, Reward, Task, term
+
+@term
+def leans(angle):
+    return abs(angle)
+
+def features(obs, action, next_obs, info):
+    return {"angle": next_obs[2]}
+
+reward = Reward("leaning", version="1", terms=[leans], fields=[Field("angle", low=-1, high=1, unit="rad")])
+task = Task("balance", aim={"angle": 0.0})
 """
 
 
@@ -47,14 +62,15 @@ def test_check_goes_by_the_task_and_names_it(plaudit):
     assert "wrong-way" not in [each["code"] for each in without["findings"]]
     for found in (one, three):
         assert "wrong-way" in [each["code"] for each in found["findings"]]
-        assert found["task"] == {"name": "near", "version": "1", "fingerprint": find_task("own.py:near").fingerprint}
+        assert (found["task"]["name"], found["task"]["version"]) == ("near", "1")
+    assert three["task"]["fingerprint"] == find_task("own.py:near").fingerprint
 
 
 def test_a_task_of_other_fields_is_refused(plaudit):
-    result = plaudit("check", "own.py:one", "--task", "own.py:strange")
+    result = plaudit("check", "own.py:four", "--task", "own.py:strange")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: --task own.py:strange speaks of height, and following@1 reads distance: they have no field in common. "
+        "Error: --task own.py:strange speaks of height, and following@4 reads distance: they have no field in common. "
         "Name the task of this reward.\n"
     )
     result = plaudit("check", "own.py:one", "--task", "own.py:typo")
@@ -65,7 +81,7 @@ def test_a_task_of_other_fields_is_refused(plaudit):
 def test_two_rewards_are_compared_by_one_task(plaudit):
     assert plaudit("compare", "own.py:one", "own.py:two", "--samples", "1000").exit_code == 2
     result = plaudit("compare", "own.py:one", "own.py:two", "--samples", "1000", "--task", "own.py:near", "--json")
-    assert json.loads(result.stdout)["discount"] == 0.99
+    assert json.loads(result.stdout)["discount"] == 0.75
 
 
 def test_a_diff_by_one_task_tells_only_what_is_paid(plaudit):
@@ -88,6 +104,15 @@ def test_a_proof_takes_the_facts_of_the_task(plaudit):
     assert plaudit("prove", *pair).exit_code == 1
     assert plaudit("prove", *pair, "--facts", "--task", "own.py:never_near").exit_code == 0
     assert "give --facts too" in plaudit("prove", *pair, "--task", "own.py:never_near").stderr
+
+
+def test_a_probe_goes_by_the_task(plaudit, tmp_path):
+    (tmp_path / "cart.py").write_text(CART, encoding="utf-8")
+    probed = ("probe", "cart.py:reward", "CartPole-v1", "--budget", "2000", "--seeds", "2", "--json")
+    assert json.loads(plaudit(*probed).stdout)["compared"] == ["native"]
+    told = json.loads(plaudit(*probed, "--task", "cart.py").stdout)
+    assert told["compared"] == ["native", "angle"]
+    assert told["report"]["task"]["name"] == "balance"
 
 
 # -- show --------------------------------------------------------------------------------------------------------------
@@ -118,7 +143,10 @@ def test_show_task_prints_only_the_task(plaudit):
     own = plaudit("show", "own.py:one", "--task").stdout
     assert "discount" in own
     assert "Formula" not in own
-    assert plaudit("show", "own.py:one", "--task", "task.json").stdout == plaudit("show", "task.json").stdout
+    assert plaudit("show", "own.py:three", "--task", "task.json").stdout == plaudit("show", "task.json").stdout
+    both = plaudit("show", "own.py:one", "--task", "task.json").stdout
+    assert "discount" in both
+    assert "seen in 12 of 12 episodes" in both
     assert plaudit("show", "--task", "own.py:one").stdout == own
     assert plaudit("show", "own.py:three", "--task").stdout == (
         "own.py:three has no task. `plaudit declare own.py:three` prints what can be said.\n"

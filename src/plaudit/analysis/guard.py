@@ -31,7 +31,7 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             obs, info = self.env.reset(seed=seed, options=options)
         except Exception as error:
             self._fail(error)
-        self._require_numbers(obs, 0.0)
+        self._require_numbers(obs, 0.0, info)
         return obs, info
 
     def step(self, action: Any) -> Any:
@@ -41,7 +41,7 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             obs, reward, terminated, truncated, info = self.env.step(action)
         except Exception as error:
             self._fail(error, action)
-        self._require_numbers(obs, reward)
+        self._require_numbers(obs, reward, info)
         return obs, reward, terminated, truncated, info
 
     def describe_step(self) -> str:
@@ -54,7 +54,10 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
             f"the environment {self._name} failed {self.describe_step()}{given}: {type(error).__name__}: {error}"
         ) from error
 
-    def _require_numbers(self, obs: Any, reward: Any) -> None:
+    def _require_numbers(self, obs: Any, reward: Any, info: Any) -> None:
+        if not isinstance(info, dict):
+            what = f"gave {shorten(info, 40)} as info {self.describe_step()}, and that is not a dictionary"
+            raise EnvironmentFailed(f"the environment {self._name} {what}.")
         try:
             unpaid = math.isnan(reward)
         except TypeError:

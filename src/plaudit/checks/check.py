@@ -36,7 +36,7 @@ def check(
 
     Args:
         reward: The reward to check.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
@@ -111,7 +111,7 @@ def assert_reward_ok(
     Args:
         reward: The reward to check.
         fail_on: The mildest finding that fails: "warning", "advice", or "never".
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         only: As for `check`, and so are all that follow.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best.

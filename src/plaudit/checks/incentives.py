@@ -37,7 +37,7 @@ def incentives(
 
     Args:
         reward: The reward to look at.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         timeout: About the most seconds for all of them. What is not settled in its share of the time is bounded less
             tightly, and what is not found by then is left out.
         z3: Whether z3 may be used.

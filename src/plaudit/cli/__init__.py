@@ -14,10 +14,11 @@ __all__ = ["main"]
 SUMMARIES = {
     "demo": "Take a tour: four rewards, an episode of each, a million transitions.",
     "list": "List the named rewards: what they reward, their versions and their terms.",
-    "show": "Show a REWARD: its terms, formula, fields, knobs and fingerprint.",
+    "show": "Show a REWARD: its terms, formula, fields, knobs and fingerprint; or a TASK.",
     "score": "Score every row of DATA with a REWARD.",
     "rescore": "Apply a REWARD to every record of a LEDGER, and tell what changes.",
     "evaluate": "Estimate what a POLICY would have earned on the decisions in a LEDGER.",
+    "declare": "Print the task of a REWARD to fill in: what is known, and what is left to say.",
     "check": "Find what is wrong with each REWARD, and show it.",
     "audit": "Find what really happened under each reward of a LEDGER.",
     "prove": "Prove that two rewards are equal, or show where they differ.",
@@ -78,5 +79,7 @@ def main() -> None:
 
     Wherever a command takes a REWARD it takes a built-in (roadsense, or roadsense@R8 for a version),
     path/to/file.py:name (the name can be left out where the file has one reward), package.module:name,
-    or a JSON file written by `plaudit show --spec`. A file or module of Python is run: name those you trust.
+    or a JSON file written by `plaudit show --spec`. A task is named for --task in the same ways, or by a JSON
+    file written by `plaudit observe` or `plaudit declare --json`. A file or module of Python is run: name those
+    you trust.
     """

@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 
 import click
 
+from plaudit.cli._support.options import task_option
+from plaudit.plugins.arguments import find_task
 from plaudit.terminal import escape_line
 
 PORT = 8420
@@ -26,6 +28,7 @@ def _collect_rarely() -> Iterator[None]:
 @click.command(epilog="Example: plaudit dashboard rewards.db")
 @click.argument("sources", metavar="LEDGER|REWARD...", nargs=-1, required=True)
 @click.option("--run", metavar="TEXT", help="Of ledgers: this run (or mission) alone.")
+@task_option()
 @click.option(
     "--host",
     metavar="ADDRESS",
@@ -45,7 +48,7 @@ def _collect_rarely() -> Iterator[None]:
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
 @_collect_rarely()
 def dashboard(
-    sources: tuple[str, ...], run: str | None, host: str, port: int, no_token: bool, no_browser: bool
+    sources: tuple[str, ...], run: str | None, task: str | None, host: str, port: int, no_token: bool, no_browser: bool
 ) -> None:
     """Look at ledgers and rewards in a browser, while runs are being recorded.
 
@@ -60,7 +63,7 @@ def dashboard(
 
     with (
         open_socket(host, port, with_token=not no_token) as bound,
-        closing(Library(sources, run=run, live=True)) as library,
+        closing(Library(sources, run=run, live=True, task=None if task is None else find_task(task))) as library,
         prepare_browser() as open_browser,
     ):
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what changes for the records of this ledger.")
 @click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
 @click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
-@task_option("Go by this task for both, and tell only what is paid otherwise.")
+@task_option()
 @ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
 @seconds_option("--timeout", 10.0, "The most time for the proof.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
@@ -61,13 +61,13 @@ def diff(
     if data is not None and not set(data) & set("*?["):
         check_exists(data)
     if where is None:
-        rewards = [apply_task(find_reward(each), task) for each in (before, after)]
-        found = _compare(*rewards, shared, timeout, data=data)
+        old, new = (apply_task(find_reward(each), task) for each in (before, after))
+        found = _compare(old, new, shared, timeout, data=data)
     else:
         with open_ledger(where) as ledger:
             check_any_record(ledger, query)
-            rewards = [apply_task(_find_label(each, ledger), task) for each in (before, after)]
-            found = _compare(*rewards, shared, timeout, ledger=ledger, **query)
+            old, new = (apply_task(_find_label(each, ledger), task) for each in (before, after))
+            found = _compare(old, new, shared, timeout, ledger=ledger, **query)
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(max(Screen().width, 60)))
     raise click.exceptions.Exit(EXIT[found.verdict])
 

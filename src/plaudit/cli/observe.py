@@ -32,7 +32,9 @@ def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None)
     metavar="FILE.py:NAME",
     help="The function from a step to fields by name; unless given, the observation's entries, info and the action.",
 )
-@click.option("--steps", metavar="COUNT", type=COUNT, help="How many steps are played.  [default: 10000]")
+@click.option(
+    "--steps", metavar="COUNT", type=COUNT, help="Steps that are played, or read at most.  [default: 10000; 200000]"
+)
 @click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed.  [default: 0]")
 @click.option("--max-steps", metavar="COUNT", type=COUNT, help="Where the environment sets no limit.  [default: 1000]")
 @click.option(

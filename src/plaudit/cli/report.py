@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import click
 
+from plaudit.cli._support.options import task_option
 from plaudit.errors import DefinitionError, NotInLedger
+from plaudit.plugins.arguments import find_task
 from plaudit.plugins.options import output_option
 from plaudit.rows.streams import STANDARD, Output
 from plaudit.terminal import format_count, show_progress
@@ -32,6 +34,7 @@ def is_same_file(given: str, output: str) -> bool:
 @click.command(epilog="Example: plaudit report rewards.db roadsense@R8 --run night-3 -o report.html")
 @click.argument("given", metavar="LEDGER|REWARD…", nargs=-1, required=True)
 @click.option("--run", metavar="TEXT", help="Of ledgers: this run (or mission) alone.")
+@task_option()
 @output_option("The file to write; - is stdout.", default="report.html", show_default=True)
 @click.option(
     "--max-size",
@@ -42,7 +45,7 @@ def is_same_file(given: str, output: str) -> bool:
     help="As many episodes are embedded as fit: 500KB, 3MB, 20MB.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is in the report as JSON for a script.")
-def report(given: Sequence[str], run: str | None, output: str, max_size: int, as_json: bool) -> None:
+def report(given: Sequence[str], run: str | None, task: str | None, output: str, max_size: int, as_json: bool) -> None:
     """Write what ledgers and rewards hold as a page: one file, opened with a double click.
 
     LEDGER is a file or the address of a server, and REWARD what every command takes; each may be given several times.
@@ -58,7 +61,7 @@ def report(given: Sequence[str], run: str | None, output: str, max_size: int, as
         if is_same_file(each, output):
             raise click.UsageError(f"--output {output} would replace {each}, which is to be read; name another file.")
     with Output(output) as file:
-        library = Library(given, run=run)
+        library = Library(given, run=run, task=None if task is None else find_task(task))
         try:
             if run is not None and not library.has_runs:
                 raise NotInLedger(f"No ledger here has a run {run!r:.60}. `plaudit ledger runs LEDGER` lists them.")

@@ -31,7 +31,9 @@ from plaudit.terminal import Screen, build_table, escape_controls
 @click.option("--source", is_flag=True, help="Print the formula as Python.")
 @click.option("--spec", is_flag=True, help="Print the specification: a JSON file that every command takes.")
 @click.option("--sql", metavar="DIALECT", help="Print a query over a table `steps`: duckdb, sqlite, postgres, spark.")
-@task_option("Print the task alone, with where each line comes from; the reward's own unless given.", flag_value="")
+@task_option(
+    "Print the task alone, with where each line comes from: the reward's own, or joined with this one.", flag_value=""
+)
 def show(
     reward: str | None, as_json: bool, formula: bool, source: bool, spec: bool, sql: str | None, task: str | None
 ) -> None:

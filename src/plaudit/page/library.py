@@ -16,6 +16,7 @@ from plaudit.page.documents.values import Document
 from plaudit.page.documents.whatif import build_whatif, rescore_run
 from plaudit.page.sources import LedgerSource, RewardIds, RewardSource, Source, names_reward
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 
 class Library:
@@ -27,13 +28,16 @@ class Library:
     >>> with_reward.close()
     """
 
-    def __init__(self, given: Sequence[str], *, run: str | None = None, live: bool = False) -> None:
+    def __init__(
+        self, given: Sequence[str], *, run: str | None = None, live: bool = False, task: Task | None = None
+    ) -> None:
         """Open what the command line named.
 
         Args:
             given: Ledgers (a file, or postgresql://…) and rewards (roadsense@R8, file.py:name, a JSON file).
             run: The one run of the ledgers that is shown; all if None.
             live: Whether documents follow while somebody records; otherwise they stay as they were at first.
+            task: What is wanted and what can happen, for every reward; what only their own tasks say is kept.
 
         Raises:
             PlauditError: One of them cannot be opened; those opened before are closed again.
@@ -41,13 +45,16 @@ class Library:
         if not given:
             raise DefinitionError("name a ledger or a reward to look at.")
         self.live = live
-        self.rewards = RewardIds()
+        self.rewards = RewardIds(task)
         self.sources: list[Source] = []
         self._lock = threading.Lock()
         self._kept: dict[str, Document] = {}
         try:
             for text in dict.fromkeys(given):
                 self._open(text, run)
+            for source in self.sources if task is not None else ():
+                if isinstance(source, LedgerSource):
+                    source.list_rewards()  # a task that does not fit one of them is an error here
         except BaseException:
             self.close()
             raise

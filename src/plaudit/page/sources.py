@@ -18,6 +18,7 @@ from plaudit.page.documents.columns import Steps, read_episode
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.plugins.arguments import find_reward, is_file_name, is_system, open_ledger
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 
 FRESH = 0.25
 """For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
@@ -31,8 +32,9 @@ MOST_KEPT = 100_000
 class RewardIds:
     """Rewards by what addresses call them: the fingerprint, with a number where several share one."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, task: Task | None = None) -> None:
+        """Begin with none; every reward is shown with what `task` says besides its own."""
+        self._task = task
         self._ids: dict[tuple[str, str, str, str], str] = {}
         self._rewards: dict[str, Reward] = {}
         self._paths: dict[tuple[str, str], RewardPaths] = {}
@@ -45,7 +47,7 @@ class RewardIds:
             self._ids[identity] = reward.fingerprint if not same else f"{reward.fingerprint}-{same + 1}"
         known = self._rewards.get(self._ids[identity])
         if known is None or known.terms[0].source is None:
-            self._rewards[self._ids[identity]] = reward
+            self._rewards[self._ids[identity]] = reward._join_task(self._task)
         return self._ids[identity]
 
     def __getitem__(self, reward: str) -> Reward:

@@ -212,6 +212,17 @@ class BoundTask:
         return Program(name) if self.goal is None else read_facts(name, (self.goal,), *self._scope, what="goal")
 
     @cached_property
+    def end_programs(self) -> Mapping[str, Program]:
+        """What is true of a step that ends so, as one flat value: a flag under the end's name, where one is given."""
+        known = {*self.declared, "terminal"}
+        found = {
+            name: replace(end.when, name=name)
+            for name, end in self.task.ends.items()
+            if end.when is not None and {find_field_name(each) for each in end.when.reads} <= known
+        }
+        return {name: read_facts(self._reward.name, (each,), *self._scope, what="end") for name, each in found.items()}
+
+    @cached_property
     def known_inputs(self) -> Mapping[str, Field]:
         """Every input that a preference or an idle row may name: what is read, and fields that nothing reads."""
         programs = (self._reward.program.inputs, self.facts_program.inputs, self.goal_program.inputs)

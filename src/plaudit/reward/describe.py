@@ -156,8 +156,9 @@ def build_reward_html(
     total: str,
     fields: Mapping[str, Field],
     formula: FormulaText,
+    task: Task,
 ) -> Markup:
-    """Return a reward as HTML: its terms, its formulas, and what it reads."""
+    """Return a reward as HTML: its terms, its formulas, what it reads, and its task."""
     rows = [
         (build_name(each.name), format_parameter(each.weight), format_range(each.low, each.high), _first_line(each.doc))
         for each in terms
@@ -174,7 +175,24 @@ def build_reward_html(
         ),
         build_folded("Formulas", Markup(formula._repr_html_())),
         build_folded("Fields", build_table(("field", "kind", "range", "unit", "what it is"), read)),
+        None if task.is_empty else build_folded(f"Task {task.name}@{task.version}", build_task_table(task)),
     )
+
+
+def build_task_html(task: Task) -> Markup:
+    """Return a task as HTML: what is said, of what, and where that comes from."""
+    return join(
+        build_heading(f"{task.name}@{task.version}", build_element("code", task.fingerprint[:12])),
+        build_note(task.doc) if task.doc else None,
+        build_note(f"seen in {task.source}") if task.source else None,
+        build_note("nothing is said") if task.is_empty else build_task_table(task),
+    )
+
+
+def build_task_table(task: Task) -> Markup:
+    """Return what a task says as a table of HTML."""
+    rows = [(part, build_name(name) if name else "", said, origin) for part, name, said, origin in list_task_rows(task)]
+    return build_table(("what", "of", "says", "from"), rows)
 
 
 def build_signal_html(

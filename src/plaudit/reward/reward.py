@@ -181,7 +181,8 @@ class Reward(Definition):
 
     def _repr_html_(self) -> str:
         title, limits = f"{self.name}@{self.version}", format_range(self.low, self.high)
-        return build_reward_html(title, self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula())
+        told = (self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula(), self.task)
+        return build_reward_html(title, *told)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reward) and self._identity == other._identity

@@ -34,8 +34,9 @@ def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
         task.setdefault("facts", {})[entry] = {"when": text}
     for _, text in _read_functions(data, "goal", declared):
         task["goal"] = {"when": text, **({"ends": data["goal_ends"]} if "goal_ends" in data else {})}
-    if data.get("idle"):
-        row, known = _upgrade_row(data["idle"], declared), task.get("idle", {})
+    if data.get("idle") is not None:
+        plain = {name: each.at_rest for name, each in declared.items() if not each.shape}
+        row, known = _upgrade_row(data["idle"] or plain, declared), task.get("idle", {})
         said = {find_field_name(name) for name in row}
         task["idle"] = {name: value for name, value in known.items() if name not in said}
         task["idle"] |= {name: {"is": value} for name, value in row.items()}

@@ -311,12 +311,19 @@ class Task:
         >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
         0.9
         """
+        from plaudit.reward.task_file import preference_to_dict
+
         ours = {_name_key(part, name): (part, name, value) for part, name, value in self.list_statements()}
         theirs = {_name_key(part, name): (part, name, value) for part, name, value in other.list_statements()}
         firm = {key for key in theirs if key not in other.seen}
         kept = {key: said for key, said in ours.items() if not (key in self.seen and _list_rivals(key) & firm)}
         rivals = {rival for key in kept if not key.startswith("prefer.") for rival in _list_rivals(key)}
-        added = {key: said for key, said in theirs.items() if key not in rivals}
+        wishes = [preference_to_dict(each) for each in self.prefer]
+        added = {
+            key: (part, name, value)
+            for key, (part, name, value) in theirs.items()
+            if (preference_to_dict(value) not in wishes if part == "prefer" else key not in rivals)
+        }
         arguments: dict[str, Any] = {part: {} for part in _BY_NAME}
         arguments |= {part: [] for part in (*_LISTED, "facts", "prefer")}
         for part, name, value in (*kept.values(), *added.values()):
@@ -347,6 +354,11 @@ class Task:
         parts = [part if part in _SINGLE else f"{part} {count}" for part, count in said.items()]
         return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
 
+    def _repr_html_(self) -> str:
+        from plaudit.reward.describe import build_task_html  # which itself reads tasks
+
+        return build_task_html(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task) and (self is other or self.to_dict() == other.to_dict())
 
@@ -375,11 +387,15 @@ class Task:
 
         return task_file.to_dict(self)
 
-    def to_json(self) -> str:
-        """Return the task as JSON for people: a statement a line, with where it comes from."""
+    def to_json(self, *, questions: Mapping[str, Any] | None = None) -> str:
+        """Return the task as JSON for people: a statement a line, with where it comes from.
+
+        Args:
+            questions: What nobody has said, by part, for whoever fills it in; reading the file passes over it.
+        """
         from plaudit.reward import task_file
 
-        return task_file.to_json(self)
+        return task_file.to_json(self, questions)
 
     def save(self, path: str | Path) -> None:
         """Write the task into a file, whole or not at all.

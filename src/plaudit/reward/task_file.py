@@ -27,7 +27,8 @@ _VALUES = ("discount", "horizon", "better", "aim", "max_change", "monotone")
 _ROWS = ("idle", "start")
 _LISTED = ("states", "actions", "still")
 _INFINITIES = ("inf", "-inf")
-PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", "ends", "fields", "events", "rates", "facts")
+_NAMED = ("ends", "fields", "events", "rates", "facts")
+PARTS = ("task", *_TITLES, "goal", *_VALUES, *_ROWS, *_LISTED, "prefer", *_NAMED, "questions")
 
 
 def to_dict(task: Task) -> dict[str, Any]:
@@ -110,9 +111,9 @@ def _keep_meaning(part: str, value: Any) -> Any:
     }
 
 
-def to_json(task: Task) -> str:
-    """Return a task as JSON with a statement a line."""
-    return format_lines(to_dict(task))
+def to_json(task: Task, questions: Mapping[str, Any] | None = None) -> str:
+    """Return a task as JSON with a statement a line; `questions` are for people, and reading passes over them."""
+    return format_lines({**to_dict(task), **({"questions": questions} if questions else {})})
 
 
 def format_lines(data: Mapping[str, Any]) -> str:

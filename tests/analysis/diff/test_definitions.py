@@ -178,6 +178,15 @@ def test_what_is_wanted_is_compared_too():
     assert not compare_definitions(old, Reward.from_json(old.to_json()))
 
 
+def test_a_goal_that_came_is_one_difference():
+    def arrived(distance):
+        return distance < 1
+
+    found = compare_definitions(build(near, haste), build(near, haste, task=Task(goal=arrived)))
+    assert list_functions(found) == [("goal", "added", "arrived")]
+    assert found.steps == ()
+
+
 def test_how_an_episode_ends_is_compared_by_its_sign_and_its_function():
     def build_with(sign, limit):
         def too_fast(speed):

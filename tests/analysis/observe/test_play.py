@@ -101,6 +101,15 @@ def test_a_value_that_is_absent_in_some_steps_is_left_out_and_named():
     assert found.source.endswith("without gap: not known in every step")
 
 
+def test_what_an_environment_pays_is_not_a_field():
+    class Paying(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, {"reward_survive": 1.0, "dense_reward": 2.0, "rewarded_place": 3.0}
+
+    assert set(run(Paying()).after) == {"obs_0", "obs_1", "rewarded_place", "action"}
+
+
 def test_an_event_of_info_that_is_only_told_when_it_happens_is_false_otherwise():
     class Telling(Glider):
         def step(self, action):
@@ -270,13 +279,29 @@ class Shown(gymnasium.Env):
         ),
         (spaces.Dict({"total": spaces.Discrete(2), "action": spaces.Discrete(2)}), {"total_", "action"}),
     ],
-    ids=str,
+    ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else str(given),
 )
 def test_parts_of_an_observation_are_fields_by_name(space, names):
     found = run(Shown(space), steps=60)
     assert set(found.after) - set(found.action_names) == names
     assert set(found.before) == names
     assert len(found.action_names) == 1
+
+
+def test_texts_are_kept_whole():
+    found = run(Shown(spaces.Text(8, min_length=8)), steps=60)
+    assert {len(text) for text in found.after["obs"]} == {8}
+
+
+def test_an_action_that_info_repeats_is_one_field_and_another_of_its_name_has_another():
+    class Repeating(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, {"done": float(action[0]), "action": self.at}
+
+    found = run(Repeating())
+    assert set(found.after) == {"obs_0", "obs_1", "action", "info_action"}
+    assert found.action_names == ("action",)
 
 
 def test_what_a_space_declares_of_choices_and_switches():
@@ -342,6 +367,29 @@ def test_a_reward_that_is_not_a_number_is_the_environments_failure():
 
     with pytest.raises(EnvironmentFailed, match="paid None in step 1 of 'idle' with seed 0, and that is not a number"):
         run(Unpaid())
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (spaces.Box(-1, 1, (3,)), r"is not an observation of the space that the environment declares: Box"),
+        (spaces.Dict({"x": spaces.Box(-1, 1, (1,))}), r"is not an observation of the space .*: Dict"),
+    ],
+    ids=["Box", "Dict"],
+)
+def test_observations_that_are_not_of_the_declared_space_are_the_environments_failure(space, message):
+    with pytest.raises(EnvironmentFailed, match=message):
+        run(Glider(space=space))
+
+
+def test_info_that_is_not_a_dictionary_is_the_environments_failure():
+    class Silent(Glider):
+        def step(self, action):
+            *step, _ = super().step(action)
+            return *step, None
+
+    with pytest.raises(EnvironmentFailed, match="gave None as info in step 1 of 'idle' with seed 0"):
+        run(Silent())
 
 
 def fail(obs, action, next_obs, info):

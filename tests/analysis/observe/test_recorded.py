@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from plaudit import Ledger
+from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis.observe.play import play
 from plaudit.analysis.observe.recorded import read_ledger
 from plaudit.analysis.observe.recorded_files import read_file
 from plaudit.errors import FileError, InputError, NotFinite, NotInLedger, WrongType
-from support.gliders import Glider, features, gliding, moved, records
+from support.gliders import Glider, features, gliding, moved, onward, records
 
 STEPS = 600
 
@@ -84,6 +84,22 @@ def test_episodes_that_are_written_side_by_side_are_put_in_order(tmp_path):
     assert found.terminated.tolist() == [False, False, False, True] * 2
 
 
+def test_an_end_that_is_a_record_of_its_own_ends_the_last_step(tmp_path):
+    @term(terminal=True)
+    def landed(x):
+        return 10.0 if x > 1 else 0.0
+
+    reward = Reward("landing", version="1", terms=[onward, landed], fields=[Field("x"), Field("v")])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for episode in ("a", "b"):
+            for step in (1, 2, 3):
+                ledger.record(reward.score(x=step, v=1), episode=episode, step=step)
+        ledger.record(reward.score_terminal(x=3, v=1), episode="a", step=3)
+        found = read(ledger)
+    assert found.terminated.tolist() == [False, False, True, False, False, False]
+    assert set(found.after) == {"x", "v"}
+
+
 def test_an_episode_that_lacks_a_step_is_left_out_and_counted(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for episode, steps in (("a", (1, 2, 4)), ("b", (1, 2, 3))):
@@ -91,7 +107,7 @@ def test_an_episode_that_lacks_a_step_is_left_out_and_counted(tmp_path):
                 ledger.record(gliding.score(x=step, v=1, fuel=1.0, force=0.5), episode=episode, step=step)
         found = read(ledger)
     assert found.after["x"].tolist() == [1, 2, 3]
-    assert "without 1 episode that lack" in found.source
+    assert "1 episode left out for missing steps" in found.source
 
 
 def test_of_many_episodes_some_are_read(tmp_path):
@@ -99,7 +115,7 @@ def test_of_many_episodes_some_are_read(tmp_path):
         played = record(ledger)
         found = read(ledger, steps=STEPS // 3)
     assert found.episode[-1] + 1 == np.ceil((played.episode[-1] + 1) / 3)
-    assert "every 3. episode" in found.source
+    assert "1 in 3 episodes" in found.source
 
 
 def test_actors_of_a_probe_are_policies(tmp_path):

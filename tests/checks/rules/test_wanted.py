@@ -162,6 +162,13 @@ def test_both_sides_of_a_preference_about_what_nobody_reads_earn_the_same():
     assert len(set(really(made, finding))) == 1
 
 
+def test_what_is_the_same_on_both_sides_of_a_preference_may_be_read_by_no_term():
+    wish = prefer({"distance": 4, "energy": 1}, over={"distance": 2, "energy": 1})
+    made = reward(near, fields=[DISTANCE, Field("energy", low=0, high=9)], prefer=[wish])
+    (finding,) = told(made, "order-inversion")
+    assert "No term reads" not in finding.message
+
+
 def test_without_wishes_nothing_is_said():
     made = reward(near, fields=[DISTANCE])
     assert not check(made, only=[WRONG_WAY, UNPRICED]).findings

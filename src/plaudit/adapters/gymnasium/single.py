@@ -201,7 +201,7 @@ class RewardWrapper(_SingleEnvWrapper):
         reward: What pays each step.
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name; of many environments it
             takes and gives batches. It may give more than the reward reads.
-        task: What is wanted and what can happen, recorded with the reward; the reward's own task unless given.
+        task: What is wanted and what can happen, to be recorded with the reward and its own task.
         mode: "replace" the environment's own reward, or "add" to it.
         on_bad: What to do about a step that cannot be scored. "mask": pay 0, say so in `info["reward_masked"]`, and go
             on; "clip": hold numbers within their ranges, and raise for anything else; "raise" an error.

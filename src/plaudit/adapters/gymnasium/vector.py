@@ -80,7 +80,7 @@ class VectorRewardWrapper(Base):
             reward: What pays each step.
             features: A function of batches (obs, action, next_obs, info) to the reward's inputs by name: a column for
                 each, or one value for all environments.
-            task: What is wanted and what can happen, recorded with the reward; the reward's own task unless given.
+            task: What is wanted and what can happen, to be recorded with the reward and its own task.
             mode: "replace" the environments' own rewards, or "add" to them.
             on_bad: What to do about steps that cannot be scored: "mask", "clip" or "raise", as for one environment.
             max_masked: Which share of all steps so far may be masked before it is an error.

@@ -49,7 +49,7 @@ def audit(
         ledger: A ledger, or where it is. Nothing is written.
         reward: The reward whose records are audited, with the declarations that it has now. As a string, such as
             "maze" or "maze@1", the one that was recorded under that name; so is without it the only one that there is.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         checked: What `check` found of the same reward. Each of its findings is told how often it happened, in which
             episodes and what it earned, and the report then holds both.
         only: The code of one rule, or of several: of what only a history can show, only these are looked for.

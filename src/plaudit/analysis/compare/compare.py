@@ -64,7 +64,7 @@ def compare(
         first: A reward.
         second: Another one.
         *more: More of them: every pair is measured.
-        task: What is wanted and what can happen, for all of them; each reward's own task unless given.
+        task: What is wanted and what can happen, for all of them; what only their own tasks say is kept.
         transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
             Without them steps are drawn from what fields declare. `plaudit.analysis.environments.sample_transitions`
             takes them from an environment.

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from plaudit.html import Markup, build_element, build_name, build_note, build_table, join
 from plaudit.language.codec import field_to_dict
+from plaudit.language.nodes import Node
 from plaudit.language.program import Program, prune
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.render import render_expression, render_functions
 from plaudit.ledger.storage.specs import collect_numbers, find_place
 from plaudit.reward.composition import OVERRIDE
 from plaudit.reward.describe import list_task_rows
-from plaudit.reward.function_text import strip_function, write_function
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.reward.state import State
@@ -167,15 +167,12 @@ class _Definition:
         self.texts = {name: _drop_signature(text) for name, text in texts.items()}
         self.formulas = {name: _drop_signature(text) for name, text in bare.items()}
         bound = reward._bound
-        declared: list[tuple[Kind, Program]] = [("fact", bound.facts_program), ("goal", bound.goal_program)]
-        self.facts: dict[tuple[Kind, str], tuple[str, Sequence[object]]] = {
-            (kind, name): (f"return {render_expression(program, at)}", prune(program.nodes, [at])[0])
-            for kind, program in declared
-            for name, at in program.outputs.items()
-        }
-        for name, end in reward.task.ends.items():
-            if end.when is not None:
-                self.facts["end", name] = (_drop_signature(strip_function(write_function(end.when))), ())
+        declared: list[tuple[Kind, Mapping[str, Program]]] = [
+            ("fact", dict.fromkeys(bound.facts_program.outputs, bound.facts_program)),
+            ("goal", dict.fromkeys(bound.goal_program.outputs, bound.goal_program)),
+            ("end", bound.end_programs),
+        ]
+        self.facts = {(kind, name): _write_flag(each, name) for kind, found in declared for name, each in found.items()}
         self.numbers = collect_numbers(reward)
 
     def own_numbers(self, name: str) -> dict[str, Any]:
@@ -188,6 +185,12 @@ class _Definition:
         if not isinstance(function, Term):
             return ""
         return f"{find_place(function)}{', at the end of an episode' if function.terminal else ''}"
+
+
+def _write_flag(program: Program, name: str) -> tuple[str, Sequence[Node]]:
+    """Return what a program says of a step under a name, as text and as nodes."""
+    at = program.outputs[name]
+    return f"return {render_expression(program, at)}", prune(program.nodes, [at])[0]
 
 
 def _drop_signature(text: str) -> str:
@@ -297,7 +300,7 @@ def _compare_steps(before: Reward, after: Reward) -> Iterator[ValueChange]:
 
 def _list_statements(reward: Reward) -> dict[str, Any]:
     """Return what a task says besides functions, which are compared as such, and preferences."""
-    found: dict[str, Any] = {} if reward.task.goal is None else {"goal_ends": reward.task.goal_ends}
+    found: dict[str, Any] = {"goal_ends": reward.task.goal_ends}
     for row, (part, name, value) in zip(list_task_rows(reward.task), reward.task.list_statements(), strict=True):
         if part not in ("goal", "facts", "prefer"):
             plain = isinstance(value, int | float | str) and part not in ("states", "actions", "still")

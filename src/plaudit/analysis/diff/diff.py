@@ -150,7 +150,7 @@ def diff(
     Args:
         before: The version that was.
         after: The version that is.
-        task: What is wanted and what can happen, for both; each reward's own task unless given.
+        task: What is wanted and what can happen, for both; what only their own tasks say is kept.
         ledger: A ledger, or where it is: its records are scored by both, and nothing is written.
         data: A Parquet, CSV or JSON Lines file, or a folder of Parquet parts, whose rows are scored by both.
         shared: Whether to leave out terms that read what the other reward does not read.

@@ -170,7 +170,7 @@ def sweep(
         reward: The reward.
         over: The input that runs through its values, `"distance"` or `"prev.x"`; or two of them.
         term: The term whose value is wanted; the total unless given.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         at: What other inputs are; those that are not named are as an idle agent meets them, or at rest.
         ranges: Between what an input runs, where that is not all that is declared.
         report: What `check` found: rows of its findings are marked.

@@ -17,6 +17,8 @@ CHANCE = 1e-4
 """The chance at which a condition that has nothing to do with the ends would be found."""
 BAND = 50
 """Steps just within a threshold, in which ends must not be more common than elsewhere."""
+JUMPY = 0.2
+"""The share of steps with another action from which on an episode does not go like others."""
 LEFT = 0.02
 """The share of ends that may stay unexplained before thresholds are looked at more closely."""
 
@@ -30,7 +32,9 @@ class Ending:
     rows: Mask
     rank: int
     """Simpler kinds of conditions come first."""
-    inside: Numbers | None = None
+    column: Numbers | None = None
+    """The field, where it is one of numbers."""
+    beyond: Numbers | None = None
     """Of a threshold, how far each step is beyond it."""
 
 
@@ -43,7 +47,7 @@ def find_limit(steps: Steps) -> tuple[int, Seen] | None:
     return int(cut[0]), Seen(len(cut), len(cut), "episodes")
 
 
-def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Seen] | None]:
+def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[Ending, Seen]], tuple[int, Seen] | None]:
     """Return the conditions that end episodes, and the step limit where ends are due to one.
 
     Each condition was never true of a step that did not end its episode. They are chosen greedily: the one that
@@ -53,7 +57,7 @@ def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Se
     total = int(ended.sum())
     if total < FEWEST_ENDS:
         return [], None
-    candidates = list(_list_candidates(steps, ended))
+    candidates = list(_list_candidates(steps, ended, actions))
     share = max(float(ended.mean()), 1 / len(steps))
     fewest = max(FEWEST_ENDS, math.ceil(math.log(CHANCE / max(len(candidates), 1)) / math.log(min(share, 0.9))))
     chosen: list[Ending] = []
@@ -62,13 +66,16 @@ def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Se
         best = min(candidates, key=lambda each: (-int((each.rows & left).sum()), each.rank, each.name))
         if (best.rows & left).sum() < fewest:
             break
+        candidates.remove(best)
+        if _count_ways(steps, best, left) < fewest:
+            continue
         chosen.append(best)
         left &= ~best.rows
     limit = _find_limit_of_ends(steps, left)
     if limit is not None:
         left &= steps.position != limit[0]
     if left.sum() > LEFT * (ended & steps.fresh).sum():
-        chosen = [each for each in chosen if each.inside is None or _is_sharp(each.inside, ended, share)]
+        chosen = [each for each in chosen if each.beyond is None or _is_sharp(each.beyond, ended, share)]
     endings = [(each, Seen(int((each.rows & ended).sum()), total, "ends")) for each in chosen]
     return endings, limit
 
@@ -76,12 +83,22 @@ def find_endings(steps: Steps) -> tuple[list[tuple[Ending, Seen]], tuple[int, Se
 def _find_limit_of_ends(steps: Steps, left: Mask) -> tuple[int, Seen] | None:
     """Return a step limit that counts as an end, where nothing else explains the longest episodes."""
     longest = int(steps.lengths.max())
-    at_limit = left & (steps.position == longest)
-    if at_limit.sum() < FEWEST_ENDS or len(np.unique(steps.transitions.policy[at_limit])) < 2:
-        return None
+    at_limit = left & (steps.position == longest) & ~steps.idle
+    jumps = np.bincount(steps.number, steps.jumped) / steps.lengths
+    if at_limit.sum() < FEWEST_ENDS or (jumps[steps.number[at_limit]] > JUMPY).sum() < FEWEST_LIMITS:
+        return None  # a machine that is treated alike each time may also break after the same number of steps
     whole = steps.lengths == longest
     count = int(whole.sum())
     return longest, Seen(count, count, "episodes")
+
+
+def _count_ways(steps: Steps, ending: Ending, left: Mask) -> int:
+    """Return in how many different ways a field came to where episodes end: the same again says nothing new."""
+    numbers = steps.number[ending.rows & left]
+    if ending.column is None:
+        return len(numbers)
+    paths = np.add.reduceat(ending.column, steps.starts)
+    return len(np.unique(np.stack((steps.lengths[numbers], paths[numbers])), axis=1).T)
 
 
 def _is_sharp(beyond: Numbers, ended: Mask, share: float) -> bool:
@@ -92,7 +109,7 @@ def _is_sharp(beyond: Numbers, ended: Mask, share: float) -> bool:
     return bool(ended[nearest].sum() <= expected + 3 * math.sqrt(expected) + 1)
 
 
-def _list_candidates(steps: Steps, ended: Mask) -> Iterator[Ending]:
+def _list_candidates(steps: Steps, ended: Mask, actions: tuple[str, ...]) -> Iterator[Ending]:
     """Yield every condition of one field that was never true of a step that did not end its episode."""
     for name, flag in steps.flags.items():
         for value, text in ((True, name), (False, f"not {name}")):
@@ -109,7 +126,8 @@ def _list_candidates(steps: Steps, ended: Mask) -> Iterator[Ending]:
     for name, column in steps.changing.items():
         if _is_clock(steps, column):
             continue
-        yield from _list_thresholds(steps, name, column, ended)
+        if name not in actions or not steps.is_few[name]:  # numbers of choices have no order
+            yield from _list_thresholds(steps, name, column, ended)
         if steps.is_whole[name]:
             yield from _list_values(name, column, ended)
 
@@ -119,7 +137,7 @@ def _list_values(name: str, column: Numbers, ended: Mask) -> Iterator[Ending]:
         rows = column == value
         if not (rows & ~ended).any():
             made = _name(name, write_number(value))
-            yield Ending(made, _write(made, name, f"{name} == {write_number(value)}"), rows, 3)
+            yield Ending(made, _write(made, name, f"{name} == {write_number(value)}"), rows, 3, column)
 
 
 def _list_thresholds(steps: Steps, name: str, column: Numbers, ended: Mask) -> Iterator[Ending]:
@@ -139,7 +157,7 @@ def _list_thresholds(steps: Steps, name: str, column: Numbers, ended: Mask) -> I
         comparison = (">" if sign > 0 else "<") + ("" if strict else "=")
         made = f"{name}_{side}"
         text = _write(made, name, f"{written} {comparison} {write_number(bound)}")
-        yield Ending(made, text, signed > largest, 2 if side != "outside" else 4, signed - largest)
+        yield Ending(made, text, signed > largest, 2 if side != "outside" else 4, column, signed - largest)
 
 
 def _find_threshold(going_on: float, ending: float, whole: bool) -> tuple[float, bool]:

@@ -1,6 +1,6 @@
 """Implications that held in every step: what a flag, a category or an action fixes, and flags of thresholds."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,14 @@ from plaudit.analysis.observe.transitions import Column, Mask
 
 FEWEST_TIMES = 20
 """How often a condition must have begun to be true: what stays true for long is not seen anew in each step."""
-FEWEST_OTHERWISE = 0.05
-"""The share of other steps in which the consequence must not hold; else it is hardly one."""
+EXPECTED = 12
+"""How often a consequence would have failed, were it only as common as in the other steps.
+
+That it did not fail by chance is then less likely than 1 in 100,000; there may be a thousand pairs of fields.
+"""
 MOST_VALUES = 8
+WIDEST_GAP = 0.02
+"""The share of a field's range within which a threshold must be known."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class _Implication:
 
 def find_implications(steps: Steps, actions: tuple[str, ...], known: list[Relation]) -> list[Relation]:
     """Return what flags, categories and actions of a few values fix, and the flags that say where a number is."""
-    thresholds = _find_thresholds(steps)
+    thresholds = _find_thresholds(steps, [name for name in actions if steps.is_few.get(name)])
     related = [set(relation.fields) for relation in (*known, *thresholds)]
     found = [
         each
@@ -65,8 +70,19 @@ def _list_conditions(steps: Steps, actions: tuple[str, ...]) -> Iterator[tuple[_
 def _is_often(steps: Steps, rows: Mask) -> bool:
     """Return whether a condition was true in enough steps, and began to be true often enough."""
     rows = rows & steps.fresh
-    begun = rows & ~(np.concatenate(([False], rows[:-1])) & (steps.position > 1))
-    return bool(rows.sum() >= FEWEST and begun.sum() >= FEWEST_TIMES and steps.count_episodes(rows) >= 5)
+    return bool(rows.sum() >= FEWEST and _count_times(steps, rows) >= FEWEST_TIMES and steps.count_episodes(rows) >= 5)
+
+
+def _count_times(steps: Steps, rows: Mask) -> int:
+    """Return how often a condition began to be true."""
+    rows = rows & steps.fresh
+    return int((rows & ~(np.concatenate(([False], rows[:-1])) & (steps.position > 1))).sum())
+
+
+def _count_stretches(steps: Steps, column: Column, rows: Mask) -> int:
+    """Return in how many stretches, in which a field kept its value, one of `rows` is: each is one case."""
+    begun = np.concatenate(([True], column[1:] != column[:-1])) | (steps.position == 1)
+    return len(np.unique(np.cumsum(begun)[rows & steps.fresh]))
 
 
 def _list_implications(steps: Steps, actions: tuple[str, ...]) -> Iterator[_Implication]:
@@ -75,11 +91,17 @@ def _list_implications(steps: Steps, actions: tuple[str, ...]) -> Iterator[_Impl
     for condition, rows in _list_conditions(steps, actions):
         if not _is_often(steps, rows):
             continue
+        times = _count_times(steps, rows)
         for name, column in columns.items():
             if name == condition.field:
                 continue
             value = column[rows][0]
-            if (column[rows] != value).any() or (column[~rows] != value).mean() < FEWEST_OTHERWISE:
+            if (column[rows] != value).any():
+                continue
+            otherwise = float((column[~rows] != value).mean())
+            chosen = condition.field in actions  # whatever the state, so that each time is a case of its own
+            cases = times if chosen else min(times, _count_stretches(steps, column, rows))
+            if otherwise * cases < EXPECTED:
                 continue
             began, ended_up = starts.get(condition.field), starts[name]
             if began is not None and ended_up is not None and (ended_up[began == condition.value] != value).any():
@@ -138,43 +160,48 @@ def _name_implication(members: list[_Implication]) -> str:
 # ---- flags that say on which side of a threshold a number is
 
 
-def _find_thresholds(steps: Steps) -> list[Relation]:
+def _find_thresholds(steps: Steps, choices: Collection[str]) -> list[Relation]:
+    """Return the flags that say on which side of a threshold a number is; numbers of choices have no sides."""
     found = []
     for name, flag in steps.flags.items():
         if not (_is_often(steps, flag) and _is_often(steps, ~flag)):
             continue
-        made = [
-            relation
-            for other, column in steps.changing.items()
-            if (relation := _split(steps, name, flag, other, column))
-        ]
-        if made:
-            found.append(made[0])
+        others = [other for other in steps.changing if other not in choices]
+        splits = (split for other in others if (split := _find_split(steps, name, other)) is not None)
+        if (first := next(splits, None)) is not None:
+            found.append(first)
     return found
 
 
-def _split(steps: Steps, name: str, flag: Mask, other: str, column: Numbers) -> Relation | None:
-    """Return that a flag is true exactly above or below a number, where that is an integer's or a round one."""
+def _find_split(steps: Steps, name: str, other: str) -> Relation | None:
+    """Return that a flag says on which side of a threshold a number is, or its size."""
+    flag, column = steps.flags[name], steps.numbers[other]
+    began, flags = _find_starts(steps, other), _find_starts(steps, name)
+    if began is not None and flags is not None:
+        flag, column = np.concatenate((flag, flags)), np.concatenate((column, began.astype(np.float64)))
+    sides = [(other, column)] if column.min() >= 0 else [(other, column), (f"abs({other})", np.abs(column))]
+    for written, values in sides:
+        text = _split(written, values, flag, steps.is_whole[other])
+        if text is not None:
+            return make_relation(f"{name}_from_{other}", (name, other), f"{name} == ({text})", len(steps))
+    return None
+
+
+def _split(written: str, column: Numbers, flag: Mask, whole: bool) -> str | None:
+    """Return the comparison that a flag is, where it is with an integer or a round number."""
     for above, high, low in ((True, column[flag], column[~flag]), (False, column[~flag], column[flag])):
         lower, upper = float(low.max()), float(high.min())
         if lower >= upper:
             continue
-        if steps.is_whole[other]:
-            if upper - lower != 1 or len(np.unique(column)) < 4:
-                return None
+        if whole:
             bound, comparison = (upper, ">=") if above else (lower, "<=")
-        else:
-            bound, spacing = find_round(lower, upper)
-            if not is_telling(lower, upper, spacing):
-                return None
-            at_bound = bound == upper
-            comparison = (">=" if at_bound else ">") if above else ("<" if at_bound else "<=")
-        began, flags = _find_starts(steps, other), _find_starts(steps, name)
-        if began is not None and flags is not None:
-            sides = began >= upper if above else began <= lower
-            if (sides != flags).any():
-                return None
-        side = "above" if above else "below"
-        text = f"{name} == ({other} {comparison} {write_number(bound)})"
-        return make_relation(f"{name}_{side}_{other}", (name, other), text, len(steps))
+            return (
+                f"{written} {comparison} {write_number(bound)}" if upper - lower == 1 and np.ptp(column) > 2 else None
+            )
+        bound, spacing = find_round(lower, upper)
+        if not is_telling(lower, upper, spacing) or upper - lower > WIDEST_GAP * np.ptp(column):
+            return None
+        at_bound = bound == upper
+        comparison = (">=" if at_bound else ">") if above else ("<" if at_bound else "<=")
+        return f"{written} {comparison} {write_number(bound)}"
     return None

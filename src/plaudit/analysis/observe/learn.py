@@ -50,7 +50,7 @@ def _find_statements(steps: Steps) -> dict[str, Mapping[str, tuple[Any, Seen]]]:
     rates = find_rates(steps, actions)
     relations = find_relations(steps, actions)
     relations += find_implications(steps, actions, relations)
-    ends, horizon = _find_ends(steps)
+    ends, horizon = _find_ends(steps, actions)
     every = Seen(len(steps), len(steps))
     return {
         "fields": find_fields(steps),
@@ -69,8 +69,10 @@ def _find_statements(steps: Steps) -> dict[str, Mapping[str, tuple[Any, Seen]]]:
     }
 
 
-def _find_ends(steps: Steps) -> tuple[dict[str, tuple[End, Seen]], dict[str, tuple[int, Seen]]]:
-    endings, limit_of_ends = find_endings(steps)
+def _find_ends(
+    steps: Steps, actions: tuple[str, ...]
+) -> tuple[dict[str, tuple[End, Seen]], dict[str, tuple[int, Seen]]]:
+    endings, limit_of_ends = find_endings(steps, actions)
     ends = {}
     for ending, seen in endings:
         when = None if ending.name in steps.flags else parse_function(ending.text, "ends")

@@ -82,8 +82,7 @@ def _had_the_chance(steps: Steps, change: Numbers, known: Mask) -> bool:
     What moves with momentum keeps its direction for a while, so that many steps say little: there a change must often
     have come down to about 0 and grown again without passing it.
     """
-    free = steps.free
-    pairs = known[1:] & known[:-1] & (steps.position[1:] > 1) & free[1:]
+    pairs = known[1:] & known[:-1] & steps.jumped[1:]
     now, then = change[1:][pairs], change[:-1][pairs]
     if np.ptp(change[known]) <= 1e-6 * change.max() or len(now) < 3:
         return True
@@ -115,7 +114,8 @@ def find_max_change(steps: Steps, states: tuple[str, ...]) -> dict[str, tuple[fl
         next_level = int((below >= below.max() - noise).sum()) if len(below) else 0
         if at_most.sum() < max(FEWEST_AT_BOUND, next_level / 2):
             continue
-        if steps.count_episodes(at_most) < FEWEST_EPISODES:
+        times = len(np.unique(steps.position[at_most & steps.fresh]))
+        if steps.count_episodes(at_most & steps.fresh) < FEWEST_EPISODES or times < FEWEST_EPISODES:
             continue
         found[name] = _shorten(most, noise), Seen(int(known.sum()), int(known.sum()))
     return found

@@ -102,7 +102,8 @@ class _Session:
         self._declared = {}
         if features is None:
             leaves = list_observation_leaves(env.observation_space)
-            self._reader = SpaceReader(leaves, steps)
+            taken = [name for leaf in actions for name in leaf.names]
+            self._reader = SpaceReader(env.observation_space, leaves, steps, taken)
             self._declared = list_declared([*leaves, *actions])
         else:
             self._reader = FeatureReader(guard_features(features, env))
@@ -152,8 +153,10 @@ class _Session:
         columns, left_out = self._reader.finish(first, self._describe_row)
         actions = self._actions.stack()
         if isinstance(self._reader, SpaceReader):
-            own = self._actions.split()
+            told = find_action_names(columns, actions)  # `info` often says what was done
+            columns = {name: column for name, column in columns.items() if name not in told}
             taken = {name.rpartition(".")[2] for name in columns}
+            own = self._actions.split()
             named = {f"taken_{name}" if name in taken else name: column for name, column in own.items()}
             columns, names = {**columns, **named}, list(named)
         else:

@@ -1,6 +1,6 @@
 """Rates: which field moves by another one times a constant in every step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,13 +59,16 @@ class _Motion:
 
 
 def find_rates(steps: Steps, actions: tuple[str, ...]) -> dict[str, tuple[Rate, Seen]]:
-    """Return for each field of numbers the one that it moves by."""
+    """Return for each field of numbers the one that it moves by: as it was before the step, or as it is after it."""
+    earlier = [(name, *steps.find_before(name)) for name in steps.changing if name not in actions]
+    everywhere = np.ones(len(steps), bool)
+    speeds = [(name, column.astype(np.float64), known) for name, column, known in earlier]
+    speeds += [(name, column, everywhere) for name, column in steps.changing.items()]
     found = {}
     for name in steps.changing:
-        if name in actions:
-            continue
         for precision in sorted({max(steps.precision[name], DOUBLE_PRECISION), SINGLE_PRECISION}):
-            fits = list(_list_fits(steps, name, precision))
+            motion = None if name in actions else _describe_motion(steps, name, precision)
+            fits = [] if motion is None else list(_list_fits(motion, [each for each in speeds if each[0] != name]))
             if fits:
                 best = min(fits)
                 found[name] = Rate(best.rate, best.dt), Seen(best.of - best.exceptions, best.of)
@@ -73,38 +76,37 @@ def find_rates(steps: Steps, actions: tuple[str, ...]) -> dict[str, tuple[Rate, 
     return found
 
 
-def _list_fits(steps: Steps, name: str, precision: float) -> Iterator[_Fit]:
+def _describe_motion(steps: Steps, name: str, precision: float) -> _Motion | None:
+    """Return how a field moves; None where it hardly does."""
     before, known = steps.find_before(name)
     before, after = before[known].astype(np.float64), steps.changing[name][known]
-    if not np.isfinite(before).all():
-        return
     noise = ROUNDINGS * precision * (np.abs(before) + np.abs(after))
     motion = _Motion(np.flatnonzero(known), after, after - before, noise, precision)
-    visible = np.flatnonzero(motion.visible)
-    if len(visible) < FEWEST:
+    return motion if np.isfinite(before).all() and motion.visible.sum() >= FEWEST else None
+
+
+def _list_fits(motion: _Motion, speeds: Sequence[tuple[str, Numbers, Mask]]) -> Iterator[_Fit]:
+    if not speeds:
         return
+    visible = np.flatnonzero(motion.visible)
     sample = motion.take(visible[:: max(1, len(visible) // SAMPLE)])
-    for other in steps.changing:
-        if other == name:
-            continue
-        earlier, is_known = steps.find_before(other)
-        both = motion.take(is_known[motion.rows]) if _guess(sample, earlier) else None
-        for moved, speeds in ((both, earlier), (motion, steps.changing[other])):
-            dt = _guess(sample, speeds)
-            fit = _fit(moved, other, speeds[moved.rows].astype(np.float64), dt) if dt and moved is not None else None
+    guesses = _guess(sample.change, np.array([column[sample.rows] for _, column, _ in speeds]))
+    for dt, (rate, column, known) in zip(guesses, speeds, strict=True):
+        if dt:
+            moved = motion.take(known[motion.rows])
+            fit = _fit(moved, rate, column[moved.rows], dt)
             if fit is not None:
                 yield fit
 
 
-def _guess(sample: _Motion, speeds: Numbers) -> float:
-    """Return the constant that most of a sample of changes agree on; 0 where they do not."""
-    speed = speeds[sample.rows].astype(np.float64)
-    moving = (speed != 0) & np.isfinite(speed)
-    if moving.mean() < 1 - MOST_EXPLAINED:
-        return 0.0
-    dt = float(np.median(sample.change[moving] / speed[moving]))
-    near = np.abs(sample.change[moving] - dt * speed[moving]) <= 0.05 * np.abs(sample.change[moving])
-    return dt if near.mean() >= 1 - MOST_EXPLAINED else 0.0
+def _guess(change: Numbers, speeds: Numbers) -> list[float]:
+    """Return for each row of speeds the constant that most of the changes agree on; 0 where they do not."""
+    moving = (speeds != 0) & np.isfinite(speeds)
+    with np.errstate(invalid="ignore"):
+        factors = np.median(change / np.where(moving, speeds, 1.0), axis=1, keepdims=True)
+        near = moving & (np.abs(change - factors * speeds) <= 0.05 * np.abs(change))
+    agreed = near.mean(axis=1) >= 1 - MOST_EXPLAINED
+    return [float(factor) for factor in np.where(agreed, factors[:, 0], 0.0)]
 
 
 def _fit(motion: _Motion, rate: str, speed: Numbers, dt: float) -> _Fit | None:

@@ -13,11 +13,13 @@ from plaudit.adapters.gymnasium.scoring import Features
 from plaudit.analysis.observe.columns import OUTCOMES, build_column
 from plaudit.analysis.observe.spaces import Leaf, make_name
 from plaudit.analysis.observe.transitions import Column, Mask
-from plaudit.errors import DefinitionError, PlauditError, WrongType, shorten
+from plaudit.errors import DefinitionError, EnvironmentFailed, PlauditError, WrongType, shorten
 from plaudit.language.field import RECORDS
 from plaudit.targets.inputs import read_record
 
 _NAME = re.compile(r"(?:(?:prev|curr)\.)?[A-Za-z_][A-Za-z0-9_]*(?:\[\d+\])*")
+_PAID = re.compile(r"(?:^|_)rewards?(?:_|$)")
+"""Names in `info` of what the environment itself pays, which is not what happens in it."""
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 Where = Callable[[int], str]
@@ -85,7 +87,7 @@ def _flatten(given: Any) -> dict[str, Any]:
     """Return what features gave with entries of `prev` and `curr` under their whole names."""
     if not isinstance(given, Mapping):
         raise WrongType(f"the features must return a mapping from names to values, not {shorten(given, 60)}.")
-    flat: dict[str, Any] = {}
+    flat: dict[Any, Any] = {}
     for name, value in given.items():
         if name in RECORDS:
             record = read_record(value, _list_attributes(value))
@@ -107,21 +109,29 @@ def _list_attributes(value: Any) -> Iterable[str]:
 class SpaceReader:
     """Reads entries of the observation, numbers and bools of `info`, and the action, each by its name."""
 
-    def __init__(self, leaves: Sequence[Leaf], rows: int) -> None:
+    def __init__(self, space: Any, leaves: Sequence[Leaf], rows: int, taken: Iterable[str]) -> None:
+        self._space = space
         self._after, self._starts = LeafTable(leaves, rows), LeafTable(leaves, rows)
         self._episodes = 0
-        self._taken = {name for leaf in leaves for name in leaf.names}
-        self._info: list[dict[str, Any]] = []
+        self._taken = {*taken, *(name for leaf in leaves for name in leaf.names)}
+        self._info: list[dict[Any, Any]] = []
 
     def begin(self, obs: Any) -> None:
         """Begin an episode."""
-        self._starts.write(self._episodes, obs)
+        self._write(self._starts, self._episodes, obs)
         self._episodes += 1
 
     def read(self, at: int, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], where: Where) -> None:
         """Read a step."""
-        self._after.write(at, next_obs)
+        self._write(self._after, at, next_obs)
         self._info.append({name: _to_plain(value) for name, value in info.items()} if info else info)
+
+    def _write(self, table: LeafTable, at: int, obs: Any) -> None:
+        try:
+            table.write(at, obs)
+        except (ValueError, TypeError, LookupError, OverflowError):
+            what = f"{shorten(obs, 60)} is not an observation of the space that the environment declares"
+            raise EnvironmentFailed(f"{what}: {shorten(self._space, 80)}.") from None
 
     def finish(self, first: Mask, where: Where) -> tuple[dict[str, Column], list[str]]:
         """Return columns of both ends of each step, and names in `info` that are not there in every step."""
@@ -135,7 +145,7 @@ class SpaceReader:
         for name in dict.fromkeys(name for row in self._info for name in row):
             values = [row.get(name) for row in self._info]
             kinds = set(map(type, values)) - {type(None)}
-            if not kinds or not isinstance(name, str) or name in OUTCOMES or "." in name:
+            if not kinds or not isinstance(name, str) or "." in name or name in OUTCOMES or _PAID.search(name):
                 continue
             if kinds == {bool}:  # what is only told when it happens
                 values = [bool(value) for value in values]

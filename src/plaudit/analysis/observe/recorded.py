@@ -1,7 +1,7 @@
 """Recorded steps as transitions, whole episodes in order; and those of a ledger."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from plaudit.language.field import Field
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.episode_parts import ENDS, list_ends
-from plaudit.ledger.summary.returns import Classes, join_classes, read_steps
+from plaudit.ledger.summary.returns import Classes, join_classes, read_episodes, read_steps
 from plaudit.terminal import format_count
 
 _PLAYED = ("idle", "constant", "random", "smooth")
@@ -37,6 +37,14 @@ class RecordedSteps:
     policies: NDArray[np.str_]
     gaps: Mask
     """Rows that lack a field."""
+
+    def end(self, labels: Collection[Any]) -> None:
+        """Mark the last step of some episodes as terminated, where nothing says how they ended."""
+        ended = np.bincount(self.codes, self.terminated | self.truncated, len(self.labels)) > 0
+        order = np.lexsort((self.numbers, self.codes))
+        for row in order[np.flatnonzero(np.diff(self.codes[order], append=-1))].tolist():
+            code = self.codes[row]
+            self.terminated[row] |= self.labels[code] in labels and not ended[code]
 
     def arrange(
         self, source: str, *, action: str | None, idle: Any, declared: Mapping[str, Field], notes: Sequence[str] = ()
@@ -60,7 +68,7 @@ class RecordedSteps:
         entries = [columns[name] for name in names]
         actions = None if not entries else entries[0] if len(entries) == 1 else np.stack(entries, 1)
         counted = f"{format_count(len(order), 'step')} of {format_count(int(episode[-1]) + 1, 'episode')}"
-        left_out = [f"without {format_count(len(lost), 'episode')} that lack steps or values"] if len(lost) else []
+        left_out = [f"{format_count(len(lost), 'episode')} left out for missing steps or values"] if len(lost) else []
         return build_transitions(
             columns,
             episode=episode,
@@ -106,8 +114,11 @@ def read_ledger(
     seen: dict[Any, int] = {}
     declared: dict[str, Field] = {}
     reward = None
+    over: set[Any] = set()
     for page in history.pages():
-        if page.layout.part == "whole":
+        if page.layout.part != "whole":  # what the end of an episode paid, which is no step
+            over |= {(page.layout.reward.name, *label) for label in read_episodes(page.row, page.chosen).labels}
+        else:
             reward = page.layout.reward
             declared |= {name.rpartition(".")[2]: each for name, each in page.layout.scored.program.inputs.items()}
             with page.report_damage():
@@ -123,7 +134,8 @@ def read_ledger(
     if not shared:
         raise InputError(f"{ledger.name}: these records are of several rewards with nothing in common; choose one.")
     joined = _join_pages(pages, shared)
-    notes = [f"every {every}. episode"] if every > 1 else []
+    joined.end(over)
+    notes = [f"1 in {every} episodes"] if every > 1 else []
     made = joined.arrange(
         ledger.name, action=reward.action or "action", idle=idle, declared=_list_scalars(declared), notes=notes
     )

@@ -69,23 +69,31 @@ def _name(equation: Equation) -> str:
 
 def _find_copies(table: Table, names: Sequence[str]) -> tuple[list[tuple[Equation, float]], list[str]]:
     """Return the equations of two fields, and the fields that are not determined by another."""
-    found: list[tuple[Equation, float]] = []
+    found: dict[str, tuple[Equation, float]] = {}
+    for y in names:
+        others = [x for x in names if x != y and x not in found]
+        if y not in table.actions and (copy := _find_copy(table, y, others, ("size", "square"))) is not None:
+            found[y] = copy
     free: list[str] = []
     for y in names:
-        copy = None if y in table.actions else _find_copy(table, y, free)
+        if y in found:
+            continue
+        copy = None if y in table.actions else _find_copy(table, y, free, ("plain",))
         if copy is None:
             free.append(y)
         else:
-            found.append(copy)
-    return found, free
+            found[y] = copy
+    return list(found.values()), free
 
 
-def _find_copy(table: Table, y: str, others: Sequence[str]) -> tuple[Equation, float] | None:
+def _find_copy(table: Table, y: str, others: Sequence[str], shapes: Sequence[Shape]) -> tuple[Equation, float] | None:
     for x in others:
-        for shape, apply in SHAPES.items():
+        for shape in shapes:
             if shape == "size" and table.columns[x].min() >= 0:
                 continue
-            line = _fit_line(apply(table.fresh[x]), table.fresh[y])
+            if shape == "square" and _count_sizes(table.fresh[x]) < 3:  # a square of 0 and 1 is the number itself
+                continue
+            line = _fit_line(SHAPES[shape](table.fresh[x]), table.fresh[y])
             if line is None:
                 continue
             equation = Equation((Part(1.0, y), Part(-line[0], x, shape)), line[1])

@@ -42,6 +42,8 @@ def find_events(steps: Steps, actions: tuple[str, ...]) -> dict[str, tuple[Event
             continue
         happened: Mask = column != 0
         count = int(happened.sum())
+        if any(_is_decided(steps, happened, action) for action in actions):
+            continue
         if count < FEWEST_EVENTS or happened.mean() > 1 - LEAST_AT_REST or steps.count_episodes(happened) < 3:
             continue
         if not _is_single(steps, happened):
@@ -51,12 +53,20 @@ def find_events(steps: Steps, actions: tuple[str, ...]) -> dict[str, tuple[Event
     return found
 
 
+def _is_decided(steps: Steps, happened: Mask, action: str) -> bool:
+    """Return whether something happens with certain choices and with no others: then it is the choice."""
+    if not steps.is_few.get(action):
+        return False
+    chosen = np.unique(steps.numbers[action], return_inverse=True)[1]
+    share = np.bincount(chosen, happened) / np.bincount(chosen)
+    return bool(((share == 0) | (share == 1)).all())
+
+
 def _is_single(steps: Steps, happened: Mask) -> bool:
-    """Return whether events are over in the next step, whatever is played; a policy that never changes is left out."""
-    first = happened & ~steps.last & steps.free
-    if first.sum() < FEWEST_EVENTS // 2:
-        first = happened & ~steps.last
-    again = happened[1:][first[:-1]]
+    """Return whether events are over in the next step, unless the agent goes on with what brought them about."""
+    again = happened[1:][happened[:-1] & steps.jumped[1:]]
+    if len(again) < FEWEST_EVENTS // 2:
+        again = happened[1:][happened[:-1] & (steps.position[1:] > 1)]
     return not len(again) or float(again.mean()) <= MOST_AGAIN
 
 
@@ -64,22 +74,27 @@ def _find_at_most(steps: Steps, happened: Mask) -> int | None:
     """Return the most times in an episode, where more would have been seen if there could be more."""
     counts = np.bincount(steps.number[happened], minlength=len(steps.starts))
     most = int(counts.max())
-    full = counts == most
+    full = (counts == most) & ~steps.is_copy
     if full.sum() < FEWEST_EPISODES:
         return None
     so_far = np.cumsum(happened)
     so_far = so_far - np.repeat(so_far[steps.starts] - happened[steps.starts], steps.lengths)
-    is_full = so_far == most
+    is_full: Mask = so_far == most
     open_rows = ~is_full | happened  # rows in which one more could happen, or the last one did
     if (steps.last[happened]).all() and most == 1:
         ends = steps.transitions.terminated[happened].all()
         return 1 if ends else None
     expected = 0.0
-    for policy in np.unique(steps.transitions.policy):
-        rows = steps.transitions.policy == policy
+    for rows in _split_by_manner(steps):
         if exposed := int((open_rows & rows).sum()):
             expected += float((is_full & ~happened & rows).sum()) * float((happened & rows).sum()) / exposed
     return most if expected >= EXPECTED else None
+
+
+def _split_by_manner(steps: Steps) -> list[Mask]:
+    """Return the rows of episodes by how often the action jumps: never, at times, mostly; events may depend on that."""
+    jumps = (np.bincount(steps.number, steps.jumped) / np.maximum(steps.lengths - 1, 1))[steps.number]
+    return [jumps == 0, (jumps > 0) & (jumps < 0.5), jumps >= 0.5]
 
 
 def _find_renewal(steps: Steps, happened: Mask) -> int | None:
@@ -102,12 +117,12 @@ def _find_renewal(steps: Steps, happened: Mask) -> int | None:
 def find_states(steps: Steps, others: set[str]) -> dict[str, tuple[bool, Seen]]:
     """Return the fields that persist: from one step to the next they change less than over the episode.
 
-    Where actions are random, so that a field that only follows the action does not look like one that persists.
+    Where the action jumps, so that a field that only follows the action does not look like one that persists.
     """
     found = {}
     for name, column in steps.scalars.items():
         before, known = steps.find_before(name)
-        rows = known & steps.free
+        rows = known & steps.jumped
         if name in others or rows.sum() < FEWEST_STEPS or (column == column[0]).all():
             continue
         if name in steps.numbers:

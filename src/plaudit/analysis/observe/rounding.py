@@ -34,12 +34,12 @@ def is_telling(low: float, high: float, spacing: float) -> bool:
 
 
 def list_shorter(value: float) -> list[float]:
-    """Return `value` with ever more significant digits, and itself.
+    """Return `value` with few significant digits, ever more of them, then with many, and itself.
 
-    >>> list_shorter(0.0200000012)[:2]
-    [0.02, 0.02]
+    >>> list_shorter(1 / 3)
+    [0.3, 0.33, 0.333, 0.3333, 0.33333, 0.333333333, 0.3333333333333333]
     """
-    return [*(float(f"{value:.{digits}g}") for digits in range(1, 10)), value]
+    return [*(float(f"{value:.{digits}g}") for digits in (1, 2, 3, 4, 5, 9)), value]
 
 
 def write_number(value: float) -> str:

@@ -1,5 +1,6 @@
 """Policies that go on with what they do for a while: these get further from the start than chance does."""
 
+import math
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from plaudit.analysis.probe.policies import Act, find_action_limits, skip_to_all
 
 LONGEST_HOLD = 20
 """Steps for which an action is held at most."""
-PERIODS = (8.0, 80.0)
+SHORTEST_WAVE, LONGEST_WAVE = 8.0, 80.0
 """Steps of a wave, from and to."""
 
 
@@ -50,13 +51,13 @@ class Wave:
         generator = np.random.default_rng([seed, 4])
         low, high = find_action_limits(self.space)
         middle, half = (low + high) / 2, (high - low) / 2 * generator.uniform(0.1, 1.0, low.shape)
-        speed = 2 * np.pi / np.exp(generator.uniform(*np.log(PERIODS), low.shape))
+        periods = np.exp(generator.uniform(math.log(SHORTEST_WAVE), math.log(LONGEST_WAVE), low.shape))
         phase = generator.uniform(0, 2 * np.pi, low.shape)
         at, whole, dtype = 0, self.space.dtype.kind in "iu", self.space.dtype
 
         def act(observation: Any, allowed: Any) -> Any:
             nonlocal at
-            action = middle + half * np.sin(speed * at + phase)
+            action = middle + half * np.sin(2 * np.pi * at / periods + phase)
             at += 1
             return (action.round() if whole else action).astype(dtype)
 

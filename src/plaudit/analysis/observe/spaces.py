@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from plaudit.analysis.observe.transitions import Column
-from plaudit.errors import DefinitionError
+from plaudit.errors import DefinitionError, shorten
 from plaudit.language.field import RESERVED, Field
 
 MOST_ENTRIES = 256
@@ -49,15 +49,15 @@ def list_observation_leaves(space: spaces.Space[Any]) -> list[Leaf]:
     """
     for part in _list_boxes(space):
         if len(part.shape) > 1 or math.prod(part.shape) > MOST_ENTRIES:
-            raise _explain(space, f"{math.prod(part.shape):,} entries")
+            raise _explain(space, f"a part has {math.prod(part.shape):,} entries")
     leaves = list(_walk(space, "", "obs", lambda value: value))
     seen: set[str] = set()
     for each in (name for leaf in leaves for name in leaf.names):
         if each in seen:
-            raise _explain(space, f"two parts that would be called {each!r}")
+            raise _explain(space, f"two parts would be called {each!r}")
         seen.add(each)
     if len(seen) > MOST_ENTRIES:
-        raise _explain(space, f"{len(seen):,} entries")
+        raise _explain(space, f"they have {len(seen):,} entries")
     return leaves
 
 
@@ -76,11 +76,11 @@ def _list_boxes(space: spaces.Space[Any]) -> Iterator[spaces.Box]:
             yield from (box for part in space.spaces for box in _list_boxes(part))
 
 
-def _explain(space: spaces.Space[Any], what: str) -> DefinitionError:
+def _explain(space: spaces.Space[Any], why: str) -> DefinitionError:
     return DefinitionError(
-        f"observations of {str(space)[:80]} have {what}, too many or too much to be fields as they are. Give features, "
-        "a function of (obs, action, next_obs, info) that returns the numbers that matter by name: "
-        "features=, or --features FILE.py:NAME."
+        f"observations of {shorten(space, 80)} cannot be fields as they are: {why}. Give features, a function of "
+        "(obs, action, next_obs, info) that returns the numbers that matter by name: features=, or "
+        "--features FILE.py:NAME."
     )
 
 
@@ -113,9 +113,9 @@ def _walk(space: spaces.Space[Any], path: str, plain: str, read: Callable[[Any],
         case spaces.Box():
             yield _read_box(space, _number(name, space.shape), read)
         case spaces.Text():
-            yield Leaf((name,), read, (), str)
+            yield Leaf((name,), lambda value: [str(read(value))], (), str)
         case _:
-            raise _explain(space, f"a part of {type(space).__name__}")
+            raise _explain(space, f"a part is a {type(space).__name__}")
 
 
 def _read_box(space: spaces.Box, names: tuple[str, ...], read: Callable[[Any], Any]) -> Leaf:

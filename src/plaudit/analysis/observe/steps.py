@@ -15,6 +15,7 @@ Numbers = NDArray[np.float64]
 SINGLE_PRECISION = 2.0**-24
 """The relative rounding error of float32, in which most environments hand out what they computed in float64."""
 DOUBLE_PRECISION = 2.0**-52
+FEWEST_JUMPS = 100
 FEW = 12
 """The most values of a field of integers that are listed one by one."""
 
@@ -111,10 +112,24 @@ class Steps:
         return np.asarray((rows == chosen[0]).all(axis=1))
 
     @cached_property
-    def free(self) -> Mask:
-        """Rows whose actions do not depend on the ones before, if there are any; else all rows."""
-        random: Mask = self.transitions.policy == "random"
-        return random if random.any() else np.ones(len(self), bool)
+    def jumped(self) -> Mask:
+        """Rows whose action is quite another than the one before; all but first rows where there are too few.
+
+        What goes on from the row before such a row goes on by itself, not because the agent goes on with what it does.
+        """
+        later: Mask = self.position > 1
+        actions = self.transitions.actions
+        if actions is None or not len(self):
+            return later
+        rows = actions.reshape(len(self), -1)
+        previous = np.concatenate((rows[:1], rows[:-1]))
+        if rows.dtype.kind in "biuf":
+            rows, previous = rows.astype(np.float64), previous.astype(np.float64)
+            far = (np.abs(rows - previous) >= 0.25 * np.ptp(rows, axis=0)) & (rows != previous)
+        else:
+            far = rows != previous
+        jumped = later & far.any(axis=1)
+        return jumped if jumped.sum() >= FEWEST_JUMPS else later
 
     def count_episodes(self, rows: Mask) -> int:
         """Return in how many episodes one of `rows` is."""
@@ -147,7 +162,7 @@ def _sort_episodes(transitions: Transitions) -> tuple[Transitions, Mask]:
     ends = np.append(starts[1:], len(transitions))
     names = sorted(transitions.after)
     keys = [
-        (str(transitions.policy[a]), int(b - a), *(transitions.after[name][a:b].tobytes() for name in names))
+        (int(b - a), *(transitions.after[name][a:b].tobytes() for name in names))
         for a, b in zip(starts, ends, strict=True)
     ]
     order = sorted(range(len(starts)), key=keys.__getitem__)

@@ -45,7 +45,7 @@ def probe(
         reward: What pays.
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name, and `env` if it takes that
             too. Unless given, an input is the part of the observation or of `info` that has its name, or the action.
-        task: What is wanted and what can happen; the reward's own task unless given.
+        task: What is wanted and what can happen; what only the reward's own task says is kept.
         make: Options for making the environment, where it is not there yet: {"render_mode": None}.
         seconds: About how long it may take; 60 unless `steps` are given.
         steps: About how many steps it may take. With this alone the result is the same for a seed.

@@ -12,6 +12,7 @@ import click
 from plaudit.errors import DefinitionError, InputError, NotInLedger
 from plaudit.plugins.arguments import find_task
 from plaudit.plugins.options import Command, add_options
+from plaudit.reward.bound_task import BoundTask
 from plaudit.rows.streams import FORMATS
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from plaudit.reward.reward import Reward
 
 KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
-TASK = "Judge by this task: task.json, file.py:name, package.module:name, or a system's name."
+TASK = "Judge by this task before the reward's own: task.json, file.py:name, package.module:name, or a system's name."
 LONGEST_TIMEOUT = 3600.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -72,11 +73,12 @@ def task_option(text: str = TASK, **settings: Any) -> Callable[[Command], Comman
 
 
 def apply_task(reward: "Reward", task: str | None) -> "Reward":
-    """Return a reward with the task that `--task` names; with its own where that is not given."""
+    """Return a reward with the task that `--task` names, joined with its own."""
     if task is None:
         return reward
-    made = reward._join_task(find_task(task))
-    fields = made._bound.list_named_fields()
+    given = find_task(task)
+    made = reward._join_task(given)
+    fields = BoundTask(given, reward).list_named_fields()
     if fields and reward.fields and not fields & reward.fields.keys():
         raise DefinitionError(
             f"--task {task} speaks of {_list_some(fields)}, and {reward.name}@{reward.version} reads "

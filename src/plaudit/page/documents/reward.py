@@ -17,7 +17,9 @@ from plaudit.page.documents.curves import Curves
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.page.documents.values import Document, to_plain
 from plaudit.reward.bound_task import TaskField
+from plaudit.reward.describe import list_task_rows
 from plaudit.reward.reward import Reward
+from plaudit.reward.task import Task
 from plaudit.reward.term import Term
 
 SECONDS = 20.0
@@ -51,6 +53,7 @@ def build_definition(reward_id: str, reward: Reward) -> Document:
             for name in reward.program.adjustments
         ],
         "fields": [_describe_field(field) for field in reward._bound.fields.values()],
+        "task": None if reward.task.is_empty else _describe_task(reward.task),
         "knobs": [_describe_knob(reward, name, value) for name, value in reward.params.items()],
         "module": module,
         "module_missing": missing,
@@ -128,6 +131,12 @@ def _describe_field(field: TaskField) -> Document:
         "role": field.role,
         "doc": field.doc,
     }
+
+
+def _describe_task(task: Task) -> Document:
+    said = [{"part": part, "of": of, "says": says, "from": origin} for part, of, says, origin in list_task_rows(task)]
+    about = {part: getattr(task, part) for part in ("name", "version", "fingerprint", "doc", "source")}
+    return {**about, "said": said}
 
 
 def _describe_incentives(report: Report) -> Document:

@@ -22,6 +22,7 @@ async function show(page) {
     section("What it adds up", {}, plaudit.terms.formula(reward.total), summarise(reward, scale)),
     showIncentives(reward),
     showFindings(reward),
+    reward.task && showTask(reward.task),
     section(
       "Terms",
       {},
@@ -116,6 +117,33 @@ function showFindings(reward) {
   );
 }
 
+/** What is wanted and what can happen, and where each line comes from. */
+function showTask(task) {
+  return section(
+    "Task",
+    {},
+    h(
+      "p",
+      {},
+      h("strong", {}, task.name, " "),
+      h("span.quiet", {}, task.version, " "),
+      h("code", { title: task.fingerprint }, task.fingerprint.slice(0, 12)),
+      task.source && ` seen in ${task.source}`,
+    ),
+    task.doc && h("p", {}, task.doc),
+    plaudit.table({
+      label: "What is wanted and what can happen",
+      rows: task.said,
+      columns: [
+        { name: "What", value: (row) => row.part },
+        { name: "Of", value: (row) => row.of, show: (row) => row.of && h("code", {}, shorten(row.of, 60)) },
+        { name: "Says", value: (row) => row.says, show: (row) => shorten(row.says, 400) },
+        { name: "From", value: (row) => row.from },
+      ],
+    }),
+  );
+}
+
 function showWitness(steps) {
   const list = Array.isArray(steps) ? steps : [steps];
   const tell = (step) =>
@@ -199,10 +227,7 @@ function listFields(fields) {
       {
         name: "Better",
         value: (field) => field.better ?? "",
-        show: (field) =>
-          field.better
-            ? `${field.better}${field.aim !== null && field.aim !== undefined ? ` (aim ${number(field.aim)})` : ""}`
-            : "",
+        show: (field) => field.better ?? (field.aim === null || field.aim === undefined ? "" : `near ${number(field.aim)}`),
       },
       { name: "What it is", value: (field) => field.doc || "" },
     ],
