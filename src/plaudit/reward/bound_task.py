@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, UnknownField, did_you_mean
+from plaudit.language import nodes as n
 from plaudit.language.field import RECORDS, Field, find_field_name
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
 from plaudit.language.program import Program
@@ -297,7 +298,9 @@ class BoundTask:
         for name, field in self.fields.items():
             for problem in _find_problems(field):
                 raise DefinitionError(f"{self._what}: field {name!r}: {problem}")
-        validate_facts(self._what, self.facts, [*(each.name for each in self._reward._functions), *self._reward.states])
+        self._validate_start()
+        taken = [*(each.name for each in self._reward._functions), *self._reward.states]
+        validate_facts(self._reward.name, self.facts, taken)
         _ = self.facts_program, self.prefer, self.idle
         self._validate_goal()
         self._validate_ends()
@@ -385,20 +388,47 @@ class BoundTask:
                         f"{self._what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
                         f"episode ends so, or give a function: {{{name!r}: ({end.sign!r}, function)}}."
                     )
-            if end.sign == "bad" and self._goal_needs(name):
+            if end.when is not None and self._knows(end.when):
+                read_facts(self._reward.name, (end.when,), *self._scope, what="condition")
+            if end.sign == "bad" and self._goal_needs(name, end):
                 raise DefinitionError(
                     f"{self._what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
                     "good, or correct the goal."
                 )
 
-    def _goal_needs(self, flag: str) -> bool:
-        """Return whether the goal is false wherever a flag is."""
+    def _knows(self, function: Fact) -> bool:
+        return {find_field_name(name) for name in function.reads} <= {*self.declared, "terminal"}
+
+    def _goal_needs(self, flag: str, end: End) -> bool:
+        """Return whether the goal is false wherever an end does not happen: its flag is false, or its condition."""
         if self.goal is None:
             return False
+        if end.when is not None:
+            return self._knows(end.when) and self._goal_asks(end.when)
         program = self.goal_program
         box = {name: bound_field(field) for name, field in program.inputs.items()}
         box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}
         return bound_nodes_within(program, box)[program.outputs[self.goal.name]].high == 0
+
+    def _goal_asks(self, condition: Fact) -> bool:
+        """Return whether a condition is the goal, or one of those that the goal asks for together."""
+        assert self.goal is not None
+        name = f"{self.goal.name}_"
+        program = read_facts(self._reward.name, (self.goal, replace(condition, name=name)), *self._scope)
+        asked = [program.outputs[self.goal.name]]
+        for at in asked:  # which grows meanwhile
+            if isinstance(node := program.nodes[at], n.And):
+                asked += [node.left, node.right]
+        return program.outputs[name] in asked  # what is the same is one node
+
+    def _validate_start(self) -> None:
+        for name, value in self.task.start.items():
+            field = self.declared.get(find_field_name(name))
+            if field is None or self.task.find_basis("start", name) == "seen":
+                continue
+            ends = value if isinstance(value, tuple | list) else [value]
+            if field.shape == () and not all(map(field.holds, ends)):
+                raise DefinitionError(f"{self._what}: start= has {name}={value!r:.60}, which the field does not allow")
 
 
 def _describe_kind(field: Field) -> str:

@@ -243,15 +243,15 @@ def _find_titles() -> dict[int, str]:
     return {id(each): name for name, each in known.items() if callable(each)}
 
 
-def _write_value(name: str, value: object) -> ast.expr:
+def _write_value(name: str, value: Any) -> ast.expr:
     value = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", True) else value
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         array = ast.Attribute(ast.Name("np", ast.Load()), "array", ast.Load())
         return ast.Call(array, [_write_value(name, value.tolist())], [])
     if type(value) in _PLAIN and value == value:
-        return ast.Constant(value)  # type: ignore[arg-type]  # one of the plain types
+        return ast.Constant(value)
     if type(value) in (tuple, list):
-        return ast.Tuple([_write_value(name, each) for each in value], ast.Load())  # type: ignore[attr-defined]
+        return ast.Tuple([_write_value(name, each) for each in value], ast.Load())
     if isinstance(value, Mapping):
         return ast.Dict(
             [_write_value(name, key) for key in value], [_write_value(name, each) for each in value.values()]

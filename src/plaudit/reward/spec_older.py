@@ -14,7 +14,7 @@ from plaudit.reward.declared import build_facts_program
 
 _MOVED = {"step": "max_change", "monotone": "monotone", "better": "better", "aim": "aim"}
 _ROLES = {"state": "states", "action": "actions", "event": "events"}
-_REQUIRED = {"facts", "discount", "prefer"}
+_REQUIRED = {"fields", "facts", "discount", "prefer"}
 _OF_REWARD = ("facts", "discount", "prefer", "goal", "goal_ends", "idle", "horizon")
 
 
@@ -33,17 +33,17 @@ def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
     for entry, text in _read_functions(data, "facts", declared):
         task.setdefault("facts", {})[entry] = {"when": text}
     for _, text in _read_functions(data, "goal", declared):
-        task["goal"] = {"when": text, **({} if data.get("goal_ends", True) else {"ends": False})}
+        task["goal"] = {"when": text, **({"ends": data["goal_ends"]} if "goal_ends" in data else {})}
     if data.get("idle") is not None:
         plain = {name: each.at_rest for name, each in declared.items() if not each.shape}
         row, known = _upgrade_row(data["idle"] or plain, declared), task.get("idle", {})
         said = {find_field_name(name) for name in row}
         task["idle"] = {name: value for name, value in known.items() if name not in said}
         task["idle"] |= {name: {"is": value} for name, value in row.items()}
-    if data.get("prefer"):
+    if _list(data, "prefer"):
         task["prefer"] = [
             {**entry, **{side: [_upgrade_row(row, declared) for row in entry[side]] for side in ("better", "over")}}
-            for entry in _list(data, "prefer")
+            for entry in data["prefer"]
         ]
     kept = {key: value for key, value in data.items() if key not in _OF_REWARD}
     kept |= {"plaudit": 2, "fields": fields, **({"states": states} if "states" in data else {})}

@@ -42,7 +42,8 @@ class Seen:
             raise DefinitionError(f"Seen({self.count!r:.60}, {self.of!r:.60}) must be a count of counts")
         for part, number in zip(("count", "of"), counts, strict=True):
             object.__setattr__(self, part, number)  # a plain integer
-        if not isinstance(self.unit, str) or not _UNIT.fullmatch(self.unit):
+        unit: object = self.unit
+        if not isinstance(unit, str) or not _UNIT.fullmatch(unit):
             raise DefinitionError(f"Seen(unit={self.unit!r:.60}) must be words in lower case, such as 'steps'")
 
     def __str__(self) -> str:
