@@ -10,8 +10,8 @@ import grimp
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
     frozenset({"plaudit.reward.reward", "plaudit.reward.spec_reader"}),
-    frozenset({"plaudit.reward.task", "plaudit.reward.task_file"}),
-    frozenset({"plaudit.reward.describe", "plaudit.reward.task"}),
+    frozenset({"plaudit.reward.task.file", "plaudit.reward.task.task"}),
+    frozenset({"plaudit.reward.describe", "plaudit.reward.task.task"}),
 }
 """A reward and a task write themselves, and what was written becomes one again; a task shows itself in a notebook."""
 

@@ -27,11 +27,12 @@ from plaudit.errors import (
 from plaudit.language.field import Field
 from plaudit.language.program import sign
 from plaudit.reward.declared import Fact, fact
-from plaudit.reward.preference import Preference, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
 from plaudit.reward.state import State
-from plaudit.reward.task import End, Event, Rate, Seen, Task
+from plaudit.reward.task.preference import Preference, prefer
+from plaudit.reward.task.statements import End, Event, Rate, Seen
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term, term
 from plaudit.targets.compiled import Scores
 

@@ -8,7 +8,7 @@ import pytest
 from plaudit import End, Event, Field, Rate, Reward, Seen, Task, check, fact, prefer, term
 from plaudit.checks.questions import list_open_questions
 from plaudit.plugins.arguments import find_reward, find_task
-from plaudit.reward.task_text import write_python
+from plaudit.reward.task.text import write_python
 from plaudit.systems import BUILT_IN
 
 SOURCE = """

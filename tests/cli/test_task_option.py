@@ -70,8 +70,9 @@ def test_a_task_of_other_fields_is_refused(plaudit):
     result = plaudit("check", "own.py:four", "--task", "own.py:strange")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: --task own.py:strange speaks of height, and following@4 reads distance: they have no field in common. "
-        "Name the task of this reward.\n"
+        "Error: reward 'following' with task 'strange': the task speaks of height, and the reward reads distance: "
+        "they have no field in common. Name the task of this reward, or observe its environment with the features "
+        "that the reward is given.\n"
     )
     result = plaudit("check", "own.py:one", "--task", "own.py:typo")
     assert result.exit_code == 2

@@ -9,8 +9,8 @@ import numpy as np
 
 from plaudit.analysis.observe.learn import learn_task
 from plaudit.analysis.observe.transitions import Transitions
-from plaudit.reward.function_text import write_function
-from plaudit.reward.task import Task
+from plaudit.reward.task.functions import write_function
+from plaudit.reward.task.task import Task
 
 Row = dict[str, Any]
 Step = Callable[[Row, Any, np.random.Generator], tuple[Row, bool]]

@@ -14,7 +14,7 @@ from plaudit.checks.solver.deadline import TIME_IS_UP, Deadline
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule

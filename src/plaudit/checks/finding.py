@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from plaudit.language.reading.source import SourceLine
-from plaudit.reward.task import Basis
+from plaudit.reward.task.statements import Basis
 
 Severity = Literal["warning", "advice"]
 SEVERITIES: tuple[Severity, ...] = ("advice", "warning")

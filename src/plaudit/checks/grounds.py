@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from plaudit.checks.finding import Ground
 from plaudit.checks.model import RewardModel
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 ROLES = {"state": "persists from step to step", "action": "is chosen", "event": "happens in single steps"}
 _SAYS = {

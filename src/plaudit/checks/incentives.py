@@ -27,7 +27,7 @@ from plaudit.checks.solver.ranges import encode_value, strip_step_end
 from plaudit.checks.solver.solver import Solver, TimeIsUp, simplify_maximum
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 
 def incentives(

@@ -25,10 +25,10 @@ from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.language.reading.source import Source, SourceLine
 from plaudit.language.static import analyse_program
-from plaudit.reward.bound_task import TaskField
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Role
+from plaudit.reward.task.bound import TaskField
+from plaudit.reward.task.statements import Role
 from plaudit.reward.term import Term
 from plaudit.targets.compiled import Scores
 from plaudit.terminal import escape_controls

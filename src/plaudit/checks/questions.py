@@ -7,10 +7,10 @@ from typing import Any
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.units import Unit
 from plaudit.language.codec import field_to_dict
-from plaudit.reward.bound_task import TaskField
 from plaudit.reward.describe import format_allowed
 from plaudit.reward.reward import Reward
-from plaudit.reward.task_text import OpenQuestion, write_field, write_value
+from plaudit.reward.task.bound import TaskField
+from plaudit.reward.task.text import OpenQuestion, write_field, write_value
 
 _OUTCOMES = ("terminal", "terminated", "truncated", "original_reward")
 """Inputs that are known without anybody saying what they are."""

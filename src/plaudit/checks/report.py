@@ -17,7 +17,7 @@ from plaudit.checks.formats.text import (
 from plaudit.html import MOST_ROWS, build_element, build_heading, build_list, build_note, join
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.terminal import escape_controls, escape_line, format_count
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from plaudit.checks.report import Report
     from plaudit.ledger.ledger import Ledger
     from plaudit.reward.reward import Reward
-    from plaudit.reward.task import Task
+    from plaudit.reward.task.task import Task
 
 
 @click.command(epilog="Example: plaudit audit rewards.db --run night-3 --threshold one_term=0.9")

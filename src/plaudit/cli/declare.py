@@ -6,7 +6,7 @@ from plaudit.checks.questions import list_open_questions
 from plaudit.cli._support.options import apply_task, task_option
 from plaudit.plugins.arguments import find_reward
 from plaudit.plugins.options import output_option
-from plaudit.reward.task_text import write_python
+from plaudit.reward.task.text import write_python
 from plaudit.rows.streams import STANDARD, Output
 from plaudit.terminal import format_count
 

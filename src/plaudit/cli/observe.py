@@ -14,7 +14,7 @@ from plaudit.rows.streams import find_format
 from plaudit.terminal import Screen, show_progress
 
 if TYPE_CHECKING:
-    from plaudit.reward.task import Task
+    from plaudit.reward.task.task import Task
 
 
 def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None) -> Any:

@@ -19,7 +19,7 @@ from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, list_task_rows
 from plaudit.reward.reward import Reward
 from plaudit.reward.state import State
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 from plaudit.terminal import Screen, build_table, escape_controls
 

@@ -16,7 +16,7 @@ from plaudit.page.documents.values import Document
 from plaudit.page.documents.whatif import build_whatif, rescore_run
 from plaudit.page.sources import LedgerSource, RewardIds, RewardSource, Source, names_reward
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 
 class Library:

@@ -18,7 +18,7 @@ from plaudit.page.documents.columns import Steps, read_episode
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.plugins.arguments import find_reward, is_file_name, is_system, open_ledger
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 FRESH = 0.25
 """For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""

@@ -26,7 +26,7 @@ from plaudit.errors import (
 from plaudit.language.codec import MOST_CHARACTERS
 from plaudit.plugins.registry import find_system, list_systems, load
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger

@@ -18,13 +18,14 @@ from plaudit.language.parameters import (
 )
 from plaudit.language.program import Program
 from plaudit.language.schedule import Schedule
-from plaudit.reward.bound_task import BoundTask
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
 from plaudit.reward.declared import validate_allow
 from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions
 from plaudit.reward.schedules import validate_counters
 from plaudit.reward.state import State, validate_states
-from plaudit.reward.task import Task
+from plaudit.reward.task.bound import BoundTask
+from plaudit.reward.task.fit import validate_fit, validate_known
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term, share, validate_limits
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
@@ -211,12 +212,12 @@ def define(
     if old is None or reward.task is not old.task:
         settle_task(reward)
     else:  # what it says of removed fields is left out
-        reward._bound.validate_known()
+        validate_known(reward._bound)
 
 
 def settle_task(reward: Definition) -> None:
     """Refuse a task that does not fit a reward, and let its functions stand by themselves."""
-    reward._bound.validate()
+    validate_fit(reward._bound)
     vars(reward)["task"] = reward._bound.settle()
     if reward.task is not reward._bound.task:
         del vars(reward)["_bound"]

@@ -20,8 +20,9 @@ from plaudit.language.parameters import Number, Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText
 from plaudit.reward.declared import Fact
-from plaudit.reward.preference import Preference
-from plaudit.reward.task import End, Event, Rate, Task
+from plaudit.reward.task.preference import Preference
+from plaudit.reward.task.statements import End, Event, Rate
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 from plaudit.terminal import format_value
 

@@ -9,7 +9,7 @@ from plaudit.language.parameters import Number, Parameter
 from plaudit.reward.composition import Override
 from plaudit.reward.definition import Definition, FieldIndex, index_fields
 from plaudit.reward.state import State
-from plaudit.reward.task import Task, TaskChanges
+from plaudit.reward.task.task import Task, TaskChanges
 from plaudit.reward.term import Term
 
 Arguments = dict[str, Any]

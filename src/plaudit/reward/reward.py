@@ -35,7 +35,8 @@ from plaudit.reward.lower import Function, find_gradients, find_transitions, rea
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
-from plaudit.reward.task import Task, TaskChanges
+from plaudit.reward.task.fit import refuse_other_fields
+from plaudit.reward.task.task import Task, TaskChanges
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
@@ -306,7 +307,11 @@ class Reward(Definition):
 
     def _join_task(self, task: Task | None) -> "Reward":
         """Return this reward with what a task says, and with what only its own task says."""
-        return self if task is None else self.with_task(validate_task(self.name, task).merge(self.task))
+        if task is None:
+            return self
+        if validate_task(self.name, task).source:
+            refuse_other_fields(task, self)
+        return self.with_task(task.merge(self.task))
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.

@@ -9,8 +9,8 @@ from plaudit.language.codec import decode_nodes, read_field
 from plaudit.language.field import TERMINAL, Field, find_field_name
 from plaudit.language.program import Program
 from plaudit.language.writing.render import render_function
-from plaudit.reward import task_file
 from plaudit.reward.declared import build_facts_program
+from plaudit.reward.task import file as task_file
 
 _MOVED = {"step": "max_change", "monotone": "monotone", "better": "better", "aim": "aim"}
 _ROLES = {"state": "states", "action": "actions", "event": "events"}

@@ -28,7 +28,8 @@ from plaudit.reward.spec_entries import (
 from plaudit.reward.spec_older import upgrade
 from plaudit.reward.spec_writer import FORMAT
 from plaudit.reward.state import State, refuse_unread
-from plaudit.reward.task import Task
+from plaudit.reward.task.fit import validate_known
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 
 _KEYS = {
@@ -107,7 +108,7 @@ def _from_current(data: Mapping[str, Any]) -> Reward:
         allow=validate_allow(f"reward {data['name']!r}", data["allow"]),
         _formula=body,
     )
-    made._bound.validate_known()
+    validate_known(made._bound)
     return _refuse_unread_fields(made)
 
 

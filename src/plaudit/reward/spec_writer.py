@@ -9,11 +9,11 @@ from plaudit.language.codec import encode_nodes, encode_number, field_to_dict, f
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Guard, prune
 from plaudit.language.schedule import Schedule
-from plaudit.reward import task_file
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.definition import Definition
 from plaudit.reward.lower import Formula
 from plaudit.reward.state import State
+from plaudit.reward.task import file as task_file
 from plaudit.reward.term import Term
 
 FORMAT = 2

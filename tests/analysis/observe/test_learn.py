@@ -5,8 +5,8 @@ import pytest
 
 from plaudit import InputError
 from plaudit.analysis.observe.learn import learn_task
-from plaudit.reward.function_text import write_function
-from plaudit.reward.task import Task
+from plaudit.reward.task.functions import write_function
+from plaudit.reward.task.task import Task
 from support.held_back_worlds import HELD_BACK
 from support.simulated_worlds import SIMULATORS
 from support.simulators import play, score

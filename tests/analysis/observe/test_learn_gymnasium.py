@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from plaudit.reward.function_text import write_function
-from plaudit.reward.task import Rate
+from plaudit.reward.task.functions import write_function
+from plaudit.reward.task.statements import Rate
 
 pytest.importorskip("gymnasium")
 

@@ -5,8 +5,8 @@ from plaudit import Field
 from plaudit.analysis.observe.learn import learn_task
 from plaudit.analysis.observe.rounding import find_round
 from plaudit.analysis.observe.transitions import Transitions
-from plaudit.reward.function_text import write_function
-from plaudit.reward.task import Seen
+from plaudit.reward.task.functions import write_function
+from plaudit.reward.task.statements import Seen
 
 
 def make(columns, *, episodes, length, policy="random", terminated=None, truncated=None, actions=None, declared=None):

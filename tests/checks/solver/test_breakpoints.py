@@ -21,7 +21,7 @@ from plaudit.checks.solver.breakpoints import (
 )
 from plaudit.checks.solver.ranges import list_choices
 from plaudit.language import nodes as n
-from plaudit.reward.bound_task import TaskField
+from plaudit.reward.task.bound import TaskField
 from support.asking import asked
 from support.examples import examples
 from support.written import plain, readable, reward_from

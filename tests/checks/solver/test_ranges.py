@@ -16,7 +16,7 @@ from plaudit.checks.solver.ranges import (
     list_plain_values,
     value_at_rest,
 )
-from plaudit.reward.bound_task import TaskField
+from plaudit.reward.task.bound import TaskField
 
 MOOD = Field("mood", values=("calm", "busy", "wild"), other="wild", missing="busy")
 LIT = Field("lit", flag=True)

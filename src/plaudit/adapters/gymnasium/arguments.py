@@ -11,7 +11,7 @@ from plaudit.adapters.gymnasium.scoring import Features, Mode
 from plaudit.errors import DefinitionError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.targets import OnBad
 
 

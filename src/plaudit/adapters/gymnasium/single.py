@@ -37,7 +37,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.targets import OnBad
 from plaudit.targets.states import join_state
 

@@ -32,7 +32,7 @@ from plaudit.errors import MissingField, NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.targets import OnBad
 
 if TYPE_CHECKING:

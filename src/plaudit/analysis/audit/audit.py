@@ -22,7 +22,7 @@ from plaudit.errors import DefinitionError, NotInLedger, PlauditError, did_you_m
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.terminal import format_count
 
 Progress = Callable[[int, int], None]

@@ -17,7 +17,7 @@ from plaudit.analysis.compare.transitions import Given, Transitions, read_ledger
 from plaudit.errors import DefinitionError, InputError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 Numbers = NDArray[np.float64]
 Fields = Literal["same", "shared", "all"]

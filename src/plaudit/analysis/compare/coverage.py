@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.errors import DefinitionError
-from plaudit.reward.bound_task import TaskField, narrow
 from plaudit.reward.reward import Reward
+from plaudit.reward.task.bound import TaskField, narrow
 from plaudit.targets.inputs import list_slots
 
 Columns = Mapping[str, NDArray[Any]]

@@ -19,8 +19,8 @@ from plaudit.reward.describe import list_task_rows
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.reward.state import State
-from plaudit.reward.task import End
-from plaudit.reward.task_file import preference_to_dict
+from plaudit.reward.task.file import preference_to_dict
+from plaudit.reward.task.statements import End
 from plaudit.reward.term import Term
 from plaudit.terminal import escape_controls, format_value
 

@@ -16,7 +16,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.rescore.translation import NO_TERMINAL_TERM
 from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.terminal import escape_controls, format_count
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from plaudit.language.field import Field
 from plaudit.plots.axes import Axes
 from plaudit.reward.describe import format_allowed
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.numpy import NumpyReward
 from plaudit.terminal import format_count, format_value

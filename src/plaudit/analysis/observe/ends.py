@@ -9,7 +9,7 @@ import numpy as np
 from plaudit.analysis.observe.rounding import find_round, write_number
 from plaudit.analysis.observe.steps import Numbers, Steps
 from plaudit.analysis.observe.transitions import Mask
-from plaudit.reward.task import Seen
+from plaudit.reward.task.statements import Seen
 
 FEWEST_ENDS = 5
 FEWEST_LIMITS = 3

@@ -13,8 +13,9 @@ from plaudit.analysis.observe.roles import find_actions, find_events, find_state
 from plaudit.analysis.observe.steps import Steps, sort_steps
 from plaudit.analysis.observe.transitions import Transitions
 from plaudit.errors import InputError
-from plaudit.reward.function_text import parse_function
-from plaudit.reward.task import End, Seen, Task
+from plaudit.reward.task.functions import parse_function
+from plaudit.reward.task.statements import End, Seen
+from plaudit.reward.task.task import Task
 
 
 def learn_task(transitions: Transitions, *, name: str, version: str = "observed") -> Task:

@@ -5,7 +5,7 @@ import numpy as np
 from plaudit.analysis.observe.rounding import list_shorter
 from plaudit.analysis.observe.steps import Numbers, Steps
 from plaudit.analysis.observe.transitions import Mask
-from plaudit.reward.task import Monotone, Rate, Seen
+from plaudit.reward.task.statements import Monotone, Rate, Seen
 
 FEWEST_IDLE = 50
 FEWEST_CHANGES = 30

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from plaudit.analysis.probe.probe import validate_counts
 from plaudit.errors import WrongType, shorten
 from plaudit.ledger.ledger import Ledger
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 if TYPE_CHECKING:
     import gymnasium

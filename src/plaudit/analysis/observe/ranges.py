@@ -10,7 +10,7 @@ from plaudit.analysis.observe.rounding import write_number
 from plaudit.analysis.observe.steps import FEW, Steps
 from plaudit.analysis.observe.transitions import Column
 from plaudit.language.field import Field
-from plaudit.reward.task import Seen
+from plaudit.reward.task.statements import Seen
 
 FEWEST_STARTS = 3
 FEWEST_IDLE = 20

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from plaudit.analysis.observe.rounding import list_shorter
 from plaudit.analysis.observe.steps import DOUBLE_PRECISION, SINGLE_PRECISION, Numbers, Steps
 from plaudit.analysis.observe.transitions import Mask
-from plaudit.reward.task import Rate, Seen
+from plaudit.reward.task.statements import Rate, Seen
 
 ROUNDINGS = 8
 """How many roundings of a number separate a computed change from the one that is seen."""

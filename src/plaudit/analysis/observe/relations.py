@@ -9,7 +9,7 @@ import numpy as np
 from plaudit.analysis.observe.equations import SHAPES, Equation, Part, Shape, Table, find_noise
 from plaudit.analysis.observe.rounding import list_shorter
 from plaudit.analysis.observe.steps import Numbers, Steps
-from plaudit.reward.task import Seen
+from plaudit.reward.task.statements import Seen
 
 FEWEST = 300
 """Steps in which a relation could have failed: if none did, it fails in less than 1 % of them (rule of three)."""

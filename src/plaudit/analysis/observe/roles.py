@@ -4,7 +4,7 @@ import numpy as np
 
 from plaudit.analysis.observe.steps import Steps
 from plaudit.analysis.observe.transitions import Column, Mask
-from plaudit.reward.task import Event, Seen
+from plaudit.reward.task.statements import Event, Seen
 
 FEWEST_EVENTS = 20
 FEWEST_EPISODES = 5

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from plaudit.errors import DefinitionError, WrongType, shorten
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.task import Task
 
 if TYPE_CHECKING:
     import gymnasium

@@ -10,7 +10,7 @@ from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, decode_value, list_choices, value_at_rest
 from plaudit.language.field import Field
-from plaudit.reward.bound_task import TaskField
+from plaudit.reward.task.bound import TaskField
 
 MOST_ACTIONS = 16
 

@@ -13,8 +13,8 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown, Witnes
 from plaudit.checks.solver.ranges import NumericRow, encode_value
 from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
-from plaudit.reward.preference import Preference
 from plaudit.reward.signal import Signal
+from plaudit.reward.task.preference import Preference
 
 SIDES = {"better": "preferred", "over": "not preferred"}
 

@@ -14,8 +14,8 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown, Witnes
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, limit_range, value_at_rest
 from plaudit.checks.solver.solver import limit_ranges
 from plaudit.language import nodes as n
-from plaudit.reward.bound_task import TaskField
 from plaudit.reward.declared import find_fact_inputs
+from plaudit.reward.task.bound import TaskField
 
 LEAST_SHARE = 0.01
 """What a worse value earns more must be at least this share of what a better one can earn more.

@@ -9,7 +9,7 @@ from plaudit.checks.solver.ranges import declared_range, decode_value, limit_ran
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.reward.bound_task import TaskField
+from plaudit.reward.task.bound import TaskField
 
 if TYPE_CHECKING:
     import numpy as np  # a program that draws no rows loads no NumPy

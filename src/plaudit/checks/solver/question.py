@@ -12,7 +12,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Builder, Program, find_reachable, renumber
-from plaudit.reward.bound_task import narrow
+from plaudit.reward.task.bound import narrow
 
 MOST_INFINITE = 3
 """So many inputs that can be infinite are looked at in every combination."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from plaudit.language.field import Field
 from plaudit.language.intervals import LARGEST, Interval
-from plaudit.reward.bound_task import TaskField, narrow
+from plaudit.reward.task.bound import TaskField, narrow
 
 HUGE = 1e300
 """A number beyond this stands for one without bound: no range was declared that keeps it smaller."""

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 from plaudit.errors import DefinitionError, InputError, NotInLedger
 from plaudit.plugins.arguments import find_task
 from plaudit.plugins.options import Command, add_options
-from plaudit.reward.bound_task import BoundTask
+from plaudit.reward.task.fit import refuse_other_fields
 from plaudit.rows.streams import FORMATS
 
 if TYPE_CHECKING:
@@ -77,19 +77,8 @@ def apply_task(reward: "Reward", task: str | None) -> "Reward":
     if task is None:
         return reward
     given = find_task(task)
-    made = reward._join_task(given)
-    fields = BoundTask(given, reward).list_named_fields()
-    if fields and reward.fields and not fields & reward.fields.keys():
-        raise DefinitionError(
-            f"--task {task} speaks of {_list_some(fields)}, and {reward.name}@{reward.version} reads "
-            f"{_list_some(reward.fields)}: they have no field in common. Name the task of this reward."
-        )
-    return made
-
-
-def _list_some(names: Iterable[str], most: int = 6) -> str:
-    listed = sorted(names)
-    return ", ".join([*listed[:most], "…"] if len(listed) > most else listed)
+    refuse_other_fields(given, reward)
+    return reward._join_task(given)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

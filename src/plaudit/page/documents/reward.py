@@ -16,10 +16,10 @@ from plaudit.errors import TargetError
 from plaudit.page.documents.curves import Curves
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.page.documents.values import Document, to_plain
-from plaudit.reward.bound_task import TaskField
 from plaudit.reward.describe import list_task_rows
 from plaudit.reward.reward import Reward
-from plaudit.reward.task import Task
+from plaudit.reward.task.bound import TaskField
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 
 SECONDS = 20.0

@@ -13,9 +13,10 @@ from typing import Any
 from plaudit import functions
 from plaudit.language.field import Field
 from plaudit.reward.declared import Fact
-from plaudit.reward.function_text import write_function
-from plaudit.reward.preference import Preference, Row
-from plaudit.reward.task import End, Event, Rate, Seen, Task
+from plaudit.reward.task.functions import write_function
+from plaudit.reward.task.preference import Preference, Row
+from plaudit.reward.task.statements import End, Event, Rate, Seen
+from plaudit.reward.task.task import Task
 
 WIDTH = 110
 """Characters of a line."""

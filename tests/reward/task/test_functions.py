@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plaudit import DefinitionError, Field, Reward, Task, fact, term
-from plaudit.reward.function_text import parse_function, strip_function, write_function
+from plaudit.reward.task.functions import parse_function, strip_function, write_function
 from support.written import module
 
 LIMIT = 3.0

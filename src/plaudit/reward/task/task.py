@@ -1,104 +1,34 @@
 """A task: what is wanted of an agent and what can happen to it, said once for every version of a reward."""
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, TypedDict, Unpack, get_args
+from typing import Any, NoReturn, TypedDict, Unpack, get_args
 
-from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
-from plaudit.language.field import NAME, Field, to_number, validate_number
-from plaudit.language.reading.source import ReadFunction
-from plaudit.reward.declared import Fact, make_fact
-from plaudit.reward.preference import Preference, Row, flatten_row, freeze_row
-
-Better = Literal["low", "high"]
-Monotone = Literal["up", "down"]
-Role = Literal["state", "action", "event"]
-Sign = Literal["good", "bad", "time"]
-Basis = Literal["declared", "seen", "default"]
-"""Where a statement comes from: from a person, from an environment or a ledger, or from nobody."""
-
-_SEEN = re.compile(r"([0-9][0-9,]{0,20}) of ([0-9][0-9,]{0,20}) ([a-z ]+)")
-_INPUT = re.compile(r"((prev|curr)\.)?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\])*")
-_UNIT = re.compile(r"[a-z]+( [a-z]+)*")
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """How often a statement was seen to hold, and in how many cases it could have failed."""
-
-    count: int
-    of: int
-    unit: str = "steps"
-
-    def __post_init__(self) -> None:
-        counts = [to_number(each) for each in (self.count, self.of)]
-        if not all(type(each) is int for each in counts) or not 0 <= self.count <= self.of:
-            raise DefinitionError(f"Seen({self.count!r:.60}, {self.of!r:.60}) must be a count of counts")
-        for part, number in zip(("count", "of"), counts, strict=True):
-            object.__setattr__(self, part, number)  # a plain integer
-        unit: object = self.unit
-        if not isinstance(unit, str) or not _UNIT.fullmatch(unit):
-            raise DefinitionError(f"Seen(unit={self.unit!r:.60}) must be words in lower case, such as 'steps'")
-
-    def __str__(self) -> str:
-        return f"{self.count:,} of {self.of:,} {self.unit}"
-
-    @classmethod
-    def parse(cls, text: object) -> "Seen":
-        """Return what `str` wrote: `9,975 of 9,975 steps`."""
-        match = _SEEN.fullmatch(text) if isinstance(text, str) else None
-        if match is None:
-            raise DefinitionError(f"seen={text!r:.60} must be a count of counts, such as '9,975 of 9,975 steps'")
-        return cls(int(match[1].replace(",", "")), int(match[2].replace(",", "")), match[3])
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """That a field changes by another one, `rate`, times `dt` in a step; unless `dt` is given, by some multiple."""
-
-    rate: str
-    dt: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """How often an event can happen.
-
-    Args:
-        at_most: The most times in an episode.
-        renews: The fewest steps from one time to the next.
-        rate: The share of steps in which it happens.
-    """
-
-    at_most: int | None = None
-    renews: int | None = None
-    rate: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("at_most", "renews"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                never = " What never happens needs no event." if value == 0 and value is not False else ""
-                raise DefinitionError(f"an event's {name}={value!r:.60} must be an integer of at least 1.{never}")
-        if self.rate is not None and not 0 < validate_number("an event's rate", self.rate) <= 1:
-            raise DefinitionError(f"an event's rate={self.rate!r} must be above 0 and at most 1: a share of steps")
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How an episode can end: whether that is good, bad, or only that time is up; None where nobody has said."""
-
-    sign: Sign | None
-    when: Fact | None = None
-    """What is true of a step that ends so; unless given, the flag of the end's name."""
+from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.language.field import Field
+from plaudit.reward.declared import Fact
+from plaudit.reward.task.arguments import (
+    make_condition,
+    read_choices,
+    read_ends,
+    read_events,
+    read_facts,
+    read_fields,
+    read_names,
+    read_numbers,
+    read_preferences,
+    read_rates,
+    read_row,
+    validate_discount,
+    validate_horizon,
+    validate_plain,
+    validate_title,
+)
+from plaudit.reward.task.preference import Preference, Row
+from plaudit.reward.task.statements import Basis, Better, End, Event, Monotone, Rate, Role, Seen
 
 
 class TaskChanges(TypedDict, total=False):
@@ -208,28 +138,28 @@ class Task:
         for keyword in unknown:
             near = did_you_mean(keyword, TaskChanges.__annotations__)
             raise TypeError(f"Task() got an unexpected keyword argument {keyword!r}.{near}")
-        self.name = _validate_title("name", name)
-        self.version = _validate_title("version", version)
+        self.name = validate_title("name", name)
+        self.version = validate_title("version", version)
         what = f"task {name!r}"
-        _validate_plain(what, doc=doc, source=source, goal_ends=goal_ends)
+        validate_plain(what, doc=doc, source=source, goal_ends=goal_ends)
         self.doc, self.source, self.goal_ends = doc, source, goal_ends
-        self.goal = _make_condition(what, "goal", goal)
-        self.better = _read_choices(what, "better", better, get_args(Better))
-        self.aim = _read_numbers(what, "aim", aim)
-        self.prefer = _read_preferences(what, prefer)
-        self.ends = _read_ends(what, ends)
-        self.discount = None if discount is None else _validate_discount(what, discount)
-        self.fields = _read_fields(what, fields)
-        self.states, self.actions = _read_names(what, "states", states), _read_names(what, "actions", actions)
-        self.events = _read_events(what, events)
-        self.idle: Row = _read_row(what, "idle", idle)
-        self.start: Row = _read_row(what, "start", start)
-        self.horizon = None if horizon is None else _validate_horizon(what, horizon)
-        self.rates = _read_rates(what, rates)
-        self.max_change = _read_numbers(what, "max_change", max_change, above=0.0)
-        self.monotone = _read_choices(what, "monotone", monotone, get_args(Monotone))
-        self.still = _read_names(what, "still", still)
-        self.facts = _read_facts(what, facts)
+        self.goal = make_condition(what, "goal", goal)
+        self.better = read_choices(what, "better", better, get_args(Better))
+        self.aim = read_numbers(what, "aim", aim)
+        self.prefer = read_preferences(what, prefer)
+        self.ends = read_ends(what, ends)
+        self.discount = None if discount is None else validate_discount(what, discount)
+        self.fields = read_fields(what, fields)
+        self.states, self.actions = read_names(what, "states", states), read_names(what, "actions", actions)
+        self.events = read_events(what, events)
+        self.idle: Row = read_row(what, "idle", idle)
+        self.start: Row = read_row(what, "start", start)
+        self.horizon = None if horizon is None else validate_horizon(what, horizon)
+        self.rates = read_rates(what, rates)
+        self.max_change = read_numbers(what, "max_change", max_change, above=0.0)
+        self.monotone = read_choices(what, "monotone", monotone, get_args(Monotone))
+        self.still = read_names(what, "still", still)
+        self.facts = read_facts(what, facts)
         for field in self.better.keys() & self.aim.keys():
             raise DefinitionError(f"{what}: better= and aim= both speak of {field!r}; give one of them")
         _validate_roles(what, self)
@@ -312,7 +242,7 @@ class Task:
         >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
         0.9
         """
-        from plaudit.reward.task_file import preference_to_dict
+        from plaudit.reward.task.file import preference_to_dict
 
         ours = {_name_key(part, name): (part, name, value) for part, name, value in self.list_statements()}
         theirs = {_name_key(part, name): (part, name, value) for part, name, value in other.list_statements()}
@@ -378,13 +308,13 @@ class Task:
     @cached_property
     def fingerprint(self) -> str:
         """The identity of what is said; names, sentences for people and counts do not change it."""
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         return task_file.compute_fingerprint(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the task as plain data."""
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         return task_file.to_dict(self)
 
@@ -394,7 +324,7 @@ class Task:
         Args:
             questions: What nobody has said, by part, for whoever fills it in; reading the file passes over it.
         """
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         return task_file.to_json(self, questions)
 
@@ -404,7 +334,7 @@ class Task:
         Raises:
             FileError: The file cannot be written.
         """
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         task_file.save(self, path)
 
@@ -443,7 +373,7 @@ class Task:
         Raises:
             SpecError: The data is not a task; the message says what is wrong.
         """
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         return task_file.from_dict(data)
 
@@ -454,7 +384,7 @@ class Task:
         Raises:
             SpecError: The text is not a task; the message says what is wrong.
         """
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         return task_file.from_json(text)
 
@@ -466,7 +396,7 @@ class Task:
             FileError: The file cannot be read.
             SpecError: It does not hold a task; the message says what is wrong.
         """
-        from plaudit.reward import task_file
+        from plaudit.reward.task import file as task_file
 
         return task_file.load(path)
 
@@ -496,217 +426,6 @@ def _list_rivals(key: str) -> set[str]:
 _SINGLE = ("goal", "discount", "horizon")
 _BY_NAME = ("better", "aim", "ends", "fields", "events", "idle", "start", "rates", "max_change", "monotone")
 _LISTED = ("states", "actions", "still")
-
-
-def _validate_title(what: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise DefinitionError(f"a task's {what} must be a printable string, not {value!r:.60}")
-    return value
-
-
-def _validate_plain(what: str, *, doc: object, source: object, goal_ends: object) -> None:
-    for part, value in (("doc", doc), ("source", source)):
-        if not isinstance(value, str):
-            raise DefinitionError(f"{what}: {part}={value!r:.60} must be a string")
-    if not isinstance(goal_ends, bool):
-        raise DefinitionError(f"{what}: goal_ends={goal_ends!r:.60} must be a bool")
-
-
-def _validate_discount(what: str, discount: object) -> float:
-    number = validate_number(f"{what}: discount", discount)
-    if not 0 < number <= 1:
-        raise DefinitionError(f"{what}: discount={discount!r} must be above 0 and at most 1")
-    return number
-
-
-def _validate_horizon(what: str, horizon: object) -> int:
-    number = validate_number(f"{what}: horizon", horizon)
-    if number < 1 or not number.is_integer():
-        raise DefinitionError(f"{what}: horizon={horizon!r} must be an integer of at least 1: steps")
-    return int(number)
-
-
-def _make_condition(what: str, part: str, given: object, title: str = "goal") -> Fact | None:
-    """Return what a plain function says of a step; what was made before is taken as it is."""
-    if given is None or isinstance(given, Fact):
-        return given
-    if isinstance(given, ReadFunction) or not callable(given):
-        raise DefinitionError(f"{what}: {part}= is a plain function that is true of a step, not {given!r:.60}")
-    return make_fact(given, title)
-
-
-def _read_mapping(what: str, part: str, given: object) -> Mapping[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise DefinitionError(f"{what}: {part}= maps names of fields to what is said of them, not {given!r:.60}")
-    for name in given:
-        _validate_field_name(what, part, name)
-    return given
-
-
-def _validate_field_name(what: str, part: str, name: object) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DefinitionError(f"{what}: {part}= names {name!r:.60}, and a field is a plain identifier like 'distance'")
-
-
-def _read_choices(what: str, part: str, given: object, choices: Sequence[Any]) -> Mapping[str, Any]:
-    for name, value in (found := _read_mapping(what, part, given)).items():
-        if value not in choices:
-            allowed = ", ".join(map(repr, choices))
-            raise DefinitionError(f"{what}: {part}={{{name!r}: {value!r:.60}}} is not one of {allowed}")
-    return MappingProxyType(dict(found))
-
-
-def _read_numbers(what: str, part: str, given: object, above: float = -math.inf) -> Mapping[str, float]:
-    found = {}
-    for name, value in _read_mapping(what, part, given).items():
-        number = validate_number(f"{what}: {part} of {name!r}", value)
-        if not above < number < math.inf:
-            least = f" above {above:g}" if above > -math.inf else ""
-            raise DefinitionError(f"{what}: {part}={{{name!r}: {value!r}}} must be a finite number{least}")
-        found[name] = number
-    return MappingProxyType(found)
-
-
-def _read_names(what: str, part: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DefinitionError(f"{what}: {part}= lists names of fields, not {given!r:.60}")
-    names = tuple(given)
-    for name in names:
-        _validate_field_name(what, part, name)
-    return tuple(dict.fromkeys(names))
-
-
-def _read_preferences(what: str, given: object) -> tuple[Preference, ...]:
-    preferences = _read_several(what, "prefer", given)
-    for each in preferences:
-        if not isinstance(each, Preference):
-            raise DefinitionError(f"{what}: {each!r:.60} is not a preference; write prefer(better, over=worse)")
-        for row in (*each.better, *each.over):
-            _validate_row(f"{what}: a preference", row)
-    return preferences
-
-
-def _read_several(what: str, part: str, given: object) -> tuple[Any, ...]:
-    if not isinstance(given, Iterable):
-        raise DefinitionError(f"{what}: {part}= is a list, not {given!r:.60}")
-    return tuple(given)
-
-
-def _read_facts(what: str, given: object) -> tuple[Fact, ...]:
-    facts = _read_several(what, "facts", given)
-    seen: set[str] = set()
-    for each in facts:
-        if not isinstance(each, Fact):
-            raise DefinitionError(f"{what}: {each!r:.60} is not a fact; decorate the function with @fact")
-        if each.name in seen:
-            raise DuplicateName(f"{what} has two facts called {each.name!r}")
-        seen.add(each.name)
-    return facts
-
-
-def _read_fields(what: str, given: object) -> Mapping[str, Field]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DefinitionError(f"{what}: fields= is a list of Field(...), not {given!r:.60}")
-    found: dict[str, Field] = {}
-    for each in given.values() if isinstance(given, Mapping) else given:
-        if not isinstance(each, Field):
-            raise DefinitionError(f"{what}: {each!r:.60} is not a Field")
-        if each.name in found:
-            raise DuplicateName(f"{what} declares the field {each.name!r} twice")
-        found[each.name] = each
-    for name in given if isinstance(given, Mapping) else ():
-        if name not in found:
-            raise DefinitionError(f"{what}: fields= has a field under the name {name!r:.60}, which is not its own")
-    return MappingProxyType(found)
-
-
-def _read_events(what: str, given: object) -> Mapping[str, Event]:
-    if not isinstance(given, Mapping):
-        return MappingProxyType({name: Event() for name in _read_names(what, "events", given)})
-    found = {}
-    for name, value in _read_mapping(what, "events", given).items():
-        if isinstance(value, Event | None):
-            found[name] = value or Event()
-        elif isinstance(value, int):
-            try:
-                found[name] = Event(at_most=value)
-            except DefinitionError as error:
-                raise DefinitionError(f"{what}: events= of {name!r}: {error}") from None
-        else:
-            raise DefinitionError(f"{what}: events={{{name!r}: {value!r:.60}}} is an Event(...), or how often at most")
-    return MappingProxyType(found)
-
-
-def _read_rates(what: str, given: object) -> Mapping[str, Rate]:
-    found = {}
-    for name, value in _read_mapping(what, "rates", given).items():
-        match value:
-            case Rate(field, dt) | (str(field), dt):
-                number = None if dt is None else validate_number(f"{what}: rates= of {name!r}: dt", dt)
-                rate = Rate(field, number)
-            case str():
-                rate = Rate(value)
-            case _:
-                raise DefinitionError(
-                    f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)"
-                )
-        _validate_field_name(what, "rates", rate.rate)
-        if rate.rate == name:
-            raise DefinitionError(f"{what}: rates= has {name!r} for its own rate")
-        if rate.dt is not None and not (math.isfinite(rate.dt) and rate.dt != 0):
-            raise DefinitionError(f"{what}: rates= has {name!r} change by {rate.dt!r} times {rate.rate!r}; dt is not 0")
-        found[name] = rate
-    return MappingProxyType(found)
-
-
-def _read_ends(what: str, given: object) -> Mapping[str, End]:
-    found = {}
-    for name, value in _read_mapping(what, "ends", given).items():
-        match value:
-            case End(sign, when):
-                pass
-            case (sign, when):
-                pass
-            case sign:
-                when = None
-        if sign is not None and sign not in get_args(Sign):
-            raise DefinitionError(f"{what}: ends={{{name!r}: {sign!r:.60}}} is not one of 'good', 'bad', 'time'")
-        found[name] = End(sign, _make_condition(what, "ends", when, "end"))
-    return MappingProxyType(found)
-
-
-def _read_row(what: str, part: str, given: object) -> Row:
-    if given is None:
-        return MappingProxyType({})
-    if not isinstance(given, Mapping):
-        raise DefinitionError(f"{what}: {part}= maps inputs to their values, not {given!r:.60}")
-    row = freeze_row(f"{what}: {part}=", flatten_row(f"{what}: {part}=", given))
-    _validate_row(f"{what}: {part}=", row)
-    for name, value in row.items() if part == "start" else ():
-        if isinstance(value, tuple | list) and len(value) == 2 and not _is_range(*value):
-            raise DefinitionError(f"{what}: start= of {name!r} is a value or (low, high), not {value!r:.60}")
-    return row
-
-
-def _is_range(low: object, high: object) -> bool:
-    return isinstance(low, int | float) and isinstance(high, int | float) and low <= high
-
-
-def _validate_row(what: str, row: Row) -> None:
-    """Refuse names that no input has, and values that no field allows."""
-    for name, value in row.items():
-        if not _INPUT.fullmatch(name):
-            raise DefinitionError(f"{what} names {name!r:.60}, and an input is called 'distance' or 'prev.speed[0]'")
-        if not _is_value(value):
-            raise DefinitionError(f"{what} has {name}={value!r:.60}, which is not a value that the field allows")
-
-
-def _is_value(value: object) -> bool:
-    if isinstance(value, list | tuple):
-        return all(map(_is_value, value))
-    return isinstance(value, bool | int | str) or (isinstance(value, float) and not math.isnan(value))
 
 
 def _validate_roles(what: str, task: Task) -> None:

@@ -17,9 +17,10 @@ from plaudit.language.codec import (
 )
 from plaudit.language.field import Field
 from plaudit.reward.declared import Fact
-from plaudit.reward.function_text import parse_function, strip_function, write_function
-from plaudit.reward.preference import Preference, Row, prefer
-from plaudit.reward.task import End, Event, Rate, Seen, Task
+from plaudit.reward.task.functions import parse_function, strip_function, write_function
+from plaudit.reward.task.preference import Preference, Row, prefer
+from plaudit.reward.task.statements import End, Event, Rate, Seen
+from plaudit.reward.task.task import Task
 
 FORMAT = 1
 _TITLES = ("name", "version", "doc", "source")

@@ -1,23 +1,21 @@
 """A task as one reward meets it: its functions read over the reward's inputs, its rows and fields by their names."""
 
-import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
-from plaudit.errors import DefinitionError, UnknownField, did_you_mean
-from plaudit.language import nodes as n
 from plaudit.language.field import RECORDS, Field, find_field_name
-from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
+from plaudit.language.intervals import bound_nodes
 from plaudit.language.program import Program
-from plaudit.reward.declared import Fact, read_facts, validate_facts
-from plaudit.reward.function_text import settle_function
+from plaudit.reward.declared import Fact, read_facts
 from plaudit.reward.lower import Function
-from plaudit.reward.preference import Preference, Row, fit_preference, fit_row, freeze_row
 from plaudit.reward.state import State
-from plaudit.reward.task import Basis, Better, End, Monotone, Role, Task
+from plaudit.reward.task.functions import settle_function
+from plaudit.reward.task.preference import Preference, Row, fit_preference, fit_row, freeze_row
+from plaudit.reward.task.statements import Basis, Better, End, Monotone, Role
+from plaudit.reward.task.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +81,8 @@ class BoundTask:
     """
 
     def __init__(self, task: Task, reward: Bindable) -> None:
-        self.task, self._reward = task, reward
-        self._what = f"reward {reward.name!r} with task {task.name!r}"
+        self.task, self.reward = task, reward
+        self.what = f"reward {reward.name!r} with task {task.name!r}"
 
     @cached_property
     def declared(self) -> Mapping[str, Field]:
@@ -96,7 +94,7 @@ class BoundTask:
     @cached_property
     def _wanted(self) -> Mapping[str, Field]:
         """The fields of the reward, and those of the task's that facts and rates may tie to them."""
-        own, task = self._reward.fields, self.task
+        own, task = self.reward.fields, self.task
         read = [each.reads for each in (task.goal, *(end.when for end in task.ends.values())) if each is not None]
         wished = {find_field_name(name) for names in read for name in names} | {*task.better, *task.aim, *task.ends}
         while more := {task.rates[name].rate for name in wished | {*own} if name in task.rates} - wished:
@@ -111,7 +109,7 @@ class BoundTask:
     @cached_property
     def inputs(self) -> Mapping[str, TaskField]:
         """Every input of the reward with what the task says of it."""
-        return {name: self.view(field) for name, field in self._reward.program.inputs.items()}
+        return {name: self.view(field) for name, field in self.reward.program.inputs.items()}
 
     def view(self, field: Field) -> TaskField:
         """Return a field with what the task says of it."""
@@ -126,7 +124,7 @@ class BoundTask:
         rate = task.rates.get(name)
         return TaskField(
             **{**given, "low": low, "high": high},
-            role="state" if name in self._reward.states else task.find_role(name),
+            role="state" if name in self.reward.states else task.find_role(name),
             rest=self._find_rest(field),
             step=task.max_change.get(name) if numeric else None,
             monotone=task.monotone.get(name) if numeric else None,
@@ -142,7 +140,7 @@ class BoundTask:
         low, high = field.low, field.high
         if field.kind != "number" or field.values:
             return low, high, "declared"
-        if known is None or known.kind != "number" or field.name not in self._reward.fields:
+        if known is None or known.kind != "number" or field.name not in self.reward.fields:
             return low, high, "default" if low is None and high is None else "declared"
         whole = known.numbers or tuple(each for each in (known.low, known.high) if each is not None)
         if low is None and (known.low is not None or known.numbers):
@@ -160,7 +158,7 @@ class BoundTask:
         if self.goal is None or not seen & {find_field_name(name) for name in self.goal.reads}:
             return frozenset()
         scope = {name: self.task.fields.get(name, field) for name, field in self.declared.items()}
-        program = read_facts(self._reward.name, (self.goal,), scope, *self._steps, what="goal")
+        program = read_facts(self.reward.name, (self.goal,), scope, *self.steps, what="goal")
         reached = bound_nodes(program)[program.outputs[self.goal.name]].high > 0
         return frozenset() if reached else frozenset(each.name for each in program.inputs.values())
 
@@ -178,12 +176,14 @@ class BoundTask:
         return value if field.holds(value) else None
 
     @property
-    def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
-        return self.fields, *self._steps
+    def scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
+        """What functions are read over: the fields, those with two ends, and the states."""
+        return self.fields, *self.steps
 
     @property
-    def _steps(self) -> tuple[frozenset[str], Iterable[str]]:
-        return self._reward._transition, self._reward.states
+    def steps(self) -> tuple[frozenset[str], Iterable[str]]:
+        """The fields that have two ends, before and after a step, and the states."""
+        return self.reward._transition, self.reward.states
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
@@ -195,8 +195,8 @@ class BoundTask:
     @cached_property
     def facts_program(self) -> Program:
         """The facts as one flat value: a flag each, under its name."""
-        name = self._reward.name
-        return read_facts(name, self.facts, *self._scope) if self.facts else Program(name)
+        name = self.reward.name
+        return read_facts(name, self.facts, *self.scope) if self.facts else Program(name)
 
     @cached_property
     def goal(self) -> Fact | None:
@@ -208,8 +208,8 @@ class BoundTask:
     @cached_property
     def goal_program(self) -> Program:
         """The goal as one flat value: a flag under its name, or nothing."""
-        name = self._reward.name
-        return Program(name) if self.goal is None else read_facts(name, (self.goal,), *self._scope, what="goal")
+        name = self.reward.name
+        return Program(name) if self.goal is None else read_facts(name, (self.goal,), *self.scope, what="goal")
 
     @cached_property
     def end_programs(self) -> Mapping[str, Program]:
@@ -220,12 +220,12 @@ class BoundTask:
             for name, end in self.task.ends.items()
             if end.when is not None and {find_field_name(each) for each in end.when.reads} <= known
         }
-        return {name: read_facts(self._reward.name, (each,), *self._scope, what="end") for name, each in found.items()}
+        return {name: read_facts(self.reward.name, (each,), *self.scope, what="end") for name, each in found.items()}
 
     @cached_property
     def known_inputs(self) -> Mapping[str, Field]:
         """Every input that a preference or an idle row may name: what is read, and fields that nothing reads."""
-        programs = (self._reward.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
+        programs = (self.reward.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
         known = {name: each for inputs in reversed(programs) for name, each in inputs.items()}
         read = {each.name for each in known.values()}
         for name, each in self.declared.items():
@@ -238,7 +238,7 @@ class BoundTask:
         """The preferences by the names of the reward's inputs; one about anything else is left out."""
         known = {*self.declared, "terminal"}
         about = [each for each in self.task.prefer if {find_field_name(name) for name in each.reads} <= known]
-        return tuple(fit_preference(each, self._reward.name, self.known_inputs) for each in about)
+        return tuple(fit_preference(each, self.reward.name, self.known_inputs) for each in about)
 
     @cached_property
     def idle(self) -> Row | None:
@@ -248,7 +248,7 @@ class BoundTask:
         """
         if not self.task.idle:
             return None
-        inputs, what = self.known_inputs, f"{self._what}: the idle row"
+        inputs, what = self.known_inputs, f"{self.what}: the idle row"
         columns = {name.partition("[")[0] for name in inputs}
         spread: list[tuple[str, Any]] = []
         for name, value in self.task.idle.items():
@@ -272,7 +272,7 @@ class BoundTask:
         scope = {**self.task.fields, **self.fields}
         if not {find_field_name(name) for name in function.reads} <= {*scope, "terminal"}:
             return function
-        return settle_function(function, lambda: read_facts(self._reward.name, (function,), scope, *self._steps))
+        return settle_function(function, lambda: read_facts(self.reward.name, (function,), scope, *self.steps))
 
     def find_wanted_fields(self) -> set[str]:
         """Return the fields of which something is said that a check uses, so that no term has to read them."""
@@ -282,162 +282,3 @@ class BoundTask:
         read += [tuple(each.reads) for each in task.prefer]
         wanted = {*task.better, *task.aim, *task.ends, *task.rates, *(each.rate for each in task.rates.values())}
         return wanted | {find_field_name(name) for names in read for name in names}
-
-    # -- where the two meet --------------------------------------------------------------------------------------------
-
-    def validate(self) -> None:
-        """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
-        self._validate_names()
-        self.validate_known()
-
-    def validate_known(self) -> None:
-        """Refuse what the task says of the fields that there are, if it cannot be; it may speak of others, too."""
-        if self.task.is_empty:
-            return
-        self._validate_kinds()
-        for name, field in self.fields.items():
-            for problem in _find_problems(field):
-                raise DefinitionError(f"{self._what}: field {name!r}: {problem}")
-        self._validate_start()
-        taken = [*(each.name for each in self._reward._functions), *self._reward.states]
-        validate_facts(self._reward.name, self.facts, taken)
-        _ = self.facts_program, self.prefer, self.idle
-        self._validate_goal()
-        self._validate_ends()
-
-    def _validate_names(self) -> None:
-        known = {**self.task.fields, **self._reward.fields}
-        for part, name in self._list_named():
-            if name not in known and name not in ("terminal", "terminated", "truncated"):
-                seen = ", ".join(sorted(known)) or "none"
-                raise UnknownField(
-                    f"{self._what}: {part} {name!r:.60}, which neither the reward nor the task "
-                    f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
-                )
-        spoken = self.list_named_fields()
-        if spoken and not spoken & {*self._reward.fields, "terminal"} and self.task.source:
-            raise UnknownField(
-                f"{self._what}: the task speaks of {', '.join(sorted(spoken)[:8])}, and the reward reads "
-                f"{', '.join([*self._reward.fields][:8]) or 'nothing'}: they have no field in common. Observe the "
-                "environment with the features that the reward is given."
-            )
-
-    def list_named_fields(self) -> set[str]:
-        """Return the fields that the task speaks of, whether or not the reward has them."""
-        return {name for _, name in self._list_named()} | {*self.task.fields}
-
-    def _list_named(self) -> Iterable[tuple[str, str]]:
-        """Yield every field that the task speaks of, after what does: `better= names`, `fact 'brakes' reads`."""
-        task = self.task
-        for part in ("better", "aim", "max_change", "monotone", "events", "rates", "states", "actions", "still"):
-            yield from ((f"{part}= names", name) for name in getattr(task, part))
-        yield from (("rates= names", each.rate) for each in task.rates.values())
-        for part in ("idle", "start"):
-            yield from ((f"{part}= names", find_field_name(name)) for name in getattr(task, part))
-        functions = [("fact", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
-        functions += [("end", end.when) for end in task.ends.values() if end.when is not None]
-        for part, each in functions:
-            yield from ((f"{part} {each.name!r} reads", find_field_name(name)) for name in each.reads)
-        yield from (("ends= names", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
-        yield from (("a preference names", find_field_name(name)) for each in task.prefer for name in each.reads)
-
-    def _validate_kinds(self) -> None:
-        for part in ("max_change", "monotone"):
-            for name in getattr(self.task, part).keys() & self.declared.keys():
-                if self.declared[name].kind != "number":
-                    kind = self.declared[name].kind
-                    raise DefinitionError(f"{self._what}: {part}= is for numbers, and {name!r} is a {kind}")
-        for name in self.task.fields.keys() & self._reward.fields.keys():
-            ours, theirs = self.task.fields[name], self._reward.fields[name]
-            numeric = {ours.kind, theirs.kind} <= {"number", "flag"}  # 0 and 1 may stand for a flag
-            if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
-                raise DefinitionError(
-                    f"{self._what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
-                    "in the task. They are not about the same steps; observe it again, or rename one of them."
-                )
-        for name, rate in self.task.rates.items():
-            field, other = self.declared.get(name), self.declared.get(rate.rate)
-            if field is None or other is None:
-                continue
-            if field.kind != "number" or other.kind != "number" or other.shape not in ((), field.shape):
-                raise DefinitionError(
-                    f"{self._what}: the rate of {name!r} is {rate.rate!r}, which is not a number of the same shape"
-                )
-
-    def _validate_goal(self) -> None:
-        goal = self.goal
-        if goal is None:
-            return
-        program = read_facts(self._reward.name, (goal,), self.declared, *self._steps, what="goal")
-        if bound_nodes(program)[program.outputs[goal.name]].high == 0:
-            raise DefinitionError(
-                f"{self._what}: the goal {goal.name!r} can never be true: no step that the declared ranges allow "
-                "makes it so. Correct the goal, or the range that is wrong."
-            )
-
-    def _validate_ends(self) -> None:
-        for name, end in self.task.ends.items():
-            if end.when is None:
-                field = self.declared.get(name) or self.task.fields.get(name)
-                if (
-                    end.sign != "time"
-                    and name not in ("terminal", "terminated")
-                    and (field is None or field.kind != "flag")
-                ):
-                    raise DefinitionError(
-                        f"{self._what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
-                        f"episode ends so, or give a function: {{{name!r}: ({end.sign!r}, function)}}."
-                    )
-            if end.when is not None and self._knows(end.when):
-                read_facts(self._reward.name, (end.when,), *self._scope, what="condition")
-            if end.sign == "bad" and self._goal_needs(name, end):
-                raise DefinitionError(
-                    f"{self._what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
-                    "good, or correct the goal."
-                )
-
-    def _knows(self, function: Fact) -> bool:
-        return {find_field_name(name) for name in function.reads} <= {*self.declared, "terminal"}
-
-    def _goal_needs(self, flag: str, end: End) -> bool:
-        """Return whether the goal is false wherever an end does not happen: its flag is false, or its condition."""
-        if self.goal is None:
-            return False
-        if end.when is not None:
-            return self._knows(end.when) and self._goal_asks(end.when)
-        program = self.goal_program
-        box = {name: bound_field(field) for name, field in program.inputs.items()}
-        box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}
-        return bound_nodes_within(program, box)[program.outputs[self.goal.name]].high == 0
-
-    def _goal_asks(self, condition: Fact) -> bool:
-        """Return whether a condition is the goal, or one of those that the goal asks for together."""
-        assert self.goal is not None
-        name = f"{self.goal.name}_"
-        program = read_facts(self._reward.name, (self.goal, replace(condition, name=name)), *self._scope)
-        asked = [program.outputs[self.goal.name]]
-        for at in asked:  # which grows meanwhile
-            if isinstance(node := program.nodes[at], n.And):
-                asked += [node.left, node.right]
-        return program.outputs[name] in asked  # what is the same is one node
-
-    def _validate_start(self) -> None:
-        for name, value in self.task.start.items():
-            field = self.declared.get(find_field_name(name))
-            if field is None or self.task.find_basis("start", name) == "seen":
-                continue
-            ends = value if isinstance(value, tuple | list) else [value]
-            if field.shape == () and not all(map(field.holds, ends)):
-                raise DefinitionError(f"{self._what}: start= has {name}={value!r:.60}, which the field does not allow")
-
-
-def _describe_kind(field: Field) -> str:
-    return field.kind if not field.shape else f"{field.kind} of the shape {field.shape}"
-
-
-def _find_problems(field: TaskField) -> Iterable[str]:
-    """Yield what is said of a field that it cannot be."""
-    if field.better is not None and field.kind == "category":
-        yield f"better={field.better!r} is for numbers and flags; of categories say with prefer(...) what is better"
-    if field.aim is not None and (field.kind != "number" or not field.holds(field.aim) or math.isinf(field.aim)):
-        yield f"aim={field.aim!r} is not a finite number that the field allows"

@@ -1,0 +1,188 @@
+"""Whether a task fits a reward: it speaks of fields that there are, and says of them what they can be."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from plaudit.errors import DefinitionError, UnknownField, did_you_mean
+from plaudit.language import nodes as n
+from plaudit.language.field import Field, find_field_name
+from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
+from plaudit.reward.declared import Fact, read_facts, validate_facts
+from plaudit.reward.task.bound import Bindable, BoundTask, TaskField
+from plaudit.reward.task.statements import End
+from plaudit.reward.task.task import Task
+
+
+def validate_fit(bound: BoundTask) -> None:
+    """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
+    _validate_names(bound)
+    validate_known(bound)
+
+
+def validate_known(bound: BoundTask) -> None:
+    """Refuse what the task says of the fields that there are, if it cannot be; it may speak of others, too."""
+    if bound.task.is_empty:
+        return
+    _validate_kinds(bound)
+    for name, field in bound.fields.items():
+        for problem in _find_problems(field):
+            raise DefinitionError(f"{bound.what}: field {name!r}: {problem}")
+    _validate_start(bound)
+    taken = [*(each.name for each in bound.reward._functions), *bound.reward.states]
+    validate_facts(bound.reward.name, bound.facts, taken)
+    _ = bound.facts_program, bound.prefer, bound.idle
+    _validate_goal(bound)
+    _validate_ends(bound)
+
+
+def _validate_names(bound: BoundTask) -> None:
+    known = {**bound.task.fields, **bound.reward.fields}
+    for part, name in _list_named(bound.task):
+        if name not in known and name not in ("terminal", "terminated", "truncated"):
+            seen = ", ".join(sorted(known)) or "none"
+            raise UnknownField(
+                f"{bound.what}: {part} {name!r:.60}, which neither the reward nor the task "
+                f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
+            )
+    if bound.task.source:
+        refuse_other_fields(bound.task, bound.reward)
+
+
+def refuse_other_fields(task: Task, reward: Bindable) -> None:
+    """Refuse a task that has no field in common with a reward."""
+    spoken = {name for _, name in _list_named(task)} | {*task.fields}
+    if spoken and reward.fields and not spoken & {*reward.fields, "terminal"}:
+        raise UnknownField(
+            f"reward {reward.name!r} with task {task.name!r}: the task speaks of {_list_some(spoken)}, and the reward "
+            f"reads {_list_some(reward.fields)}: they have no field in common. Name the task of this reward, or "
+            "observe its environment with the features that the reward is given."
+        )
+
+
+def _list_some(names: Iterable[str], most: int = 8) -> str:
+    listed = sorted(names)
+    return ", ".join([*listed[:most], "…"] if len(listed) > most else listed)
+
+
+def _list_named(task: Task) -> Iterable[tuple[str, str]]:
+    """Yield every field that the task speaks of, after what does: `better= names`, `fact 'brakes' reads`."""
+    for part in ("better", "aim", "max_change", "monotone", "events", "rates", "states", "actions", "still"):
+        yield from ((f"{part}= names", name) for name in getattr(task, part))
+    yield from (("rates= names", each.rate) for each in task.rates.values())
+    for part in ("idle", "start"):
+        yield from ((f"{part}= names", find_field_name(name)) for name in getattr(task, part))
+    functions = [("fact", each) for each in task.facts] + ([("goal", task.goal)] if task.goal else [])
+    functions += [("end", end.when) for end in task.ends.values() if end.when is not None]
+    for part, each in functions:
+        yield from ((f"{part} {each.name!r} reads", find_field_name(name)) for name in each.reads)
+    yield from (("ends= names", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
+    yield from (("a preference names", find_field_name(name)) for each in task.prefer for name in each.reads)
+
+
+def _validate_kinds(bound: BoundTask) -> None:
+    for part in ("max_change", "monotone"):
+        for name in getattr(bound.task, part).keys() & bound.declared.keys():
+            if bound.declared[name].kind != "number":
+                kind = bound.declared[name].kind
+                raise DefinitionError(f"{bound.what}: {part}= is for numbers, and {name!r} is a {kind}")
+    for name in bound.task.fields.keys() & bound.reward.fields.keys():
+        ours, theirs = bound.task.fields[name], bound.reward.fields[name]
+        numeric = {ours.kind, theirs.kind} <= {"number", "flag"}  # 0 and 1 may stand for a flag
+        if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
+            raise DefinitionError(
+                f"{bound.what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
+                "in the task. They are not about the same steps; observe it again, or rename one of them."
+            )
+    for name, rate in bound.task.rates.items():
+        field, other = bound.declared.get(name), bound.declared.get(rate.rate)
+        if field is None or other is None:
+            continue
+        if field.kind != "number" or other.kind != "number" or other.shape not in ((), field.shape):
+            raise DefinitionError(
+                f"{bound.what}: the rate of {name!r} is {rate.rate!r}, which is not a number of the same shape"
+            )
+
+
+def _validate_goal(bound: BoundTask) -> None:
+    goal = bound.goal
+    if goal is None:
+        return
+    program = read_facts(bound.reward.name, (goal,), bound.declared, *bound.steps, what="goal")
+    if bound_nodes(program)[program.outputs[goal.name]].high == 0:
+        raise DefinitionError(
+            f"{bound.what}: the goal {goal.name!r} can never be true: no step that the declared ranges allow "
+            "makes it so. Correct the goal, or the range that is wrong."
+        )
+
+
+def _validate_ends(bound: BoundTask) -> None:
+    for name, end in bound.task.ends.items():
+        if end.when is None:
+            field = bound.declared.get(name) or bound.task.fields.get(name)
+            if (
+                end.sign != "time"
+                and name not in ("terminal", "terminated")
+                and (field is None or field.kind != "flag")
+            ):
+                raise DefinitionError(
+                    f"{bound.what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
+                    f"episode ends so, or give a function: {{{name!r}: ({end.sign!r}, function)}}."
+                )
+        if end.when is not None and _knows(bound, end.when):
+            read_facts(bound.reward.name, (end.when,), *bound.scope, what="condition")
+        if end.sign == "bad" and _goal_needs(bound, name, end):
+            raise DefinitionError(
+                f"{bound.what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
+                "good, or correct the goal."
+            )
+
+
+def _knows(bound: BoundTask, function: Fact) -> bool:
+    return {find_field_name(name) for name in function.reads} <= {*bound.declared, "terminal"}
+
+
+def _goal_needs(bound: BoundTask, flag: str, end: End) -> bool:
+    """Return whether the goal is false wherever an end does not happen: its flag is false, or its condition."""
+    if bound.goal is None:
+        return False
+    if end.when is not None:
+        return _knows(bound, end.when) and _goal_asks(bound, end.when)
+    program = bound.goal_program
+    box = {name: bound_field(field) for name, field in program.inputs.items()}
+    box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}
+    return bound_nodes_within(program, box)[program.outputs[bound.goal.name]].high == 0
+
+
+def _goal_asks(bound: BoundTask, condition: Fact) -> bool:
+    """Return whether a condition is the goal, or one of those that the goal asks for together."""
+    assert bound.goal is not None
+    name = f"{bound.goal.name}_"
+    program = read_facts(bound.reward.name, (bound.goal, replace(condition, name=name)), *bound.scope)
+    asked = [program.outputs[bound.goal.name]]
+    for at in asked:  # which grows meanwhile
+        if isinstance(node := program.nodes[at], n.And):
+            asked += [node.left, node.right]
+    return program.outputs[name] in asked  # what is the same is one node
+
+
+def _validate_start(bound: BoundTask) -> None:
+    for name, value in bound.task.start.items():
+        field = bound.declared.get(find_field_name(name))
+        if field is None or bound.task.find_basis("start", name) == "seen":
+            continue
+        ends = value if isinstance(value, tuple | list) else [value]
+        if field.shape == () and not all(map(field.holds, ends)):
+            raise DefinitionError(f"{bound.what}: start= has {name}={value!r:.60}, which the field does not allow")
+
+
+def _describe_kind(field: Field) -> str:
+    return field.kind if not field.shape else f"{field.kind} of the shape {field.shape}"
+
+
+def _find_problems(field: TaskField) -> Iterable[str]:
+    """Yield what is said of a field that it cannot be."""
+    if field.better is not None and field.kind == "category":
+        yield f"better={field.better!r} is for numbers and flags; of categories say with prefer(...) what is better"
+    if field.aim is not None and (field.kind != "number" or not field.holds(field.aim) or math.isinf(field.aim)):
+        yield f"aim={field.aim!r} is not a finite number that the field allows"
