@@ -6,7 +6,7 @@ import math
 import pytest
 
 from plaudit import DefinitionError, Event, Field, FileError, Rate, Seen, SpecError, Task
-from reward.test_task import TASK
+from support.landing import TASK
 
 
 def edited(**parts):
