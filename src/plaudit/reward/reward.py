@@ -309,9 +309,10 @@ class Reward(Definition):
         """Return this reward with what a task says, and with what only its own task says."""
         if task is None:
             return self
-        if validate_task(self.name, task).source:
+        made = self.with_task(validate_task(self.name, task).merge(self.task))
+        if task.source:
             refuse_other_fields(task, self)
-        return self.with_task(task.merge(self.task))
+        return made
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.

@@ -77,8 +77,9 @@ def apply_task(reward: "Reward", task: str | None) -> "Reward":
     if task is None:
         return reward
     given = find_task(task)
+    made = reward._join_task(given)
     refuse_other_fields(given, reward)
-    return reward._join_task(given)
+    return made
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
