@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,38 +21,33 @@ def name_of(world):
     return world.name
 
 
-@pytest.fixture(scope="module")
-def played():
-    """Steps of each world, played once for all tests."""
-    kept = {}
-
-    def play_once(world):
-        if world.name not in kept:
-            kept[world.name] = play(world)
-        return kept[world.name]
-
-    return play_once
+@cache
+def played(name):
+    """Return steps of a world, played once for all tests of a process."""
+    return play(BY_NAME[name])
 
 
-@pytest.fixture(scope="module")
-def learnt(played):
-    kept = {}
-    return lambda world: (
-        kept.setdefault(world.name, None)
-        or kept.setdefault(f"{world.name} learnt", learn_task(played(world), name="learnt"))
-    )
+@cache
+def learnt(name):
+    """Return what is learnt of a world."""
+    return learn_task(played(name), name="learnt")
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=name_of)
-def test_every_true_statement_is_found_and_no_false_one_is_written(world, learnt):
-    result = score(world, learnt(world))
+def test_what_is_learnt_is_complete_and_true_and_read_back_from_its_file(world, tmp_path):
+    task = learnt(world.name)
+    result = score(world, task)
     assert (result.misses, result.false) == ([], [])
+    said = {f"{part}.{name}" if name else part for part, name, _ in task.list_statements()}
+    assert said == set(task.seen)
+    assert all(0 < each.count <= each.of for each in task.seen.values())
+    task.save(tmp_path / "task.json")
+    assert Task.load(tmp_path / "task.json") == task
+    assert_holds(task, play(world, seed=77, steps=3000))
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=name_of)
-def test_what_is_learnt_holds_in_steps_that_were_not_seen(world, learnt):
-    task = learnt(world)
-    others = play(world, seed=77)
+def assert_holds(task, others):
+    """Hold what a task says against steps that it was not learnt from."""
     for fact in task.facts:
         code = {}
         exec(write_function(fact), code)
@@ -73,24 +69,9 @@ def test_nothing_is_found_where_nothing_holds(seed):
     assert score(world, learn_task(play(world, seed, steps=3000), name="learnt")).false == []
 
 
-def test_every_statement_says_how_often_it_was_seen(learnt):
-    for world in WORLDS:
-        task = learnt(world)
-        said = {f"{part}.{name}" if name else part for part, name, _ in task.list_statements()}
-        assert said == set(task.seen)
-        assert all(0 < each.count <= each.of for each in task.seen.values())
-
-
-def test_a_learnt_task_is_read_back_from_its_file(learnt, tmp_path):
-    for world in WORLDS:
-        task = learnt(world)
-        task.save(tmp_path / "task.json")
-        assert Task.load(tmp_path / "task.json") == task
-
-
 @pytest.mark.parametrize("name", ["integrator", "coins", "walker", "battery", "traffic light", "tanks"])
-def test_the_order_of_episodes_does_not_matter(name, played, learnt):
-    transitions = played(BY_NAME[name])
+def test_the_order_of_episodes_does_not_matter(name):
+    transitions = played(name)
     starts = np.flatnonzero(transitions.first)
     parts = np.split(np.arange(len(transitions)), starts[1:])
     order = np.random.default_rng(5).permutation(len(parts))
@@ -105,14 +86,14 @@ def test_the_order_of_episodes_does_not_matter(name, played, learnt):
         terminated=transitions.terminated[rows],
         truncated=transitions.truncated[rows],
     )
-    assert learn_task(shuffled, name="learnt").to_json() == learnt(BY_NAME[name]).to_json()
+    assert learn_task(shuffled, name="learnt").to_json() == learnt(name).to_json()
 
 
 @pytest.mark.parametrize("name", ["integrator", "coins", "battery", "fight", "laps"])
-def test_recorded_episodes_say_the_same_as_played_ones(name, played, learnt):
-    transitions = played(BY_NAME[name])
+def test_recorded_episodes_say_the_same_as_played_ones(name):
+    transitions = played(name)
     recorded = replace(transitions, policy=np.where(transitions.policy == "idle", "idle", "recorded"))
-    assert learn_task(recorded, name="learnt") == learnt(BY_NAME[name])
+    assert learn_task(recorded, name="learnt") == learnt(name)
 
 
 def test_a_few_steps_say_nothing_beyond_what_was_seen():
