@@ -16,14 +16,15 @@ def far(distance):
     return distance
 
 
-BARE = Reward("following", version="1", terms=[far], fields=[Field("distance", low=0, high=50, unit="m")])
+BARE = Reward("following", version="1", terms=[far], fields=[Field("distance", unit="m")])
 TASK = Task(
     NAME,
     doc="Keep up.",
     better={"distance": "low"},
     states=["distance"],
     horizon=500,
-    seen={"horizon": Seen(12, 12, "episodes")},
+    fields=[Field("distance", low=0, high=50)],
+    seen={"horizon": Seen(12, 12, "episodes"), "fields.distance": Seen(90, 90)},
     source="Convoy-v1",
 )
 
@@ -51,8 +52,11 @@ def test_a_reward_is_shown_with_its_task(open_reward):
         assert rows == [
             "horizon 500 steps seen in 12 of 12 episodes",
             "better distance low declared",
+            "fields distance 0 … 50 seen in 90 of 90 steps",
             "states distance persists declared",
         ]
+        finding = page.section("Findings").locator(".finding", has_text="wrong-way")
+        assert "Seen, not declared: the range of distance (90 of 90 steps)." in finding.locator("p").all_inner_texts()
 
 
 def test_a_reward_without_a_task_shows_none(open_reward):

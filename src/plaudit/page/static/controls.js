@@ -106,6 +106,7 @@ function finding(each, ...more) {
     ),
     h("p", {}, each.message),
     each.advice && h("p.quiet", {}, each.advice),
+    (each.grounds || []).map((ground) => h("p.quiet", {}, ground)),
     more,
   );
 }
