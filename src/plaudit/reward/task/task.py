@@ -447,4 +447,5 @@ def _read_seen(what: str, given: Mapping[str, Seen] | None, task: Task) -> Mappi
             raise DefinitionError(f"{what}: seen= speaks of {key!r:.60}, and the task says nothing of that name.{near}")
         if not isinstance(each, Seen):
             raise DefinitionError(f"{what}: seen={{{key!r}: {each!r:.60}}} is not a Seen(count, of)")
-    return MappingProxyType(dict(given or {}))
+    signed = {f"ends.{name}" for name, end in task.ends.items() if end.sign in ("good", "bad")}  # which nobody can see
+    return MappingProxyType({key: each for key, each in (given or {}).items() if key not in signed})
