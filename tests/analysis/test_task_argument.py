@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import DefinitionError, Field, Ledger, Reward, Task, check, incentives, term
+from plaudit import DefinitionError, Field, Ledger, Reward, Seen, Task, check, incentives, term
 from plaudit.analysis import audit, compare, diff, probe, sweep
 from support.corridors import Corridor, arrival, calm, corridor_reward, reaches_target, reader
 from support.histories import record_episodes
@@ -42,6 +42,15 @@ def test_rewards_are_compared_by_one_task():
         compare(REWARD, other, samples=1000, fields="all")
     found = compare(REWARD, other, task=TASK, samples=1000)
     assert found.discount == 0.9
+
+
+def test_a_comparison_says_that_it_draws_from_ranges_that_were_only_seen():
+    other = REWARD.with_params({"far.weight": 2.0}).with_version("2")
+    seen = TASK.evolve(seen={"fields.distance": Seen(9, 9)})
+    assert "drawn from declared ranges" in str(compare(REWARD, other, task=TASK, samples=1000))
+    assert "drawn from declared and seen ranges" in str(compare(REWARD, other, task=seen, samples=1000))
+    named = compare(REWARD, other, task=seen, samples=1000, ranges={"distance": (0, 5)})
+    assert "drawn from declared ranges" in str(named)
 
 
 def test_a_diff_by_one_task_tells_only_what_is_paid():

@@ -181,3 +181,9 @@ def test_a_finding_says_what_an_idle_agent_was_only_seen_to_meet(seen):
 def test_a_finding_without_a_horizon_says_that_no_limit_is_assumed():
     found = find(check(driving(Task(states=["speed"]), low=0, high=10)), "pays-for-staying")
     assert found.list_weak_grounds() == ["Assumed by default: that there is no time limit."]
+
+
+def test_a_report_names_the_task_that_it_went_by():
+    report = check(driving(), task=SEEN)
+    assert f"\nby task road@1 ({report.task.fingerprint[:12]})\n" in str(report)
+    assert "by task" not in str(check(driving()))

@@ -137,7 +137,7 @@ def _print(task: "Task", output: str | None) -> None:
     from plaudit.cli.show import build_task_table
 
     screen = Screen()
-    screen.print(f"{task.name}: {task.source}\n")
+    screen.print(f"{'' if task.source.startswith(task.name) else f'{task.name}: '}{task.source}\n")
     screen.print(build_task_table(task))
     if output is not None:
         screen.print(f"\nWritten to {output}. Nothing in it says yet what is wanted: goal, better, ends.")
