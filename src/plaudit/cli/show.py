@@ -230,8 +230,8 @@ def build_task_table(task: Task) -> Table:
     """Return what a task says as a table, with where each statement comes from."""
     rows = [tuple(escape_controls(cell) for cell in row) for row in list_task_rows(task)]
     made = _fill_table(("what", "of", "says", "from"), rows)
-    for column in made.columns:
-        column.no_wrap = column.header != "says"
+    *_, says, where = made.columns
+    says.min_width, where.no_wrap = 20, True
     return made
 
 
