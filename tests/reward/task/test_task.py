@@ -158,7 +158,8 @@ def test_names_sentences_and_counts_are_not_in_the_fingerprint():
     def landed(height, speed, *, slow=1.0):  # said otherwise
         return height <= 0 and (speed < slow)
 
-    other = TASK.evolve(name="other", version="9", doc="", source="elsewhere", goal=landed, seen={})
+    counts = dict.fromkeys(TASK.seen, Seen(1, 1))
+    other = TASK.evolve(name="other", version="9", doc="", source="elsewhere", goal=landed, seen=counts)
     assert other.fingerprint == TASK.fingerprint
     assert other != TASK
 

@@ -93,7 +93,7 @@ def write_entry(value: Any) -> Any:
 
 
 def compute_fingerprint(task: Task) -> str:
-    """Return the SHA-256 of what a task says; names, sentences and counts are for people."""
+    """Return the SHA-256 of what a task says and whether it was only seen; names, sentences, counts are for people."""
     data = to_dict(task)
     content = {part: _keep_meaning(part, value) for part, value in data.items() if part not in ("task", *_TITLES)}
     return hashlib.sha256(format_canonical(content).encode()).hexdigest()
@@ -105,9 +105,9 @@ def _keep_meaning(part: str, value: Any) -> Any:
     entries = {"": value} if part in ("goal", "discount", "horizon") else value
     return {
         name: {
-            key: strip_function(each) if key == "when" else each
+            key: strip_function(each) if key == "when" else key == "seen" or each
             for key, each in entry.items()
-            if key not in ("seen", "doc")
+            if key != "doc"
         }
         for name, entry in entries.items()
     }

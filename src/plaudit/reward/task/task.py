@@ -307,7 +307,7 @@ class Task:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The identity of what is said; names, sentences for people and counts do not change it."""
+        """The identity of what is said and whether it was only seen; names, sentences and counts do not change it."""
         from plaudit.reward.task import file as task_file
 
         return task_file.compute_fingerprint(self)
