@@ -88,3 +88,10 @@ def test_a_report_names_its_task_and_none_where_nobody_said():
     assert check(bare).task is None
     assert str(check(bare, task=TASK).task) == f"task convoy@1 ({TASK.fingerprint[:12]})"
     assert "convoy@1" in check(bare, task=TASK)._repr_html_()
+
+
+def test_the_name_of_a_file_is_not_a_task():
+    with pytest.raises(
+        DefinitionError, match=r"task='task.json' is not a Task; Task.load\('task.json'\) reads one from a file"
+    ):
+        check(REWARD, task="task.json")

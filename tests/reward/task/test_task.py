@@ -271,3 +271,12 @@ def test_a_count_of_counts_is_read_as_it_is_written():
     ):
         with pytest.raises(DefinitionError):
             Seen.parse(text)
+
+
+def test_what_follows_a_goal_is_not_said_without_a_goal():
+    with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
+        Task("flight", goal_ends=False)
+    task = TASK.evolve(goal_ends=False)
+    assert task.evolve(goal=None).goal_ends
+    with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
+        TASK.evolve(goal=None, goal_ends=False)

@@ -144,6 +144,8 @@ class Task:
         validate_plain(what, doc=doc, source=source, goal_ends=goal_ends)
         self.doc, self.source, self.goal_ends = doc, source, goal_ends
         self.goal = make_condition(what, "goal", goal)
+        if goal is None and not goal_ends:
+            raise DefinitionError(f"{what}: goal_ends=False is said of a goal, and there is none; give goal=")
         self.better = read_choices(what, "better", better, get_args(Better))
         self.aim = read_numbers(what, "aim", aim)
         self.prefer = read_preferences(what, prefer)
@@ -226,6 +228,8 @@ class Task:
                 near = did_you_mean(keyword, TaskChanges.__annotations__)
                 raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}.{near}")
         arguments: dict[str, Any] = {part: getattr(self, part) for part in TaskChanges.__annotations__}
+        if "goal" in changes and changes["goal"] is None:
+            arguments["goal_ends"] = True
         made = Task(**{**arguments, **changes, "seen": changes.get("seen", {})})
         if "seen" not in changes:
             before = {(part, name): value for part, name, value in self.list_statements()}
