@@ -29,6 +29,25 @@ def test_what_was_seen_is_printed_and_written(plaudit, tmp_path):
         assert any(" of " in line or "declared" in line for line in lines), (part, name)
 
 
+def test_what_somebody_declared_in_the_file_is_kept_when_it_is_written_again(plaudit):
+    asked = ("observe", ENV, "--steps", 500, "-o", "task.json")
+    plaudit(*asked)
+    first = Task.load("task.json")
+    first.evolve(better={"fuel": "high"}, horizon=7, version="2").save("task.json")
+    done = plaudit(*asked)
+    again = Task.load("task.json")
+    assert (again.better, again.horizon, again.version) == ({"fuel": "high"}, 7, "2")
+    assert (again.states, again.source, again.find_basis("horizon")) == (first.states, first.source, "declared")
+    said = " ".join(done.stdout.split())
+    assert said.endswith("Written to task.json. What was declared in it is kept: horizon, better.")
+    first.save("task.json")
+    plaudit(*asked)
+    assert Task.load("task.json").to_json() == first.to_json()
+    Path("task.json").write_text("notes")
+    assert plaudit(*asked).stderr.startswith("Error: task.json: ")
+    assert Path("task.json").read_text() == "notes"
+
+
 def test_the_same_seed_writes_the_same_file(plaudit):
     for name, seed in (("one", 5), ("same", 5), ("other", 6)):
         assert plaudit("observe", ENV, "--steps", 500, "--seed", seed, "-o", f"{name}.json").exit_code == 0
