@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import DefinitionError, Field, Ledger, Reward, Task, check, incentives, term
+from plaudit import DefinitionError, Field, Ledger, Reward, Seen, Task, check, incentives, term
 from plaudit.analysis import audit, compare, diff, probe, sweep
 from support.corridors import Corridor, arrival, calm, corridor_reward, reaches_target, reader
 from support.histories import record_episodes
@@ -44,6 +44,15 @@ def test_rewards_are_compared_by_one_task():
     assert found.discount == 0.9
 
 
+def test_a_comparison_says_that_it_draws_from_ranges_that_were_only_seen():
+    other = REWARD.with_params({"far.weight": 2.0}).with_version("2")
+    seen = TASK.evolve(seen={"fields.distance": Seen(9, 9)})
+    assert "drawn from declared ranges" in str(compare(REWARD, other, task=TASK, samples=1000))
+    assert "drawn from declared and seen ranges" in str(compare(REWARD, other, task=seen, samples=1000))
+    named = compare(REWARD, other, task=seen, samples=1000, ranges={"distance": (0, 5)})
+    assert "drawn from declared ranges" in str(named)
+
+
 def test_a_diff_by_one_task_tells_only_what_is_paid():
     other = REWARD.with_task(TASK).with_version("2")
     assert diff(REWARD, other).definition
@@ -79,3 +88,10 @@ def test_a_report_names_its_task_and_none_where_nobody_said():
     assert check(bare).task is None
     assert str(check(bare, task=TASK).task) == f"task convoy@1 ({TASK.fingerprint[:12]})"
     assert "convoy@1" in check(bare, task=TASK)._repr_html_()
+
+
+def test_the_name_of_a_file_is_not_a_task():
+    with pytest.raises(
+        DefinitionError, match=r"task='task.json' is not a Task; Task.load\('task.json'\) reads one from a file"
+    ):
+        check(REWARD, task="task.json")

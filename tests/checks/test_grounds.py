@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plaudit import Field, Reward, Seen, Task, bounds, check, term
+from plaudit import DefinitionError, Field, Reward, Seen, Task, bounds, check, prefer, term
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import format_finding
 from plaudit.checks.report import LocatedReport
@@ -50,7 +50,9 @@ def find(report, code):
 def test_a_role_that_nobody_declared_is_said_to_be_assumed():
     found = find(check(driving(low=0, high=10)), "pays-per-event")
     assert found.basis == "default"
-    assert found.list_weak_grounds() == ["Assumed by default: that speed happens in single steps."]
+    assert found.list_weak_grounds() == [
+        "Assumed by default: that there is no time limit, that speed happens in single steps."
+    ]
 
 
 def test_what_was_declared_needs_no_word():
@@ -108,3 +110,80 @@ def test_play_that_never_reached_the_goal_does_not_make_it_unreachable(high):
     report = check(reward)
     assert "unreachable-goal" not in {each.code for each in report}
     assert ("missing-range" in {each.code for each in report}) == (high < 100)
+
+
+@term
+def forward(place):
+    """Get on."""
+    return 0.01 * place
+
+
+def is_deep(depth):
+    """Deep down."""
+    return depth > 20
+
+
+BEYOND = {
+    "a goal": {"goal": is_deep},
+    "an aim": {"aim": {"place": 50.0}},
+    "an aim of a field that no term reads": {"aim": {"depth": 50.0}},
+    "a wish": {"prefer": [prefer({"place": 50.0, "depth": 50.0}, over={"place": 30.0, "depth": 50.0})]},
+}
+WALKED = {"fields.place": Seen(50, 50), "fields.depth": Seen(50, 50)}
+
+
+def walking(seen, **said):
+    task = Task(fields=[Field(name, low=0, high=10) for name in ("place", "depth")], seen=seen, **said)
+    return Reward("walk", version="1", terms=[forward], fields=[Field("place")], task=task)
+
+
+@pytest.mark.parametrize("said", BEYOND)
+def test_a_declaration_may_lie_beyond_what_was_only_seen(said):
+    reward = walking(WALKED, **BEYOND[said])
+    assert Reward.from_json(reward.to_json()) == reward
+    assert not {each.code for each in check(reward)} & {"unreachable-goal", "contradictory-facts"}
+    if "depth" in str(BEYOND[said]) or "goal" in BEYOND[said]:
+        with pytest.raises(DefinitionError, match=r"can never be true|that the field allows"):
+            walking({}, **BEYOND[said])
+
+
+def test_a_range_that_was_only_seen_counts_also_of_a_field_that_no_term_reads():
+    task = Task(
+        "walk", better={"depth": "low"}, fields=[Field("depth", low=0, high=10)], seen={"fields.depth": Seen(9, 9)}
+    )
+    reward = Reward("walk", version="1", terms=[forward], fields=[Field("place", low=0, high=1)], task=task)
+    found = find(check(reward), "unpriced")
+    assert found.list_weak_grounds() == ["Seen, not declared: the range of depth (9 of 9 steps)."]
+    assert "what is better of depth" in [each.says for each in found.grounds]
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_finding_says_what_an_idle_agent_was_only_seen_to_meet(seen):
+    @term
+    def warmth(heat):
+        """Keep warm."""
+        return heat
+
+    counts = {"idle.speed": Seen(70, 70, "idle steps")} if seen else {}
+    task = Task("road", goal=is_there, idle={"speed": 9.0}, horizon=500, states=["speed", "heat"], seen=counts)
+    fields = [Field("speed", low=0, high=10), Field("arrived", flag=True), Field("heat", low=0, high=1)]
+    reward = Reward("driving", version="1", terms=[cruise, arrival, warmth], fields=fields, task=task)
+    assert find(check(reward), "idle-floor").list_weak_grounds() == (
+        [
+            "Seen, not declared: what an idle agent meets of speed (70 of 70 idle steps).",
+            "Assumed by default: that an idle agent meets heat at rest.",
+        ]
+        if seen
+        else []
+    )
+
+
+def test_a_finding_without_a_horizon_says_that_no_limit_is_assumed():
+    found = find(check(driving(Task(states=["speed"]), low=0, high=10)), "pays-for-staying")
+    assert found.list_weak_grounds() == ["Assumed by default: that there is no time limit."]
+
+
+def test_a_report_names_the_task_that_it_went_by():
+    report = check(driving(), task=SEEN)
+    assert f"\nby task road@1 ({report.task.fingerprint[:12]})\n" in str(report)
+    assert "by task" not in str(check(driving()))

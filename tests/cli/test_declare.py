@@ -104,6 +104,14 @@ def test_an_end_without_a_sign_is_asked_for(own, tmp_path):
     assert asked["ends"] == {"asks": "good, bad or time?", "answer": {"crashed": {"is": "..."}}}
 
 
+def test_other_ends_than_a_time_limit_are_asked_for(own):
+    Task(ends={"timeout": "time"}).save("seen.json")
+    text = own("declare", "own.py:reward", "--task", "seen.json").stdout
+    assert '"timeout": "time",\n        # "crashed": ...,\n' in text
+    asked = json.loads(own("declare", "own.py:reward", "--task", "seen.json", "--json").stdout)["questions"]
+    assert asked["ends"]["answer"] == {"crashed": {"is": "..."}}
+
+
 def test_an_answer_in_json_is_filled_in_where_it_belongs(own):
     data = json.loads(own("declare", "own.py:reward", "--json").stdout)
     asked = data.pop("questions")

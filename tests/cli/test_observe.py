@@ -20,13 +20,32 @@ FEATURES = "support.gliders:features"
 def test_what_was_seen_is_printed_and_written(plaudit, tmp_path):
     done = plaudit("observe", ENV, "--features", FEATURES, "--steps", 3000, "-o", "task.json")
     assert done.exit_code == 0, done.stderr
-    assert "Glider: Glider, 3,000 steps of " in done.stdout
+    assert done.stdout.startswith("Glider, 3,000 steps of ")
     assert "changes by v × 0.5" in done.stdout
     assert "Written to task.json." in done.stdout
     assert Task.load("task.json").monotone == {"fuel": "down"}
     for part, name, _ in Task.load("task.json").list_statements():
         lines = [line for line in done.stdout.splitlines() if line.startswith(part.replace("_", " ")) and name in line]
         assert any(" of " in line or "declared" in line for line in lines), (part, name)
+
+
+def test_what_somebody_declared_in_the_file_is_kept_when_it_is_written_again(plaudit):
+    asked = ("observe", ENV, "--steps", 500, "-o", "task.json")
+    plaudit(*asked)
+    first = Task.load("task.json")
+    first.evolve(better={"fuel": "high"}, horizon=7, version="2").save("task.json")
+    done = plaudit(*asked)
+    again = Task.load("task.json")
+    assert (again.better, again.horizon, again.version) == ({"fuel": "high"}, 7, "2")
+    assert (again.states, again.source, again.find_basis("horizon")) == (first.states, first.source, "declared")
+    said = " ".join(done.stdout.split())
+    assert said.endswith("Written to task.json. What was declared in it is kept: horizon, better.")
+    first.save("task.json")
+    plaudit(*asked)
+    assert Task.load("task.json").to_json() == first.to_json()
+    Path("task.json").write_text("notes")
+    assert plaudit(*asked).stderr.startswith("Error: task.json: ")
+    assert Path("task.json").read_text() == "notes"
 
 
 def test_the_same_seed_writes_the_same_file(plaudit):

@@ -209,3 +209,14 @@ def test_locals_are_called_what_their_author_calls_them(plaudit, write):
     ):
         assert "    force = abs(deceleration)\n" in printed
     assert r"\text{force} &=" in plaudit("show", "rewards.py:driving", "--formula").stdout
+
+
+def test_how_often_something_was_seen_stays_on_its_line(plaudit, write, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code = "def norm_of_both(left, right): return abs(left * left + right * right - 1) <= 1e-06"
+    seen = "10,000 of 10,000 steps"
+    data = {"task": 1, "states": {"left": {"seen": seen}}, "facts": {"norm_of_both": {"when": code, "seen": seen}}}
+    write("task.json", json.dumps(data))
+    lines = [line.rstrip() for line in plaudit("show", "task.json").stdout.splitlines()]
+    assert sum(line.endswith(f"seen in {seen}") for line in lines) == 2
+    assert max(map(len, lines)) <= 80

@@ -257,7 +257,7 @@ def test_a_changed_field_and_one_that_is_called_the_action_must_be_read():
         ({"version": "2", "shared": {}}, UnknownParameter, "a term needs 'strongest'"),
         ({"version": "2", "low": 9.0}, DefinitionError, "low=9.0 is above high=5.0"),
         ({"version": "2", "task": Task(idle={"tork": 1.0})}, UnknownField, "idle= names 'tork'"),
-        ({"version": "2", "task": {"goal": at_goal}}, DefinitionError, "is not a Task(...)"),
+        ({"version": "2", "task": {"goal": at_goal}}, DefinitionError, "is not a Task"),
         ({"version": "2", "goal": at_goal}, TypeError, "task=reward.task.evolve(goal=...)"),
     ],
 )

@@ -349,10 +349,10 @@ def test_facts_that_are_none_are_refused(facts):
     "preference",
     [
         {},
-        {"better": [{"x": 1.0}], "over": [{"x": 2.0}]},
         {"better": [{"x": 1.0}], "over": [{"x": 2.0}], "because": "", "code": "import os"},
         {"better": [{"x": 1.0}], "over": [{"x": 2.0}], "because": None},
-        {"better": {"x": 1.0}, "over": [{"x": 2.0}], "because": ""},
+        {"better": [{"x": 1.0}], "because": ""},
+        {"better": 5, "over": [{"x": 2.0}], "because": ""},
         {"better": [], "over": [{"x": 2.0}], "because": ""},
         {"better": [[]], "over": [{"x": 2.0}], "because": ""},
         {"better": [{"x": 1.0}], "over": [{"x": 1.0}], "because": ""},

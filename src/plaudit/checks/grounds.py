@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from plaudit.checks.finding import Ground
 from plaudit.checks.model import RewardModel
+from plaudit.language.field import find_field_name
 from plaudit.reward.task.task import Task
 
 ROLES = {"state": "persists from step to step", "action": "is chosen", "event": "happens in single steps"}
@@ -16,13 +17,17 @@ _SAYS = {
 }
 
 
-def list_grounds(model: RewardModel, parts: Iterable[str], term: str) -> tuple[Ground, ...]:
-    """Return what a finding about a term rests on, where its rule goes by these parts of a task.
+def list_grounds(
+    model: RewardModel, parts: Iterable[str], term: str, about: Iterable[str] | None = None
+) -> tuple[Ground, ...]:
+    """Return what a finding about a term, or about some fields, rests on; its rule goes by these parts of a task.
 
     Ranges that were only seen always count; a role nobody declared counts for rules that go by roles.
     """
-    names = model.reads.get(term, model.reads["total"])
-    fields = dict.fromkeys(model.fields[name].name for name in sorted(names) if name != "terminal")
+    names = [*sorted(model.reads.get(term, model.reads["total"]))] if about is None else [*about]
+    goal = model.reward._bound.goal
+    names += goal.reads if "goal" in parts and goal is not None else ()
+    fields = dict.fromkeys(find_field_name(name) for name in names if name != "terminal")
     return tuple(_list_statements(model, tuple(parts), fields))
 
 
@@ -34,13 +39,28 @@ def _list_statements(model: RewardModel, parts: tuple[str, ...], fields: Iterabl
     for part in ("goal", "horizon", "discount"):
         if part in parts and getattr(task, part) is not None:
             yield _build_ground(task, part, "", f"the {part}")
+    if "horizon" in parts and task.horizon is None:
+        yield Ground("that there is no time limit", "default")
     for part, says in _SAYS.items():
         if part in parts:
             yield from (
                 _build_ground(task, part, name, says.format(name)) for name in fields if name in getattr(task, part)
             )
+    if "idle" in parts:
+        yield from _list_idle(model, fields)
     if "roles" in parts:
         yield from (ground for name in fields for ground in _list_roles(model, name))
+
+
+def _list_idle(model: RewardModel, fields: Iterable[str]) -> Iterator[Ground]:
+    """Yield what an idle agent meets; where that was only seen, what it leaves out is assumed to be at rest."""
+    task, met = model.reward.task, {find_field_name(name): name for name in model.reward.task.idle}
+    watched = any(key.startswith("idle.") for key in task.seen)
+    for name in fields:
+        if name in met:
+            yield _build_ground(task, "idle", met[name], f"what an idle agent meets of {name}")
+        elif watched and model.reward._bound.fields[name].kind == "number" and name not in model.reward.states:
+            yield Ground(f"that an idle agent meets {name} at rest", "default")
 
 
 def _list_roles(model: RewardModel, name: str) -> Iterator[Ground]:

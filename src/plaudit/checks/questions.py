@@ -66,10 +66,13 @@ def _ask_wishes(reward: Reward, fields: Sequence[TaskField]) -> OpenQuestion | N
 
 
 def _ask_ends(reward: Reward, fields: Sequence[TaskField]) -> OpenQuestion | None:
-    if reward.task.ends:
-        unsigned = [name for name, end in reward.task.ends.items() if end.sign is None]
+    known = reward.task.ends
+    if any(end.sign != "time" for end in known.values()):
+        unsigned = [name for name, end in known.items() if end.sign is None]
         return OpenQuestion("ends", "good, bad or time?", dict.fromkeys(unsigned, _OPEN)) if unsigned else None
-    flags = [each.name for each in fields if each.kind == "flag" and not each.shape]
+    flags = [
+        each.name for each in fields if each.kind == "flag" and not each.shape and each.name not in reward.task.ends
+    ]
     asks = 'how episodes end: "good", "bad" or "time"'
     if flags:
         entries = {f"{write_value(each)}: ...": "" for each in flags}

@@ -179,6 +179,8 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
         return
     asides = list(_format_asides(report, width))
     yield title
+    if report.task is not None and report.task.name != "task":  # which has no name of its own
+        yield from wrap_paragraph(f"by {escape_line(str(report.task))}", width=width, part="dim")
     yield from _format_remarks(report, width)
     yield from format_incentive_lines(report.incentives, width)
     for finding in report.findings:

@@ -1,7 +1,8 @@
 """`plaudit observe`: a task, learnt from an environment or from recorded steps."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,8 @@ from plaudit.terminal import Screen, show_progress
 
 if TYPE_CHECKING:
     from plaudit.reward.task.task import Task
+
+_UNSAID = "Nothing in it says yet what is wanted: goal, better, ends."
 
 
 def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None) -> Any:
@@ -36,7 +39,12 @@ def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None)
     "--steps", metavar="COUNT", type=COUNT, help="Steps that are played, or read at most.  [default: 10000; 200000]"
 )
 @click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed.  [default: 0]")
-@click.option("--max-steps", metavar="COUNT", type=COUNT, help="Where the environment sets no limit.  [default: 1000]")
+@click.option(
+    "--max-steps",
+    metavar="COUNT",
+    type=COUNT,
+    help="Steps of an episode at most, where ENV sets no limit.  [default: 1000]",
+)
 @click.option(
     "--idle",
     metavar="ACTION",
@@ -49,8 +57,8 @@ def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None)
 )
 @ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
 @click.option("--action", metavar="NAME", help="The column of a file that is the action.  [default: action]")
-@click.option("--name", metavar="TEXT", help="What the task is called; as ENV unless given.")
-@output_option("Write the task there, as JSON to read and edit.")
+@click.option("--name", metavar="TEXT", help="What the task is called; named after ENV unless given.")
+@output_option("Write the task there, as JSON to read and edit; what was declared in that file is kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the task as JSON for a script.")
 def observe(
     env: str | None,
@@ -81,6 +89,7 @@ def observe(
     playing = drop_unset({"seed": seed, "max_steps": max_steps})
     if (env is None) == (where is None):
         raise click.UsageError("name an environment, or recorded steps with --ledger: one of the two.")
+    before = _read_declared(output)
     if where is None:
         _refuse("--ledger", {**query, **drop_unset({"action": action})})
         function = None if features is None else _find_features(features)
@@ -94,17 +103,26 @@ def observe(
         _refuse("ENV", {**playing, **drop_unset({"features": features, "make": options or None})})
         _refuse("a file", drop_unset({"action": action}))
         task = _read_ledger(where, **drop_unset({"steps": steps, "idle": idle, "name": name}), **query)
+    if before is not None:
+        task = before.evolve(name=name or before.name).merge(task)
     if output is not None:
         task.save(output)
     if as_json:
         click.echo(task.to_json())
     else:
-        _print(task, output)
+        _print(task, output, dict.fromkeys(part for part, *_ in before.list_statements()) if before else ())
 
 
 def _refuse(what: str, given: dict[str, Any]) -> None:
     for name in given:
         raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
+
+
+def _read_declared(output: str | None) -> "Task | None":
+    """Return what a person declared in the file that is to be written, if it is there."""
+    from plaudit.reward.task.task import Task
+
+    return Task.load(output).drop_seen() if output is not None and Path(output).is_file() else None
 
 
 def _find_features(text: str) -> Any:
@@ -133,11 +151,12 @@ def _read_file(where: str, **settings: Any) -> "Task":
         return observe_file(where, progress=progress, **settings)
 
 
-def _print(task: "Task", output: str | None) -> None:
+def _print(task: "Task", output: str | None, kept: Iterable[str]) -> None:
     from plaudit.cli.show import build_task_table
 
     screen = Screen()
-    screen.print(f"{task.name}: {task.source}\n")
+    screen.print(f"{'' if task.source.startswith(task.name) else f'{task.name}: '}{task.source}\n")
     screen.print(build_task_table(task))
     if output is not None:
-        screen.print(f"\nWritten to {output}. Nothing in it says yet what is wanted: goal, better, ends.")
+        said = f"What was declared in it is kept: {', '.join(kept)}." if kept else _UNSAID
+        screen.print(f"\nWritten to {output}. {said}")

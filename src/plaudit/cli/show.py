@@ -229,7 +229,10 @@ def _build_knob_table(reward: Reward) -> Table | None:
 def build_task_table(task: Task) -> Table:
     """Return what a task says as a table, with where each statement comes from."""
     rows = [tuple(escape_controls(cell) for cell in row) for row in list_task_rows(task)]
-    return _fill_table(("what", "of", "says", "from"), rows)
+    made = _fill_table(("what", "of", "says", "from"), rows)
+    *_, says, where = made.columns
+    says.min_width, where.no_wrap = 20, True
+    return made
 
 
 def _fill_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> Table:

@@ -228,7 +228,8 @@ def validate_task(reward: object, task: object) -> Task:
     if task is None:
         return _NOTHING
     if not isinstance(task, Task):
-        raise DefinitionError(f"reward {reward!r}: task={task!r:.60} is not a Task(...)")
+        load = f"; Task.load({task!r:.60}) reads one from a file" if isinstance(task, str) else ""
+        raise DefinitionError(f"reward {reward!r}: task={task!r:.60} is not a Task{load}")
     return task
 
 

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from plaudit import Ledger, Task
+from plaudit import Field, Ledger, Reward, Task, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis import observe, observe_file, observe_ledger
 from plaudit.errors import DefinitionError, EnvironmentFailed, WrongType
@@ -26,6 +26,27 @@ def test_what_is_known_of_a_glider_is_learnt_from_it():
     assert task.actions == ("force",)
     assert task.find_basis("rates", "x") == "seen"
     assert task.name == "Glider"
+
+
+def test_what_an_idle_agent_meets_of_a_vector_is_learnt_and_kept(tmp_path):
+    @term
+    def calm(push, x):
+        """Do little."""
+        return x - push[0] ** 2 - push[1] ** 2
+
+    def given(obs, action, next_obs, info):
+        return {"x": next_obs[0], "push": [float(action[0]), 2.0]}
+
+    fields = [Field("x"), Field("push", shape=(2,))]
+    reward = Reward("calm", version="1", terms=[calm], fields=fields, action="push")
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(Glider(), reward, given, ledger=ledger)
+        played = observe(env, given, steps=4000)
+        env.close()
+        recorded = observe_ledger(ledger, idle=[0.0, 2.0])
+    assert played.idle["push"] == [0.0, 2.0]
+    assert recorded.idle["push"] == played.idle["push"]
+    assert reward.with_task(played)._bound.idle == {"push[0]": 0.0, "push[1]": 2.0}
 
 
 def test_the_same_seed_gives_the_same_file_byte_for_byte(tmp_path):

@@ -279,7 +279,7 @@ WRONG = {
     "idle unknown": (said(idle={"distanc": 3}), "idle= names 'distanc'"),
     "a start outside": (said(start={"distance": (1, 9)}), "start= has distance=(1, 9), which the field does not allow"),
     "an end that is no flag": (said(ends={"distance": "bad"}), "ends= names 'distance', which is not a flag"),
-    "an unknown end": (said(ends={"crashed": "bad"}), "ends= names 'crashed', which neither the reward nor the task"),
+    "an unknown end": (said(ends={"crashed": "bad"}), "or say when: {'crashed': ('bad', function)}."),
     "an end that is a number": (said(ends={"far": ("bad", number)}), "is true or false of a step"),
     "a bad end that the goal needs": (said(goal=lit_up, ends={"lit": "bad"}), "the goal is never reached without it"),
     "a bad end that is the goal": (

@@ -1,6 +1,6 @@
 """When two tasks are the same."""
 
-from plaudit import Field, Reward, Task, fact, term
+from plaudit import Field, Ledger, Reward, Seen, Task, check, fact, term
 
 
 @fact
@@ -26,3 +26,25 @@ def test_the_order_in_which_things_are_said_makes_no_other_task():
     assert hash(loaded.task) == hash(task)
     assert task != task.evolve(facts=[slow])
     assert task != task.evolve(better={"speed": "low"})
+
+
+def test_what_is_declared_is_another_task_than_what_was_only_seen(tmp_path):
+    @fact
+    def tied(x, y):
+        return x == y
+
+    @term
+    def apart(x, y):
+        return x - y
+
+    fields = [Field("x", low=0, high=1), Field("y", low=0, high=1)]
+    declared = Task("pair", facts=[tied])
+    seen, often = (declared.evolve(seen={"facts.tied": Seen(count, count)}) for count in (400, 500))
+    assert seen.fingerprint == often.fingerprint != declared.fingerprint
+    rewards = [Reward("pair", version="1", terms=[apart], fields=fields, task=task) for task in (seen, declared)]
+    assert rewards[0] != rewards[1]
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for each in rewards:
+            ledger.record(each.score(x=0.5, y=0.5), run="night")
+        kept = [each.reward for each in ledger.rewards()]
+    assert [[each.code for each in check(reward)] for reward in kept] == [[], ["dead-term"]]

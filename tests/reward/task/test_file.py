@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from plaudit import DefinitionError, Event, Field, FileError, Rate, Seen, SpecError, Task
+from plaudit import DefinitionError, Event, Field, FileError, Rate, Seen, SpecError, Task, prefer
 from support.landing import TASK
 
 
@@ -71,17 +71,27 @@ WRONG = {
     "another format": ({"task": 2}, "written in format 2, and this plaudit reads format 1"),
     "no format": ({"task": None}, 'it has no "task", which says the version of the format'),
     "an unknown part": ({"goals": {}}, "a task has no part 'goals'. Did you mean 'goal'?"),
-    "a bare number": ({"horizon": 300}, "'horizon' is an object with these parts: is, seen"),
-    "a bare word": ({"better": {"fuel": "low"}}, "'better.fuel' is an object with these parts: is, seen"),
+    "a bare number": ({"horizon": 300}, "'horizon' is 300; write an object, such as {\"is\": 300}"),
+    "a bare word": ({"better": {"fuel": "low"}}, '\'better.fuel\' is "low"; write an object, such as {"is": "low"}'),
     "nothing said": ({"better": {"fuel": {}}}, "'better.fuel' has no 'is'"),
     "no rate": ({"rates": {"x": {"dt": 1}}}, "'rates.x' has no 'rate'"),
+    "a bare goal": (
+        {"goal": "def f(x): return x < 1"},
+        '\'goal\' is "def f(x): return x < 1"; write an object, such as {"when":',
+    ),
+    "a state that is said": ({"states": {"x": True}}, "'states.x' is true; write an object, such as {}"),
+    "what a goal does": ({"goal_ends": False}, "a task has no part 'goal_ends'. Write \"ends\": false in its goal."),
+    "a goal that does not parse": (
+        {"goal": {"when": "def f(x):\n  return x <"}},
+        "does not parse: invalid syntax, line 2\n",
+    ),
     "a list of states": ({"states": ["x"]}, "'states' is an object with an entry for each name"),
-    "more than is known": ({"states": {"x": {"is": True}}}, "'states.x' is an object with these parts: seen"),
-    "a count": ({"horizon": {"is": 3, "seen": "often"}}, "must be a count of counts, such as '9,975 of 9,975 steps'"),
+    "more than is known": ({"states": {"x": {"is": True}}}, "'states.x' has no part 'is'. Its parts: seen."),
+    "a count": ({"horizon": {"is": 3, "seen": "often"}}, "'horizon': seen='often' must be a count of"),
     "a direction": ({"better": {"fuel": {"is": "up"}}}, "is not one of 'low', 'high'"),
-    "an event that never happens": ({"events": {"x": {"at_most": 0}}}, "at_most=0 must be an integer of at least 1"),
+    "an event that never happens": ({"events": {"x": {"at_most": 0}}}, "'events.x': an event's at_most=0 must be"),
     "a field": ({"fields": {"x": {"low": 2, "high": 1}}}, "field 'x': low=2 is above high=1"),
-    "a part of a field": ({"fields": {"x": {"role": "state"}}}, "'fields.x' is an object with these parts: low"),
+    "a part of a field": ({"fields": {"x": {"role": "state"}}}, "'fields.x' has no part 'role'. Its parts: low"),
     "a fact of another name": ({"facts": {"f": {"when": "def g(x): return x < 1"}}}, "defines a function 'g'"),
     "a fact that is no function": ({"facts": {"f": {"when": "x < 1"}}}, "one plain function"),
     "a goal that runs": ({"goal": {"when": "def f(x, *, k=exit()): return x < k"}}, "has a plain value"),
@@ -129,6 +139,19 @@ def test_a_task_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path):
     with pytest.raises(DefinitionError, match="cannot be written as text by itself"):
         Task(goal=late).save(tmp_path / "task.json")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["as it was"]
+
+
+def test_a_preference_in_a_file_needs_no_reason_and_a_single_step_no_list():
+    wish = edited(prefer=[{"better": {"x": 1.0}, "over": [{"x": 0.0}]}]).prefer
+    assert wish == Task(prefer=[prefer({"x": 1.0}, over={"x": 0.0})]).prefer
+
+
+@pytest.mark.parametrize("sign", ["good", "bad"])
+def test_an_end_that_somebody_calls_good_or_bad_is_declared(sign):
+    when = "def low(height): return height < 1"
+    task = edited(ends={"low": {"is": sign, "when": when, "seen": "9 of 9 ends"}})
+    assert task.find_basis("ends", "low") == "declared"
+    assert edited(ends={"low": {"is": None, "when": when, "seen": "9 of 9 ends"}}).find_basis("ends", "low") == "seen"
 
 
 def test_a_flag_that_is_true_at_the_start_or_while_idle_is_written():

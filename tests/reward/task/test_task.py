@@ -158,7 +158,8 @@ def test_names_sentences_and_counts_are_not_in_the_fingerprint():
     def landed(height, speed, *, slow=1.0):  # said otherwise
         return height <= 0 and (speed < slow)
 
-    other = TASK.evolve(name="other", version="9", doc="", source="elsewhere", goal=landed, seen={})
+    counts = dict.fromkeys(TASK.seen, Seen(1, 1))
+    other = TASK.evolve(name="other", version="9", doc="", source="elsewhere", goal=landed, seen=counts)
     assert other.fingerprint == TASK.fingerprint
     assert other != TASK
 
@@ -270,3 +271,12 @@ def test_a_count_of_counts_is_read_as_it_is_written():
     ):
         with pytest.raises(DefinitionError):
             Seen.parse(text)
+
+
+def test_what_follows_a_goal_is_not_said_without_a_goal():
+    with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
+        Task("flight", goal_ends=False)
+    task = TASK.evolve(goal_ends=False)
+    assert task.evolve(goal=None).goal_ends
+    with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
+        TASK.evolve(goal=None, goal_ends=False)

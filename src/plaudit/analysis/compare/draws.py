@@ -61,7 +61,9 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
                 blocks=(Block(whole, every),),
                 keeps_facts=drawn.keeps_facts,
             )
-    text = f"{format_count(samples, 'step')} drawn from declared ranges, each field by itself"
+    bases = {each.declared.range_basis for each in entries.values() if each.declared.name not in ranges}
+    what = "declared and seen ranges" if "seen" in bases else "declared ranges"
+    text = f"{format_count(samples, 'step')} drawn from {what}, each field by itself"
     named = drawn.settle()
     remarks = [f"{each}." for each in texts]
     if named:

@@ -125,8 +125,9 @@ def find_idle(steps: Steps) -> dict[str, tuple[Any, Seen]]:
     if count < FEWEST_IDLE or steps.count_episodes(idling) < 2:
         return {}
     found = {}
-    for name, column in steps.scalars.items():
+    vectors = {name: column for name, column in steps.transitions.after.items() if column.ndim > 1}
+    for name, column in {**steps.scalars, **vectors}.items():
         values = column[idling]
         if (values == values[0]).all():
-            found[name] = values[0].item(), Seen(count, count, "idle steps")
+            found[name] = values[0].tolist(), Seen(count, count, "idle steps")
     return found

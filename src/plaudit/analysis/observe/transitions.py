@@ -25,8 +25,8 @@ class Transitions:
     before: Mapping[str, Column]
     """Fields before the step. Actions have none."""
     after: Mapping[str, Column]
-    """Fields after the step, actions among them: float64, bool or str. A vector is (rows, k); only its range is
-    learnt."""
+    """Fields after the step, actions among them: float64, bool or str. A vector is (rows, k); only its range,
+    whether it is an action and what idling meets are learnt."""
     actions: Column | None
     """The actions as played: (rows,) or (rows, k)."""
     episode: NDArray[np.int64]

@@ -296,7 +296,7 @@ def _is_in_goal(context: CheckContext, step: Step) -> bool:
     "idle-floor",
     severity="warning",
     why="Where doing nothing is worth as much as the goal, nothing is learnt.",
-    uses=("goal", "horizon", "discount"),
+    uses=("goal", "horizon", "discount", "idle"),
 )
 def find_idle_floor(context: CheckContext) -> Found:
     """Find an idle life that is worth as much as the best goal or end, or a large share of it."""

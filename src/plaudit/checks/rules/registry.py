@@ -133,8 +133,12 @@ class CheckContext:
         facts: tuple[str, ...] = (),
         place: SourceLine | None = None,
         code: str | None = None,
+        about: Iterable[str] | None = None,
     ) -> Finding:
-        """Return a finding of the rule, as grave as the rule says and where the term stands unless told otherwise."""
+        """Return a finding of the rule, as grave as the rule says and where the term stands unless told otherwise.
+
+        What it rests on is said of the inputs that the term reads, unless it is `about` other fields.
+        """
         assert self.rule is not None, "a finding is of a rule"
         return Finding(
             code=code or self.rule.code,
@@ -145,7 +149,7 @@ class CheckContext:
             witness=tuple(witness),
             place=place or self.model.locate(term),
             facts=facts,
-            grounds=list_grounds(self.model, self.rule.uses, term),
+            grounds=list_grounds(self.model, self.rule.uses, term, about),
         )
 
     def undecided(self, term: str, what: str = "", *, reason: str = "", code: str | None = None) -> Undecided:

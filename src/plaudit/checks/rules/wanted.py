@@ -66,6 +66,7 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             "Give it a term, or a fact that says how what is paid for depends on it; if it is a wish for people alone, "
             "take it out of the task.",
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
+            about=(field.name,),
         )
 
 

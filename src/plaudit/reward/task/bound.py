@@ -73,6 +73,10 @@ class Bindable(Protocol):
         """Whatever was read from a plain function."""
 
 
+def _may_hold(field: Field, value: Any) -> bool:
+    return not isinstance(value, int | float) or field.holds(value)
+
+
 class BoundTask:
     """What a task says of one reward.
 
@@ -87,6 +91,11 @@ class BoundTask:
     @cached_property
     def declared(self) -> Mapping[str, Field]:
         """The fields of the reward, and those of the task's that wishes are about."""
+        open_ended = {name: replace(self._known[name], low=None, high=None, values=None) for name in self._outgrown}
+        return {**self._known, **{name: each for name, each in open_ended.items() if name not in self.reward.fields}}
+
+    @cached_property
+    def _known(self) -> Mapping[str, Field]:
         named = {find_field_name(name) for each in self.task.prefer for name in each.reads}
         added = {name: field for name, field in self.task.fields.items() if name in named}
         return {**added, **self._wanted}
@@ -136,12 +145,13 @@ class BoundTask:
 
     def _find_range(self, field: Field) -> tuple[float | None, float | None, Basis]:
         """Return the range of a field: as the reward declares it, and where that leaves a side open, the task."""
-        known = None if field.name in self._unreached else self.task.fields.get(field.name)
+        known = None if field.name in self._outgrown else self.task.fields.get(field.name)
         low, high = field.low, field.high
+        basis = "declared" if field.name in self.reward.fields else self.task.find_basis("fields", field.name)
         if field.kind != "number" or field.values:
-            return low, high, "declared"
+            return low, high, basis if field.values else "declared"
         if known is None or known.kind != "number" or field.name not in self.reward.fields:
-            return low, high, "default" if low is None and high is None else "declared"
+            return low, high, "default" if low is None and high is None else basis
         whole = known.numbers or tuple(each for each in (known.low, known.high) if each is not None)
         if low is None and (known.low is not None or known.numbers):
             low = min(whole)
@@ -152,15 +162,19 @@ class BoundTask:
         return low, high, self.task.find_basis("fields", field.name)
 
     @cached_property
-    def _unreached(self) -> frozenset[str]:
-        """Fields of the goal whose ranges were only seen, in play that never reached it."""
-        seen = {name for name in self.task.fields if self.task.find_basis("fields", name) == "seen"}
-        if self.goal is None or not seen & {find_field_name(name) for name in self.goal.reads}:
-            return frozenset()
-        scope = {name: self.task.fields.get(name, field) for name, field in self.declared.items()}
-        program = read_facts(self.reward.name, (self.goal,), scope, *self.steps, what="goal")
-        reached = bound_nodes(program)[program.outputs[self.goal.name]].high > 0
-        return frozenset() if reached else frozenset(each.name for each in program.inputs.values())
+    def _outgrown(self) -> frozenset[str]:
+        """Fields whose ranges were only seen, in play that never reached the goal, or a number that somebody names."""
+        task = self.task
+        seen = {name: task.fields[name] for name in self._known if f"fields.{name}" in task.seen}
+        rows = [task.aim, *(row for each in task.prefer for row in (*each.better, *each.over))]
+        named = [(find_field_name(name), value) for row in rows for name, value in row.items()]
+        found = {name for name, value in named if name in seen and not _may_hold(seen[name], value)}
+        if self.goal is not None and seen.keys() & {find_field_name(name) for name in self.goal.reads}:
+            scope = {name: seen.get(name, field) for name, field in self._known.items()}
+            program = read_facts(self.reward.name, (self.goal,), scope, *self.steps, what="goal")
+            if bound_nodes(program)[program.outputs[self.goal.name]].high == 0:
+                found |= seen.keys() & {each.name for each in program.inputs.values()}
+        return frozenset(name for name in found if seen[name].kind == "number")
 
     def _find_rest(self, field: Field) -> float | bool | str | None:
         """Return what an idle agent meets of a field, where it is one value that the field allows."""
@@ -202,7 +216,7 @@ class BoundTask:
     def goal(self) -> Fact | None:
         """The goal, where all that it reads is declared."""
         goal = self.task.goal
-        known = {*self.declared, "terminal"}
+        known = {*self._known, "terminal"}
         return goal if goal is not None and {find_field_name(name) for name in goal.reads} <= known else None
 
     @cached_property

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from plaudit.errors import DefinitionError, FileError, PlauditError, SpecError, did_you_mean
 from plaudit.language.codec import (
@@ -21,6 +21,8 @@ from plaudit.reward.task.functions import parse_function, strip_function, write_
 from plaudit.reward.task.preference import Preference, Row, prefer
 from plaudit.reward.task.statements import End, Event, Rate, Seen
 from plaudit.reward.task.task import Task
+
+_Made = TypeVar("_Made")
 
 FORMAT = 1
 _TITLES = ("name", "version", "doc", "source")
@@ -91,7 +93,7 @@ def write_entry(value: Any) -> Any:
 
 
 def compute_fingerprint(task: Task) -> str:
-    """Return the SHA-256 of what a task says; names, sentences and counts are for people."""
+    """Return the SHA-256 of what a task says and whether it was only seen; names, sentences, counts are for people."""
     data = to_dict(task)
     content = {part: _keep_meaning(part, value) for part, value in data.items() if part not in ("task", *_TITLES)}
     return hashlib.sha256(format_canonical(content).encode()).hexdigest()
@@ -103,9 +105,9 @@ def _keep_meaning(part: str, value: Any) -> Any:
     entries = {"": value} if part in ("goal", "discount", "horizon") else value
     return {
         name: {
-            key: strip_function(each) if key == "when" else each
+            key: strip_function(each) if key == "when" else key == "seen" or each
             for key, each in entry.items()
-            if key not in ("seen", "doc")
+            if key != "doc"
         }
         for name, entry in entries.items()
     }
@@ -171,12 +173,14 @@ def from_dict(data: object) -> Task:
         )
     for part in data:
         if part not in PARTS:
-            raise SpecError(f"a task has no part {part!r:.60}.{did_you_mean(str(part), PARTS)}")
+            near = ' Write "ends": false in its goal.' if part == "goal_ends" else did_you_mean(str(part), PARTS)
+            raise SpecError(f"a task has no part {part!r:.60}.{near}")
     try:
         return _read_task(data)
-    except (PlauditError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        said = str(error) if isinstance(error, PlauditError) else f"{type(error).__name__}: {error}"
-        raise SpecError(f"this is not a task: {said}") from None
+    except PlauditError as error:
+        raise SpecError(str(error)) from None
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise SpecError(f"this is not a task: {type(error).__name__}: {error}") from None
 
 
 def _read_task(data: Mapping[str, Any]) -> Task:
@@ -185,12 +189,15 @@ def _read_task(data: Mapping[str, Any]) -> Task:
 
     def take(part: str, name: str, entry: object, *known: str) -> Mapping[str, Any]:
         where = f"{part}.{name}" if name else part
-        if not isinstance(entry, Mapping) or not {*entry} <= {*known, "seen"}:
-            raise DefinitionError(f"{where!r} is an object with these parts: {', '.join((*known, 'seen'))}")
+        if not isinstance(entry, Mapping):
+            example = {key: entry for key in known[:1] if key in ("is", "when", "rate")}
+            raise DefinitionError(f"{where!r} is {_dump(entry):.60}; write an object, such as {_dump(example):.80}")
+        for other in {*entry} - {*known, "seen"}:
+            raise DefinitionError(f"{where!r} has no part {other!r:.60}. Its parts: {', '.join((*known, 'seen'))}.")
         for needed in {"is", "rate"} & {*known[:1]} - {*entry}:
             raise DefinitionError(f"{where!r} has no {needed!r}")
         if "seen" in entry:
-            seen[where] = Seen.parse(entry["seen"])
+            seen[where] = _name_place(where, Seen.parse, entry["seen"])
         return {key: value for key, value in entry.items() if key != "seen"}
 
     def take_all(part: str, *known: str) -> dict[str, Mapping[str, Any]]:
@@ -212,7 +219,10 @@ def _read_task(data: Mapping[str, Any]) -> Task:
     parts["start"] = {name: tuple(each) if isinstance(each, list) else each for name, each in parts["start"].items()}
     known = [name for name in Field.__dataclass_fields__ if name != "name"]
     parts["fields"] = [read_field({"name": name, **each}) for name, each in take_all("fields", *known).items()]
-    parts["events"] = {name: Event(**each) for name, each in take_all("events", *Event.__slots__).items()}
+    parts["events"] = {
+        name: _name_place(f"events.{name}", Event, **each)
+        for name, each in take_all("events", *Event.__slots__).items()
+    }
     parts["rates"] = {name: Rate(**each) for name, each in take_all("rates", *Rate.__slots__).items()}
     parts["ends"] = {
         name: End(each["is"], parse_function(each["when"], "end") if "when" in each else None)
@@ -229,12 +239,21 @@ def _read_task(data: Mapping[str, Any]) -> Task:
     return Task(**parts, seen=seen)
 
 
+def _name_place(where: str, make: Callable[..., _Made], *given: Any, **parts: Any) -> _Made:
+    """Return what is made of a part; an error names where it stands."""
+    try:
+        return make(*given, **parts)
+    except DefinitionError as error:
+        raise DefinitionError(f"{where!r}: {error}") from None
+
+
 def read_preference(entry: object) -> Preference:
     """Return a preference that `preference_to_dict` wrote."""
-    if not isinstance(entry, Mapping) or entry.keys() != {"better", "over", "because"}:
+    if not isinstance(entry, Mapping) or not {"better", "over"} <= entry.keys() <= {"better", "over", "because"}:
         raise DefinitionError("a preference must have these parts and no others: better, over, because")
-    sides = {side: [_read_row(row) for row in entry[side]] for side in ("better", "over")}
-    return prefer(sides["better"], over=sides["over"], because=entry["because"])
+    rows = {side: [entry[side]] if isinstance(entry[side], Mapping) else entry[side] for side in ("better", "over")}
+    better, over = ([_read_row(row) for row in steps] for steps in rows.values())
+    return prefer(better, over=over, because=entry.get("because", ""))
 
 
 def _read_row(row: object) -> Row:

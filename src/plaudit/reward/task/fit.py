@@ -13,6 +13,8 @@ from plaudit.reward.task.bound import Bindable, BoundTask, TaskField
 from plaudit.reward.task.statements import End
 from plaudit.reward.task.task import Task
 
+_ENDS = "ends= names"
+
 
 def validate_fit(bound: BoundTask) -> None:
     """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
@@ -41,9 +43,10 @@ def _validate_names(bound: BoundTask) -> None:
     for part, name in _list_named(bound.task):
         if name not in known and name not in ("terminal", "terminated", "truncated"):
             seen = ", ".join(sorted(known)) or "none"
+            how = f" Declare a flag of that name, or say when: {_show_end(bound, name)}." if part == _ENDS else ""
             raise UnknownField(
                 f"{bound.what}: {part} {name!r:.60}, which neither the reward nor the task "
-                f"declares.{did_you_mean(name, known)}\nDeclared fields: {seen}."
+                f"declares.{did_you_mean(name, known)}{how}\nDeclared fields: {seen}."
             )
     if bound.task.source:
         refuse_other_fields(bound.task, bound.reward)
@@ -53,9 +56,10 @@ def refuse_other_fields(task: Task, reward: Bindable) -> None:
     """Refuse a task that has no field in common with a reward."""
     spoken = {name for _, name in _list_named(task)} | {*task.fields}
     if spoken and reward.fields and not spoken & {*reward.fields, "terminal"}:
+        near = next(filter(None, (did_you_mean(name, reward.fields) for name in sorted(spoken))), "")
         raise UnknownField(
             f"reward {reward.name!r} with task {task.name!r}: the task speaks of {_list_some(spoken)}, and the reward "
-            f"reads {_list_some(reward.fields)}: they have no field in common. Name the task of this reward, or "
+            f"reads {_list_some(reward.fields)}: they have no field in common.{near} Name the task of this reward, or "
             "observe its environment with the features that the reward is given."
         )
 
@@ -76,7 +80,7 @@ def _list_named(task: Task) -> Iterable[tuple[str, str]]:
     functions += [("end", end.when) for end in task.ends.values() if end.when is not None]
     for part, each in functions:
         yield from ((f"{part} {each.name!r} reads", find_field_name(name)) for name in each.reads)
-    yield from (("ends= names", name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
+    yield from ((_ENDS, name) for name, end in task.ends.items() if end.when is None and end.sign != "time")
     yield from (("a preference names", find_field_name(name)) for each in task.prefer for name in each.reads)
 
 
@@ -127,7 +131,7 @@ def _validate_ends(bound: BoundTask) -> None:
             ):
                 raise DefinitionError(
                     f"{bound.what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
-                    f"episode ends so, or give a function: {{{name!r}: ({end.sign!r}, function)}}."
+                    f"episode ends so, or say when: {_show_end(bound, name)}."
                 )
         if end.when is not None and _knows(bound, end.when):
             read_facts(bound.reward.name, (end.when,), *bound.scope, what="condition")
@@ -136,6 +140,10 @@ def _validate_ends(bound: BoundTask) -> None:
                 f"{bound.what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
                 "good, or correct the goal."
             )
+
+
+def _show_end(bound: BoundTask, name: str) -> str:
+    return f"{{{name!r}: ({bound.task.ends[name].sign!r}, function)}}"
 
 
 def _knows(bound: BoundTask, function: Fact) -> bool:

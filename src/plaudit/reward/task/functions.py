@@ -34,7 +34,8 @@ def parse_function(text: object, what: str) -> Fact:
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise DefinitionError(f"{what}: the text does not parse: {error}\n  {text!r:.200}") from None
+        said = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+        raise DefinitionError(f"{what}: the text does not parse: {said}\n  {text!r:.200}") from None
     if len(body) != 1 or not isinstance(tree := body[0], ast.FunctionDef) or tree.decorator_list or tree.args.defaults:
         raise DefinitionError(
             f"{what}: the text is one plain function, `def name(field): return ...`, and not {text!r:.100}"

@@ -144,6 +144,8 @@ class Task:
         validate_plain(what, doc=doc, source=source, goal_ends=goal_ends)
         self.doc, self.source, self.goal_ends = doc, source, goal_ends
         self.goal = make_condition(what, "goal", goal)
+        if goal is None and not goal_ends:
+            raise DefinitionError(f"{what}: goal_ends=False is said of a goal, and there is none; give goal=")
         self.better = read_choices(what, "better", better, get_args(Better))
         self.aim = read_numbers(what, "aim", aim)
         self.prefer = read_preferences(what, prefer)
@@ -226,6 +228,8 @@ class Task:
                 near = did_you_mean(keyword, TaskChanges.__annotations__)
                 raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}.{near}")
         arguments: dict[str, Any] = {part: getattr(self, part) for part in TaskChanges.__annotations__}
+        if "goal" in changes and changes["goal"] is None:
+            arguments["goal_ends"] = True
         made = Task(**{**arguments, **changes, "seen": changes.get("seen", {})})
         if "seen" not in changes:
             before = {(part, name): value for part, name, value in self.list_statements()}
@@ -307,7 +311,7 @@ class Task:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The identity of what is said; names, sentences for people and counts do not change it."""
+        """The identity of what is said and whether it was only seen; names, sentences and counts do not change it."""
         from plaudit.reward.task import file as task_file
 
         return task_file.compute_fingerprint(self)
@@ -447,4 +451,5 @@ def _read_seen(what: str, given: Mapping[str, Seen] | None, task: Task) -> Mappi
             raise DefinitionError(f"{what}: seen= speaks of {key!r:.60}, and the task says nothing of that name.{near}")
         if not isinstance(each, Seen):
             raise DefinitionError(f"{what}: seen={{{key!r}: {each!r:.60}}} is not a Seen(count, of)")
-    return MappingProxyType(dict(given or {}))
+    signed = {f"ends.{name}" for name, end in task.ends.items() if end.sign in ("good", "bad")}  # which nobody can see
+    return MappingProxyType({key: each for key, each in (given or {}).items() if key not in signed})
