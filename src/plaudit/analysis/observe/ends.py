@@ -68,8 +68,6 @@ def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[End
             left &= ~each.rows
         chosen += found
     limit = _find_limit_of_ends(steps, left)
-    if limit is not None:
-        left &= steps.position != limit[0]
     if left.sum() > LEFT * (ended & steps.fresh).sum():
         chosen = [each for each in chosen if each.beyond is None or _is_sharp(each.beyond, ended, share)]
     endings = [(each, Seen(int((each.rows & ended).sum()), total, "ends")) for each in chosen]
