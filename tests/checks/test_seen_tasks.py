@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, Reward, Task, check, term
+from plaudit import DefinitionError, Field, Reward, Task, check, term
 from plaudit.reward.task.statements import Seen
 
 OFTEN = Seen(10_000, 10_000)
@@ -64,6 +64,27 @@ def test_a_step_larger_than_any_that_was_seen_may_reach_the_goal():
         return curr.x - prev.x > 1
 
     assert "unreachable-goal" not in judge(refuelled, max_change={"x": 0.5}, goal=leapt)
+
+
+@pytest.mark.parametrize("values", [{"low": -1, "high": 1}, {"values": (0, 1)}], ids=["range", "values"])
+def test_a_goal_that_was_never_seen_may_be_reached_by_a_field_that_no_term_reads(values):
+    def fast(speed):
+        return speed > 5
+
+    task = Task("seen", fields=[Field("speed", **values)], goal=fast, seen={"fields.speed": OFTEN})
+    reward = Reward("r", version="1", terms=[alive], fields=[Field("x")])
+    assert "unreachable-goal" not in {finding.code for finding in check(reward, task=task)}
+    with pytest.raises(DefinitionError, match="the goal 'fast' can never be true"):
+        check(reward, task=task.evolve(fields=[Field("speed", low=-2, high=2)]))
+
+
+def test_a_range_of_the_task_that_was_only_seen_counts_as_seen():
+    def slow(speed):
+        return speed < 0.5
+
+    task = Task("seen", fields=[Field("speed", low=-1, high=1)], goal=slow, seen={"fields.speed": OFTEN})
+    reward = Reward("r", version="1", terms=[alive], fields=[Field("x")], task=task)
+    assert reward._bound.fields["speed"].range_basis == "seen"
 
 
 def test_what_is_declared_still_says_it():

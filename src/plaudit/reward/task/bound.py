@@ -118,6 +118,8 @@ class BoundTask:
 
     def _describe(self, field: Field) -> TaskField:
         task, name = self.task, field.name
+        if name not in self.reward.fields and name in self._unreached:
+            field = replace(field, low=None, high=None, values=None)
         given = {each.name: getattr(field, each.name) for each in fields(Field)}
         low, high, basis = self._find_range(field)
         numeric = field.kind == "number"
@@ -138,9 +140,11 @@ class BoundTask:
         """Return the range of a field: as the reward declares it, and where that leaves a side open, the task."""
         known = None if field.name in self._unreached else self.task.fields.get(field.name)
         low, high = field.low, field.high
+        if field.name not in self.reward.fields and known is not None:
+            return low, high, self.task.find_basis("fields", field.name)
         if field.kind != "number" or field.values:
             return low, high, "declared"
-        if known is None or known.kind != "number" or field.name not in self.reward.fields:
+        if known is None or known.kind != "number":
             return low, high, "default" if low is None and high is None else "declared"
         whole = known.numbers or tuple(each for each in (known.low, known.high) if each is not None)
         if low is None and (known.low is not None or known.numbers):
@@ -160,7 +164,7 @@ class BoundTask:
         scope = {name: self.task.fields.get(name, field) for name, field in self.declared.items()}
         program = read_facts(self.reward.name, (self.goal,), scope, *self.steps, what="goal")
         reached = bound_nodes(program)[program.outputs[self.goal.name]].high > 0
-        return frozenset() if reached else frozenset(each.name for each in program.inputs.values())
+        return frozenset() if reached else frozenset(each.name for each in program.inputs.values()) & seen
 
     def _find_rest(self, field: Field) -> float | bool | str | None:
         """Return what an idle agent meets of a field, where it is one value that the field allows."""
