@@ -77,6 +77,21 @@ class Warming(World):
         self.x += 0.01 * (20 - self.x) + 0.05 * action
 
 
+class Tripping(World):
+    """Is over in the second step below 0.3, wherever that is."""
+
+    limit = 10_000
+
+    def begin(self):
+        self.low = 0
+        return 1.0
+
+    def move(self, action):
+        self.x = min(self.x + 0.05 * action, 1.2)
+        self.low += self.x < 0.3
+        return self.low > 1
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_what_earlier_actions_set_in_motion_is_not_kept_by_doing_nothing(seed):
     assert observe(Late, seed=seed).still == ()
@@ -94,3 +109,7 @@ def test_ends_after_a_number_of_steps_are_not_at_a_threshold_of_what_grows_with_
 
 def test_what_slows_down_the_further_it_gets_may_turn_around_beyond():
     assert observe(Warming).monotone == {}
+
+
+def test_ends_that_are_as_common_just_within_a_threshold_are_not_due_to_it():
+    assert {seed: list(observe(Tripping, seed=seed).ends) for seed in (4, 6)} == {4: [], 6: []}
