@@ -132,6 +132,16 @@ def test_a_file_that_cannot_be_written_is_said(plaudit):
     assert "nowhere" in done.stderr
 
 
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_played(plaudit, write):
+    write("playing.py", "def make():\n    raise RuntimeError('played')\n")
+    done = plaudit("observe", "playing.py:make", "-o", "missing/task.json")
+    assert (done.exit_code, "there is no folder" in done.stderr) == (2, True)
+    Path("kept.json").write_text("kept")
+    assert plaudit("observe", "playing.py:make", "-o", "kept.json").exit_code == 2
+    assert Path("kept.json").read_text() == "kept"
+    assert not list(Path().glob(".kept*"))
+
+
 def test_the_written_task_is_json_that_a_person_can_edit(plaudit):
     plaudit("observe", ENV, "--features", FEATURES, "--steps", 2000, "-o", "task.json")
     data = json.loads(Path("task.json").read_text())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plaudit.atomic import AtomicFile
 from plaudit.cli._support.environments import find_environment, make_option, parse_option
 from plaudit.cli._support.options import drop_unset, ledger_options, parse_query
 from plaudit.plugins.arguments import check_exists, find_function, open_ledger
@@ -90,6 +91,8 @@ def observe(
     if (env is None) == (where is None):
         raise click.UsageError("name an environment, or recorded steps with --ledger: one of the two.")
     before = _read_declared(output)
+    if output is not None:
+        AtomicFile(output).discard()  # whether it can be written is known before anything is played
     if where is None:
         _refuse("--ledger", {**query, **drop_unset({"action": action})})
         function = None if features is None else _find_features(features)

@@ -113,6 +113,7 @@ def test_progress_is_told():
         ({"steps": 10.5}, "steps=10.5 must be an integer"),
         ({"seed": -1}, "seed=-1 must be an integer from 0 up"),
         ({"max_steps": 0}, "max_steps=0 must be an integer from 1 up"),
+        ({"idle": "x"}, "idle='x' is not an action of Box"),
         ({"idle": [7.0]}, r"idle=\[7.0\] is not an action of Box"),
         ({"make": {"wings": 3}}, "the environment Glider cannot be made"),
     ],

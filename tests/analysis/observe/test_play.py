@@ -304,6 +304,33 @@ def test_an_action_that_info_repeats_is_one_field_and_another_of_its_name_has_an
     assert found.action_names == ("action",)
 
 
+def test_an_action_is_not_taken_for_what_an_observation_calls_so():
+    inner = {"action": spaces.Discrete(3), "taken_action": spaces.Box(0, 1, ())}
+    found = run(Shown(spaces.Dict(inner)))
+    assert found.action_names == ("taken_taken_action",)
+    assert found.declared["action"].values == (0, 1, 2)
+
+
+def test_an_observation_that_tells_the_action_is_a_field():
+    class Telling(Shown):
+        def step(self, action):
+            return int(action), *super().step(action)[1:]
+
+    found = run(Telling(spaces.Discrete(3)))
+    assert (found.after["obs"] == found.after["action"]).all()
+    assert found.action_names == ("action",)
+
+
+@pytest.mark.parametrize(("values", "seen"), [((True, 0), {0.0, 1.0}), ((10**400, 1), None)])
+def test_info_that_is_now_one_kind_of_number_and_now_another_is_taken_as_it_can_be(values, seen):
+    class Telling(Shown):
+        def step(self, action):
+            return *super().step(action)[:4], {"told": values[int(action)]}
+
+    found = run(Telling(spaces.Discrete(3)))
+    assert (set(found.after["told"]) if seen else found.after.get("told")) == seen
+
+
 def test_what_a_space_declares_of_choices_and_switches():
     found = run(Shown(spaces.Dict({"gear": spaces.Discrete(3), "on": spaces.MultiBinary(1)})), steps=60)
     assert found.declared["gear"].values == (0, 1, 2)
@@ -323,7 +350,8 @@ def test_what_a_space_declares_of_choices_and_switches():
     ids=["image", "many", "image in a dict", "sequence"],
 )
 def test_images_and_what_has_no_names_need_features(space):
-    with pytest.raises(DefinitionError, match="Give features, a function of"):
+    reason = "(like an image|a part has 300 entries|a part is a Sequence)"
+    with pytest.raises(DefinitionError, match=rf"{reason}\. Give features, a function of"):
         run(Shown(space), steps=20)
 
 
@@ -372,7 +400,7 @@ def test_a_reward_that_is_not_a_number_is_the_environments_failure():
 @pytest.mark.parametrize(
     ("space", "message"),
     [
-        (spaces.Box(-1, 1, (3,)), r"is not an observation of the space that the environment declares: Box"),
+        (spaces.Box(-1, 1, (3,)), r"\]\), after a reset, is not an observation of the space that .* declares: Box"),
         (spaces.Dict({"x": spaces.Box(-1, 1, (1,))}), r"is not an observation of the space .*: Dict"),
     ],
     ids=["Box", "Dict"],
@@ -380,6 +408,14 @@ def test_a_reward_that_is_not_a_number_is_the_environments_failure():
 def test_observations_that_are_not_of_the_declared_space_are_the_environments_failure(space, message):
     with pytest.raises(EnvironmentFailed, match=message):
         run(Glider(space=space))
+
+
+def test_an_environment_without_a_space_is_refused():
+    class Spaceless(gymnasium.Env):
+        pass
+
+    with pytest.raises(DefinitionError, match="Glider has no action_space; give it one"):
+        run(Spaceless())
 
 
 def test_info_that_is_not_a_dictionary_is_the_environments_failure():
@@ -417,6 +453,17 @@ def test_features_that_fail_are_named_with_the_step():
         ),
         (lambda *step: {"x": object()}, WrongType, "the features give 'x', and a field is a number, a bool"),
         (lambda *step: {"x": True if step[2][0] < 0 else 0.5}, WrongType, "the features give 'x', and a field is"),
+        (lambda *step: {"x": 10**400}, WrongType, "here it is 1000.* in step 1 of 'idle' with seed 0"),
+        (
+            lambda *step: {"x": np.zeros(2 if step[2][0] < 0 else 3)},
+            WrongType,
+            r"array\(\[0., 0.\]\) in the first one and array\(\[0., 0., 0.\]\) in step|0., 0.\]\) in the first one and array\(\[0., 0.\]\)",
+        ),
+        (
+            lambda *step: {"x": 5.0, "prev": {"x": step[0][0]}, "curr": {"x": step[2][0]}},
+            InputError,
+            "'x' is not 'curr.x', and both are 'x' after a step",
+        ),
         (lambda *step: {}, InputError, "no field is known after a step"),
     ],
 )

@@ -1,7 +1,7 @@
 """Columns of steps from whatever was given for each, and transitions from columns of both ends of a step."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,12 @@ def build_column(
     kinds = set(map(type, values))
     if type(None) in kinds:
         return None
-    if kinds <= {float, int}:
-        return _require_numbers(name, np.array(values, np.float64), where, what)
     if kinds == {bool}:
         return np.array(values, bool)
     if all(issubclass(kind, str) for kind in kinds):
         return np.array(list(map(str, values)))
     try:
-        array = np.array(values)  # ValueError where shapes differ
+        array = np.array(values, np.float64 if kinds <= {float, int} else None)  # ValueError where shapes differ
     except (ValueError, OverflowError, TypeError):
         array = np.array(None)
     array = array.reshape(len(values)) if array.size == len(values) else array
@@ -48,10 +46,14 @@ def build_column(
         return array
     if array.dtype.kind in "fiu" and not any(issubclass(kind, bool | np.bool_) for kind in kinds):
         return _require_numbers(name, array.astype(np.float64), where, what)
-    odd = next((at for at, value in enumerate(values) if type(value) is not type(values[0])), 0)
+    forms = [
+        (type(value), getattr(value, "shape", len(value) if isinstance(value, Sized) else None)) for value in values
+    ]
+    odd = next((at for at, form in enumerate(forms) if form != forms[0]), None)
+    then = where(0) if odd is None else f"in the first one and {shorten(values[odd], 40)} {where(odd)}"
     raise WrongType(
         f"{what}{name!r}, and a field is a number, a bool, a string or a vector of one shape in every step: here it is "
-        f"{shorten(values[0], 40)} in the first one and {shorten(values[odd], 40)} {where(odd)}."
+        f"{shorten(values[0], 40)} {then}."
     )
 
 
@@ -100,6 +102,10 @@ def build_transitions(
     first = np.concatenate(([True], episode[1:] != episode[:-1]))
     for name, column in given.items():
         record, _, plain = name.rpartition(".")
+        if plain in after and record != "prev" and not np.array_equal(after[plain], column):
+            raise InputError(
+                f"{source}: {plain!r} is not 'curr.{plain}', and both are {plain!r} after a step: give one."
+            )
         if record == "prev" or plain in after:
             continue
         after[plain] = column

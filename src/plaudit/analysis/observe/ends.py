@@ -68,10 +68,9 @@ def find_endings(steps: Steps, actions: tuple[str, ...]) -> tuple[list[tuple[End
             left &= ~each.rows
         chosen += found
     limit = _find_limit_of_ends(steps, left)
-    if limit is not None:
-        left &= steps.position != limit[0]
     if left.sum() > LEFT * (ended & steps.fresh).sum():
-        chosen = [each for each in chosen if each.beyond is None or _is_sharp(each.beyond, ended, share)]
+        fresh = steps.fresh  # the same crash again and again says nothing of how common ends are
+        chosen = [each for each in chosen if each.beyond is None or _is_sharp(each.beyond[fresh], ended[fresh])]
     endings = [(each, Seen(int((each.rows & ended).sum()), total, "ends")) for each in chosen]
     return endings, limit
 
@@ -112,11 +111,11 @@ def _count_ways(steps: Steps, ending: Ending, left: Mask) -> int:
     return len(np.unique(np.stack((steps.lengths[numbers], paths[numbers])), axis=1).T)
 
 
-def _is_sharp(beyond: Numbers, ended: Mask, share: float) -> bool:
+def _is_sharp(beyond: Numbers, ended: Mask) -> bool:
     """Return whether ends are no more common just within a threshold than elsewhere."""
     within = np.flatnonzero(beyond <= 0)
     nearest = within[np.argsort(-beyond[within], kind="stable")[:BAND]]
-    expected = share * len(nearest)
+    expected = float(ended.mean()) * len(nearest)
     return bool(ended[nearest].sum() <= expected + 3 * math.sqrt(expected) + 1)
 
 

@@ -8,11 +8,13 @@ from plaudit.analysis.observe.transitions import Mask
 from plaudit.reward.task.statements import Monotone, Rate, Seen
 
 FEWEST_IDLE = 50
+FEWEST_BEGUN = 5
 FEWEST_CHANGES = 30
 FEWEST_EPISODES = 5
 FEWEST_AT_BOUND = 30
 SMOOTH = 0.5
-"""The correlation of one change with the next above which changes count as one motion."""
+"""The correlation of one change with the next above which changes count as one motion; of less and less change with how
+far a field got, below which it tends to somewhere."""
 
 
 def find_still(
@@ -21,13 +23,14 @@ def find_still(
     """Return the states that doing nothing kept as they were, in circumstances varied enough to say so.
 
     Something that is only kept while something else happens to be at rest (a position while the speed is 0) does not
-    count: either idling began in the middle of episodes, or what else varies was seen to vary while idling.
+    count: either idling often began in the middle of episodes, or what else varies was seen to vary while idling. Of
+    what earlier actions set in motion, idling from the beginning on says nothing.
     """
     idle = steps.idle
     found = {}
     begun = idle & ~np.concatenate(([False], idle[:-1])) & (steps.position > 1)
     amid = begun.sum() >= FEWEST_IDLE
-    if idle.sum() < FEWEST_IDLE or steps.count_episodes(idle) < 3 or idle.all():
+    if begun.sum() < FEWEST_BEGUN or idle.sum() < FEWEST_IDLE or steps.count_episodes(idle) < 3:
         return {}
     frozen = [] if amid else [name for name in states if _is_frozen(steps, name, idle)]
     for name in states:
@@ -65,35 +68,42 @@ def find_monotone(steps: Steps, states: tuple[str, ...]) -> dict[str, tuple[Mono
         if name not in steps.changing:
             continue
         before, known = steps.find_before(name)
-        change = np.where(known, steps.changing[name] - before.astype(np.float64), 0.0)
+        level = steps.changing[name]
+        change = np.where(known, level - before.astype(np.float64), 0.0)
         changed = change != 0
         if changed.sum() < FEWEST_CHANGES or steps.count_episodes(changed) < FEWEST_EPISODES:
             continue
         count = int(changed.sum())
-        if (change >= 0).all() and _had_the_chance(steps, change, known):
+        if (change >= 0).all() and _had_the_chance(steps, change, level, known):
             found[name] = "up", Seen(count, count, "changes")
-        elif (change <= 0).all() and _had_the_chance(steps, -change, known):
+        elif (change <= 0).all() and _had_the_chance(steps, -change, -level, known):
             found[name] = "down", Seen(count, count, "changes")
     return found
 
 
-def _had_the_chance(steps: Steps, change: Numbers, known: Mask) -> bool:
+def _had_the_chance(steps: Steps, change: Numbers, level: Numbers, known: Mask) -> bool:
     """Return whether changes of the other sign would have been seen.
 
-    What moves with momentum keeps its direction for a while, so that many steps say little: there a change must often
-    have come down to about 0 and grown again without passing it.
+    A field that slows down the further it gets tends to somewhere, and turns around beyond, unless it was seen to come
+    to rest there. What moves with momentum keeps its direction for a while, so that many steps say little: there a
+    change must often have come down to about 0 and grown again without passing it.
     """
+    small = 0.05 * change.max()
     pairs = known[1:] & known[:-1] & steps.jumped[1:]
     now, then = change[1:][pairs], change[:-1][pairs]
     if np.ptp(change[known]) <= 1e-6 * change.max() or len(now) < 3:
         return True
-    spread = now.std() * then.std()
-    smooth = spread > 0 and float(((now - now.mean()) * (then - then.mean())).mean()) / spread > SMOOTH
-    if not smooth:
+    if change[known].min() > small and _correlate(level[known], change[known]) < -SMOOTH:
+        return False
+    if _correlate(now, then) <= SMOOTH:
         return True
-    small = 0.05 * change.max()
     came_down = (then > small) & (now <= small)
     return bool(came_down.sum() >= FEWEST_AT_BOUND)
+
+
+def _correlate(a: Numbers, b: Numbers) -> float:
+    spread = float(a.std() * b.std())
+    return float(((a - a.mean()) * (b - b.mean())).mean()) / spread if spread > 0 else 0.0
 
 
 def find_max_change(steps: Steps, states: tuple[str, ...]) -> dict[str, tuple[float, Seen]]:

@@ -1,6 +1,6 @@
 """Playing an environment to see what can happen in it: idle, constant, random and smooth policies, by their shares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,15 +44,19 @@ def plan_turns(space: spaces.Space[Any], steps: int, idle: Any = None) -> list[T
     """
     dull = list_dull_policies(space)
     if idle is not None:
-        action = np.asarray(idle, space.dtype) if space.shape else idle
-        if not space.contains(action):
+        try:
+            action = np.asarray(idle, space.dtype) if space.shape else idle
+        except (ValueError, TypeError, OverflowError):
+            action = None
+        if action is None or not space.contains(action):
             raise DefinitionError(f"idle={shorten(idle, 40)} is not an action of {space}.")
         others = [each for each in dull if not (isinstance(each, Constant) and np.array_equal(each.action, action))]
         dull = [Constant("idle", "idle", action), *(each for each in others if each.kind != "idle")]
     by_kind: dict[str, list[Any]] = {}
     for each in dull:
         by_kind.setdefault(each.kind, []).append(each)
-    by_kind["smooth"] = [*list_smooth_policies(space)]
+    doing_nothing = next((each.action for each in by_kind.get("idle", ())), None)
+    by_kind["smooth"] = [*list_smooth_policies(space, doing_nothing)]
     whole = sum(SHARES[kind] for kind in by_kind)
     listed = [(kind, each) for kind, policies in by_kind.items() for each in policies]
     shares = [SHARES[kind] / whole / len(by_kind[kind]) for kind, _ in listed]
@@ -72,6 +76,9 @@ def play(
     progress: Callable[[int, int], None] | None = None,
 ) -> Transitions:
     """Play an environment, and return the steps; the arguments are those of `observe`."""
+    for part in ("action_space", *(("observation_space",) if features is None else ())):
+        if not isinstance(getattr(env, part, None), spaces.Space):
+            raise DefinitionError(f"the environment {name} has no {part}; give it one of gymnasium.spaces.")
     turns = plan_turns(env.action_space, steps, idle)
     session = _Session(env, name, features, steps, max_steps, progress)
     for turn in turns:
@@ -104,7 +111,7 @@ class _Session:
             leaves = list_observation_leaves(env.observation_space)
             taken = [name for leaf in actions for name in leaf.names]
             self._reader = SpaceReader(env.observation_space, leaves, steps, taken)
-            self._declared = list_declared([*leaves, *actions])
+            self._declared = {**list_declared(actions), **list_declared(leaves)}
         else:
             self._reader = FeatureReader(guard_features(features, env))
         self._actions = LeafTable(actions, steps)
@@ -154,10 +161,9 @@ class _Session:
         actions = self._actions.stack()
         if isinstance(self._reader, SpaceReader):
             told = find_action_names(columns, actions)  # `info` often says what was done
-            columns = {name: column for name, column in columns.items() if name not in told}
+            columns = {name: column for name, column in columns.items() if "." in name or name not in told}
             taken = {name.rpartition(".")[2] for name in columns}
-            own = self._actions.split()
-            named = {f"taken_{name}" if name in taken else name: column for name, column in own.items()}
+            named = {_find_free_name(name, taken): column for name, column in self._actions.split().items()}
             columns, names = {**columns, **named}, list(named)
         else:
             columns = join_entries(columns)
@@ -177,3 +183,8 @@ class _Session:
             declared=self._declared,
             source=f"{source}, seed {seed}{without}",
         )
+
+
+def _find_free_name(name: str, taken: Collection[str]) -> str:
+    """Return what the action is called, where an observation may have something else of that name."""
+    return name if name not in taken else _find_free_name(f"taken_{name}", taken)

@@ -118,19 +118,19 @@ class SpaceReader:
 
     def begin(self, obs: Any) -> None:
         """Begin an episode."""
-        self._write(self._starts, self._episodes, obs)
+        self._write(self._starts, self._episodes, obs, lambda _: "after a reset")
         self._episodes += 1
 
     def read(self, at: int, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], where: Where) -> None:
         """Read a step."""
-        self._write(self._after, at, next_obs)
+        self._write(self._after, at, next_obs, where)
         self._info.append({name: _to_plain(value) for name, value in info.items()} if info else info)
 
-    def _write(self, table: LeafTable, at: int, obs: Any) -> None:
+    def _write(self, table: LeafTable, at: int, obs: Any, where: Where) -> None:
         try:
             table.write(at, obs)
         except (ValueError, TypeError, LookupError, OverflowError):
-            what = f"{shorten(obs, 60)} is not an observation of the space that the environment declares"
+            what = f"{shorten(obs, 60)}, {where(at)}, is not an observation of the space that the environment declares"
             raise EnvironmentFailed(f"{what}: {shorten(self._space, 80)}.") from None
 
     def finish(self, first: Mask, where: Where) -> tuple[dict[str, Column], list[str]]:
@@ -149,6 +149,8 @@ class SpaceReader:
                 continue
             if kinds == {bool}:  # what is only told when it happens
                 values = [bool(value) for value in values]
+            elif bool in kinds:  # 0 or True
+                values = [None if value is None else float(value) for value in values]
             label = make_name(name)
             given[f"info_{label}" if label in self._taken else label] = values
         told, left_out = _build_columns(given, where, "info has ")
@@ -161,7 +163,10 @@ def _to_plain(value: Any) -> bool | float | None:
         value = value.item()
     if not isinstance(value, _NUMBERS) or value != value:
         return None
-    return bool(value) if isinstance(value, bool | np.bool_) else float(value)
+    try:
+        return bool(value) if isinstance(value, bool | np.bool_) else float(value)
+    except OverflowError:  # an integer beyond what a float holds
+        return None
 
 
 def _build_columns(given: Mapping[str, Sequence[Any]], where: Where, what: str) -> tuple[dict[str, Column], list[str]]:

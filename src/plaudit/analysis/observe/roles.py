@@ -93,9 +93,12 @@ def _find_at_most(steps: Steps, happened: Mask) -> int | None:
 
 
 def _split_by_manner(steps: Steps) -> list[Mask]:
-    """Return the rows of episodes by how often the action jumps: never, at times, mostly; events may depend on that."""
+    """Return the rows of episodes by how often the action jumps, at times or mostly; events may depend on that.
+
+    Where it never does, what is over may be so because nothing else was tried.
+    """
     jumps = (np.bincount(steps.number, steps.jumped) / np.maximum(steps.lengths - 1, 1))[steps.number]
-    return [jumps == 0, (jumps > 0) & (jumps < 0.5), jumps >= 0.5]
+    return [(jumps > 0) & (jumps < 0.5), jumps >= 0.5]
 
 
 def _find_renewal(steps: Steps, happened: Mask) -> int | None:

@@ -12,15 +12,18 @@ from plaudit.analysis.probe.policies import Act, find_action_limits, skip_to_all
 
 LONGEST_HOLD = 20
 """Steps for which an action is held at most."""
+IDLING = 0.25
+"""The share of holds in which nothing is done."""
 SHORTEST_WAVE, LONGEST_WAVE = 8.0, 80.0
 """Steps of a wave, from and to."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """Any action, held for a few steps, then another one."""
+    """Any action, held for a few steps, then another one; now and then doing nothing, to see what goes on by itself."""
 
     space: spaces.Space[Any]
+    idle: Any = None
     name: str = "held actions"
 
     def start(self, seed: int) -> Act:
@@ -33,6 +36,7 @@ class Held:
             nonlocal left, action
             if left == 0:
                 left, action = int(generator.integers(2, LONGEST_HOLD + 1)), space.sample()
+                action = self.idle if self.idle is not None and generator.random() < IDLING else action
             left -= 1
             return skip_to_allowed(action, allowed)
 
@@ -64,7 +68,8 @@ class Wave:
         return act
 
 
-def list_smooth_policies(space: spaces.Space[Any]) -> list[Held | Wave]:
-    """Return the policies that go on with what they do."""
+def list_smooth_policies(space: spaces.Space[Any], idle: Any = None) -> list[Held | Wave]:
+    """Return the policies that go on with what they do; a choice of a few is idle at times anyway."""
     own = deepcopy(space)  # which can be seeded again for each episode
-    return [Held(own), Wave(space)] if isinstance(space, spaces.Box) else [Held(own)]
+    held = Held(own, None if isinstance(space, spaces.Discrete) else idle)
+    return [held, Wave(space)] if isinstance(space, spaces.Box) else [held]

@@ -16,7 +16,10 @@ MOST_ACTIONS = 16
 
 
 @rule(
-    "dominated-action", severity="warning", why="An action that is never better than another never needs to be learnt."
+    "dominated-action",
+    severity="warning",
+    why="An action that is never better than another never needs to be learnt.",
+    always=True,
 )
 def find_dominated_actions(context: CheckContext) -> Found:
     """Find actions that never need to be learnt.

@@ -56,7 +56,10 @@ class Edge:
 
 
 @rule(
-    "unreachable-branch", severity="warning", why="What can never happen is never paid: the number there has no effect."
+    "unreachable-branch",
+    severity="warning",
+    why="What can never happen is never paid: the number there has no effect.",
+    always=True,
 )
 def find_unreachable_branches(context: CheckContext) -> Found:
     """Find branches that no step can reach, given the declared ranges and facts."""

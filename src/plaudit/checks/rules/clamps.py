@@ -26,7 +26,10 @@ Curve = Callable[["np.ndarray"], "np.ndarray"]
 
 
 @rule(
-    "saturated-clamp", severity="warning", why="Where a clamp binds nearly everywhere, the term says nothing any more."
+    "saturated-clamp",
+    severity="warning",
+    why="Where a clamp binds nearly everywhere, the term says nothing any more.",
+    always=True,
 )
 def find_saturated_clamps(context: CheckContext) -> Found:
     """Find clamps that bind on 90 % or more of an input's declared range, all other inputs at rest."""
@@ -144,6 +147,7 @@ def _locate_threshold(points: np.ndarray, bound: np.ndarray, binds: Curve) -> tu
     "clamp-never-binds",
     severity="warning",
     why="A clamp out of reach protects nothing and hides what the range really is.",
+    always=True,
 )
 def find_idle_clamps(context: CheckContext) -> Found:
     """Find clamps that no step can reach, on any of their sides."""

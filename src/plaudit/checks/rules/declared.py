@@ -21,7 +21,9 @@ ROWS = 400
 """How many rows are tried before anything is proved."""
 
 
-@rule("unused-field", severity="advice", why="A field that cannot change the total is measured for nothing.")
+@rule(
+    "unused-field", severity="advice", why="A field that cannot change the total is measured for nothing.", always=True
+)
 def find_unused_fields(context: CheckContext) -> Found:
     """Find fields that a term reads and that cannot change the total."""
     model = context.model

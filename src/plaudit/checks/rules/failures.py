@@ -70,8 +70,10 @@ def _tame_row(row: NumericRow) -> NumericRow:
     }
 
 
-@rule("not-a-number", severity="warning", why="A row that the declared ranges allow cannot be scored.")
-@rule("may-divide-by-zero", severity="warning", why="A row that the declared ranges allow cannot be scored.")
+@rule("not-a-number", severity="warning", why="A row that the declared ranges allow cannot be scored.", always=True)
+@rule(
+    "may-divide-by-zero", severity="warning", why="A row that the declared ranges allow cannot be scored.", always=True
+)
 def find_unscorable_rows(context: CheckContext) -> Found:
     """Find rows inside the declared ranges that divide by zero, take the logarithm of 0, and the like."""
     model = context.model

@@ -46,6 +46,7 @@ STAYING, ENDING = "staying", "the other end"
     severity="warning",
     why="A goal that no step reaches says nothing about the reward.",
     uses=("goal",),
+    always=True,
 )
 def find_unreachable_goals(context: CheckContext) -> Found:
     """Find a goal that is true of no step that facts allow."""

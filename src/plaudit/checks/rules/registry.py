@@ -37,6 +37,8 @@ class Rule:
     needs: Needs = "reward"
     uses: tuple[str, ...] = ()
     """The parts of a task that it goes by: "roles", "goal", "better"; a finding says where they come from."""
+    always: bool = False
+    """Whether it says what every step does, or what may be scored: what was only seen says neither."""
 
     @property
     def page(self) -> str:
@@ -51,13 +53,19 @@ _Known = TypeVar("_Known")
 
 
 def rule(
-    code: str, *, severity: Severity, why: str, needs: Needs = "reward", uses: tuple[str, ...] = ()
+    code: str,
+    *,
+    severity: Severity,
+    why: str,
+    needs: Needs = "reward",
+    uses: tuple[str, ...] = (),
+    always: bool = False,
 ) -> Callable[[_Find], _Find]:
     """Make a rule of a function; decorators may be stacked where one function answers for several rules."""
 
     def register(find: _Find) -> _Find:
         assert code not in _REGISTERED, f"there are two rules {code!r}"
-        _REGISTERED[code] = Rule(code, severity, why, find, needs, uses)
+        _REGISTERED[code] = Rule(code, severity, why, find, needs, uses, always)
         return find
 
     return register
@@ -93,7 +101,26 @@ class CheckContext:
 
     def find(self, rule: Rule) -> Found:
         """Return what a rule finds."""
-        return rule.find(replace(self, rule=rule))
+        context = self.forget_seen() if rule.always else self
+        return rule.find(replace(context, rule=rule))
+
+    def forget_seen(self) -> "CheckContext":
+        """Return this context without ranges and limits of changes that were only seen: play reaches little."""
+        model, known = self.recall("without what was seen", self._forget_seen)
+        return replace(self, model=model, known=known)
+
+    def _forget_seen(self) -> tuple[RewardModel, dict[str, Any]]:
+        task = self.reward.task
+        seen = {name for name, field in self.reward._bound.fields.items() if field.range_basis == "seen"}
+        moving: dict[str, Any] = {
+            part: {name: each for name, each in getattr(task, part).items() if task.find_basis(part, name) != "seen"}
+            for part in ("monotone", "max_change")
+        }
+        if not seen and all(moving[part] == getattr(task, part) for part in moving):
+            return self.model, self.known
+        opened = {name: replace(task.fields[name], low=None, high=None, values=None) for name in seen}
+        changed = task.evolve(fields=[*{**task.fields, **opened}.values()], **moving)
+        return RewardModel(Reward._build(self.reward, task=changed)), {}
 
     def recall(self, what: str, find: Callable[[], _Known]) -> _Known:
         """Return what is known under a name, found out when it is first asked for."""

@@ -15,7 +15,7 @@ SHARE = 0.01
 """A term whose largest value is below this share of another's is drowned by it."""
 
 
-@rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.")
+@rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.", always=True)
 def find_dead_terms(context: CheckContext) -> Found:
     """Find terms that read something and are the same whatever they read."""
     for term in context.reward.terms:
@@ -82,7 +82,7 @@ def find_wrong_signs(context: CheckContext) -> Found:
         if penalty:
             yield from _find_paying_penalty(context, term)
         elif term.kind == "bonus":
-            yield from _find_costing_bonus(context, term)
+            yield from _find_costing_bonus(context.forget_seen(), term)
 
 
 def _is_negative(weight: Number) -> bool:
@@ -135,7 +135,12 @@ def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
     )
 
 
-@rule("dead-gate", severity="warning", why="A gate that is the same for every input is a factor that nobody sees.")
+@rule(
+    "dead-gate",
+    severity="warning",
+    why="A gate that is the same for every input is a factor that nobody sees.",
+    always=True,
+)
 def find_dead_gates(context: CheckContext) -> Found:
     """Find a gate that reads something and is the same whatever it reads."""
     gate = context.reward.gate
@@ -148,6 +153,7 @@ def find_dead_gates(context: CheckContext) -> Found:
     "dead-override",
     severity="warning",
     why="An override that never holds does nothing, and one that always holds silences every term.",
+    always=True,
 )
 def find_dead_overrides(context: CheckContext) -> Found:
     """Find overrides whose condition no step can meet, or every step meets."""

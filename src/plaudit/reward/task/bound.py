@@ -127,6 +127,8 @@ class BoundTask:
 
     def _describe(self, field: Field) -> TaskField:
         task, name = self.task, field.name
+        if name not in self.reward.fields and name in self._unreached:
+            field = replace(field, low=None, high=None, values=None)
         given = {each.name: getattr(field, each.name) for each in fields(Field)}
         low, high, basis = self._find_range(field)
         numeric = field.kind == "number"

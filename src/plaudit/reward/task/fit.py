@@ -112,7 +112,7 @@ def _validate_goal(bound: BoundTask) -> None:
     goal = bound.goal
     if goal is None:
         return
-    program = read_facts(bound.reward.name, (goal,), bound.declared, *bound.steps, what="goal")
+    program = bound.goal_program
     if bound_nodes(program)[program.outputs[goal.name]].high == 0:
         raise DefinitionError(
             f"{bound.what}: the goal {goal.name!r} can never be true: no step that the declared ranges allow "
