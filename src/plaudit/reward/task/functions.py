@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 from typing import Any, NoReturn
 
 from plaudit.errors import DefinitionError
@@ -47,8 +48,11 @@ def parse_function(text: object, what: str) -> Fact:
         raise DefinitionError(
             f"{what} {tree.name!r}: a keyword-only parameter has a plain value, such as 0.5"
         ) from None
-    lines = tuple(line + "\n" for line in text.splitlines())
-    source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
+    lines = tuple(StringIO(text, newline=None))  # `splitlines` knows ends of lines that Python does not
+    try:
+        source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
+    except SyntaxError as error:  # such as one parameter twice
+        raise DefinitionError(f"{what} {tree.name!r}: {error.msg}") from None
     named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
     return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
 
@@ -271,10 +275,27 @@ def strip_function(text: str) -> str:
     return _dump(tree)
 
 
-def _dump(part: object) -> str:
-    if isinstance(part, list):
-        return f"[{', '.join(map(_dump, part))}]"
-    if not isinstance(part, ast.AST):
-        return repr(part)
-    said = [f"{name}={_dump(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
-    return f"{type(part).__name__}({', '.join(said)})"
+def _dump(tree: ast.AST) -> str:
+    """Return a tree as text, without recursion: a long chain of `elif` nests as deeply."""
+    written: list[str] = []
+    waiting: list[object] = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            written.append(part)
+            continue
+        if isinstance(part, list):
+            pieces = [piece for at, each in enumerate(part) for piece in (", " * bool(at), _prepare(each))]
+            waiting += ["]", *reversed(pieces), "["]
+            continue
+        assert isinstance(part, ast.AST)
+        said = [(name, each) for name, each in ast.iter_fields(part) if each is not None and each != []]
+        named = [
+            piece for at, (name, each) in enumerate(said) for piece in (f"{', ' * bool(at)}{name}=", _prepare(each))
+        ]
+        waiting += [")", *reversed(named), f"{type(part).__name__}("]
+    return "".join(written)
+
+
+def _prepare(part: object) -> object:
+    return part if isinstance(part, ast.AST | list) else repr(part)
