@@ -1,7 +1,7 @@
 """A task as one reward meets it: its functions read over the reward's inputs, its rows and fields by their names."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -166,8 +166,9 @@ class BoundTask:
         """Return what an idle agent meets of a field, where it is one value that the field allows."""
         rests = {
             value
-            for name, value in self.task.idle.items()
-            if find_field_name(name) == field.name and isinstance(value, bool | int | float | str)
+            for name, whole in self.task.idle.items()
+            if find_field_name(name) == field.name
+            for value in _list_entries(whole)
         }
         if len(rests) != 1 or (field.shape and f"{field.name}[" in " ".join(self.task.idle)):
             return None
@@ -282,3 +283,12 @@ class BoundTask:
         read += [tuple(each.reads) for each in task.prefer]
         wanted = {*task.better, *task.aim, *task.ends, *task.rates, *(each.rate for each in task.rates.values())}
         return wanted | {find_field_name(name) for names in read for name in names}
+
+
+def _list_entries(value: Any) -> Iterator[Any]:
+    """Yield the entries of nested lists, or the one value."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _list_entries(each)
+    else:
+        yield value
