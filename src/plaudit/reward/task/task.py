@@ -291,7 +291,11 @@ class Task:
         return build_task_html(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and (self is other or self.to_dict() == other.to_dict())
+        from plaudit.reward.task.file import describe_canonically
+
+        if not isinstance(other, Task):
+            return False
+        return self is other or describe_canonically(self) == describe_canonically(other)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
