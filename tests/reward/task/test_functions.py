@@ -245,3 +245,32 @@ def test_what_a_reward_writes_for_a_function_refuses_the_same_rows(body):
         for action in (0, 1, 2):
             row = {"x": x, "action": action}
             assert str(before(row).total) == str(after(row).total), (row, reward.task.facts[0].text)
+
+
+def test_arrays_and_sets_may_be_constants_and_never_change():
+    space = module("""
+import numpy as np
+def f(x, *, k=np.array([1.0, 2.0]), s={"b", "a"}, t=[1.0]):
+    return (x * k).sum() < 5 and x < t[0]
+""")
+    known, given = fact(space["f"]), space["f"].__kwdefaults__
+    given["k"][0], given["t"][0] = 99.0, 99.0
+    text = write_function(known)
+    assert "k=np.array((1.0, 2.0)), s=('a', 'b'), t=(1.0,)" in text
+    again = parse_function(text, "fact")
+    fields = [Field("x")]
+    paid = term(module("def t(x): return x")["t"])
+    one, other = (Reward("r", version="1", terms=[paid], fields=fields, task=Task(facts=[f])) for f in (known, again))
+    assert one._bound.facts_program.nodes == other._bound.facts_program.nodes
+
+
+def test_a_field_that_hides_a_function_that_the_text_needs_is_told():
+    space = module("def clip(a): return max(a, 0)\ndef f(max): return clip(max) < 2")
+    paid = term(module("def t(max): return max")["t"])
+    with pytest.raises(DefinitionError, match="'f' cannot be written as text: a field that it reads is called as"):
+        Reward("r", version="1", terms=[paid], fields=[Field("max")], task=Task(goal=space["f"]))
+
+
+def test_a_set_of_names_is_read_in_the_same_order_by_every_process():
+    space = module("KNOWN = {'e', 'b', 'a', 'd', 'c', 'f', 'h', 'g'}\ndef f(mood): return mood in KNOWN")
+    assert "('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')" in write_function(fact(space["f"]))

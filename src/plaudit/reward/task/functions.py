@@ -43,7 +43,7 @@ def parse_function(text: object, what: str) -> Fact:
     if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
         raise DefinitionError(f"{what} {tree.name!r}: a text imports nothing; math and np are there without")
     try:
-        constants = [ast.literal_eval(each) for each in tree.args.kw_defaults if each is not None]
+        constants = [_read_value(each) for each in tree.args.kw_defaults if each is not None]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise DefinitionError(
             f"{what} {tree.name!r}: a keyword-only parameter has a plain value, such as 0.5"
@@ -55,6 +55,14 @@ def parse_function(text: object, what: str) -> Fact:
         raise DefinitionError(f"{what} {tree.name!r}: {error.msg}") from None
     named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
     return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
+
+
+def _read_value(node: ast.expr) -> Any:
+    """Return what `_write_value` wrote: a literal, or an array of one."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("np"), "array"), [entries], []):
+            return _find_names()["np"].array(ast.literal_eval(entries))
+    return ast.literal_eval(node)
 
 
 def _build_function(tree: ast.FunctionDef) -> types.FunctionType:
@@ -107,9 +115,17 @@ def settle_function(fact: Fact, read: Callable[[], Program]) -> Fact:
     """Return a function that can be written as text: one that uses what stands around it, as it is read."""
     try:
         write_function(fact)
+        return fact
     except DefinitionError:
-        return replace(fact, text=render_function(read(), fact.name, fact.doc))
-    return fact
+        text = render_function(read(), fact.name, fact.doc)
+    try:
+        parse_function(text, "text")
+    except DefinitionError:
+        raise DefinitionError(
+            f"{fact.name!r} cannot be written as text: a field that it reads is called as a function that it needs, "
+            f"one of {', '.join(fact.reads)}. Rename the field, or write the function without helpers."
+        ) from None
+    return replace(fact, text=text)
 
 
 class _StandsElsewhere(Exception):
