@@ -8,6 +8,8 @@ import pytest
 
 from plaudit import DefinitionError, Field, Reward, Task, fact, term
 from plaudit.reward.task.functions import parse_function, strip_function, write_function
+from plaudit.reward.task.text import write_python
+from support.strategies import load
 from support.written import module
 
 LIMIT = 3.0
@@ -205,6 +207,8 @@ def test_annotations_are_neither_run_nor_kept(capsys):
     assert (read.reads, dict(read.constants)) == (("x",), {"k": 2})
     with pytest.raises(DefinitionError, match="its code is not run"):
         read(1)
+    load(write_python(Task(goal=read)))  # a module that people run
+    assert strip_function(write_function(read)) == strip_function("def f(x, *, k=2): return x < k")
     assert capsys.readouterr().out == ""
 
 

@@ -42,6 +42,11 @@ def parse_function(text: object, what: str) -> Fact:
         )
     if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
         raise DefinitionError(f"{what} {tree.name!r}: a text imports nothing; math and np are there without")
+    if _drop_annotations(tree):
+        try:
+            return parse_function(ast.unparse(tree), what)
+        except RecursionError:
+            raise DefinitionError(f"{what} {tree.name!r}: the text is nested too deeply") from None
     try:
         constants = [_read_value(each) for each in tree.args.kw_defaults if each is not None]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -55,6 +60,17 @@ def parse_function(text: object, what: str) -> Fact:
         raise DefinitionError(f"{what} {tree.name!r}: {error.msg}") from None
     named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
     return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
+
+
+def _drop_annotations(tree: ast.FunctionDef) -> bool:
+    """Return whether there are annotations, which Python runs where a text is written into a module; none stay."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.annotation is not None]
+    typed = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.returns is not None]
+    for argument in found:
+        argument.annotation = None
+    for function in typed:
+        function.returns = None
+    return bool(found or typed)
 
 
 def _read_value(node: ast.expr) -> Any:
