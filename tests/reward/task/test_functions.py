@@ -278,3 +278,11 @@ def test_a_field_that_hides_a_function_that_the_text_needs_is_told():
 def test_a_set_of_names_is_read_in_the_same_order_by_every_process():
     space = module("KNOWN = {'e', 'b', 'a', 'd', 'c', 'f', 'h', 'g'}\ndef f(mood): return mood in KNOWN")
     assert "('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')" in write_function(fact(space["f"]))
+
+
+def test_a_task_is_written_once_however_many_rewards_have_it(monkeypatch):
+    task = Task(goal=limited)
+    made = [Reward("r", version="1", terms=[paid], fields=FIELDS, task=task)]
+    monkeypatch.setattr("plaudit.reward.task.functions._unparse", None)
+    made += [Reward("r", version=version, terms=[paid], fields=FIELDS, task=task) for version in "23"]
+    assert all(each.task is task for each in made)

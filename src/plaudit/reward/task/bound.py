@@ -262,6 +262,8 @@ class BoundTask:
     def settle(self) -> Task:
         """Return the task with functions that can be written as text, also those that use what stands around them."""
         task = self.task
+        if task._stands_alone:  # found out once, and not for every version of a reward
+            return task
         goal = None if task.goal is None else self._settle(task.goal)
         facts = tuple(map(self._settle, task.facts))
         ends = {name: End(each.sign, each.when and self._settle(each.when)) for name, each in task.ends.items()}

@@ -316,6 +316,14 @@ class Task:
 
         return task_file.compute_fingerprint(self)
 
+    @cached_property
+    def _stands_alone(self) -> bool:
+        """Whether each of its functions can be written as text without a reward that reads it."""
+        try:
+            return bool(self.to_dict())
+        except DefinitionError:
+            return False
+
     def to_dict(self) -> dict[str, Any]:
         """Return the task as plain data."""
         from plaudit.reward.task import file as task_file
