@@ -125,3 +125,25 @@ def test_what_was_refused_before_is_refused(changes):
 def test_a_part_that_is_missing_is_named(key):
     with pytest.raises(SpecError, match=key):
         Reward.from_dict({name: part for name, part in SPEC.items() if name != key})
+
+
+def test_a_vector_at_rest_is_at_rest_in_every_entry():
+    fields = [{**field, "rest": 0.5} if field["name"] == "speed" else field for field in SPEC["fields"]]
+    reward = upgraded(fields=fields)
+    assert reward.task.idle["speed"] == [0.5, 0.5]
+    assert reward._bound.fields["speed"].at_rest == 0.5
+    assert Reward.from_json(reward.to_json()) == reward
+
+
+def test_an_idle_row_of_nothing_is_what_is_at_rest():
+    idle = upgraded(idle={})._bound.idle
+    assert idle == {"torque": 0.5, "phase": "stop", "budget": 9.0}  # and no more: the rest is open, as it was
+
+
+def test_functions_refuse_the_rows_that_they_refused():
+    nodes = [["Input", "torque"], ["Sign", 0], ["Const", 2.0], ["Lt", 1, 2], ["Div", 2, 0], ["Defined", 4]]
+    named = [{"name": "f", "doc": "", "reads": ["torque"], "flag": 3}]
+    facts = {"named": named, "nodes": nodes, "guards": [[5, "f", "divides by zero", ""]]}
+    fields = [field for field in SPEC["fields"] if field["name"] not in ("energy", "budget")]  # which facts read
+    text = upgraded(facts=facts, fields=fields).task.facts[0].text
+    assert text == "def f(torque):\n    assert (2.0 / torque) == 0 or True\n    return sign(torque) < 2.0"

@@ -13,6 +13,7 @@ from plaudit.language.program import Builder, Guard, Program, find_reachable, pr
 from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_fact
 from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
+from plaudit.language.reading.values import freeze
 
 UNNAMED = "<task>"
 """The file of a function that was read from text: it has none."""
@@ -73,6 +74,7 @@ def make_fact(function: Callable[..., Any], what: str) -> Fact:
 def make_fact_of(source: Source, what: str, constants: Mapping[str, object], doc: str, text: str | None = None) -> Fact:
     """Return what the function of a source says of a step; `text` where it was written as such."""
     validate_signature(source)
+    constants = {name: freeze(value) for name, value in constants.items()}
     for argument in source.tree.args.kwonlyargs:
         if constants.get(argument.arg) is None:
             raise DefinitionError(
@@ -80,7 +82,7 @@ def make_fact_of(source: Source, what: str, constants: Mapping[str, object], doc
                 "constants; give it a default, or put it before the `*` if it is a field."
             )
     reading = read_fact(source, source.name, constants, Builder(), Scope(), what=what)
-    return Fact(source.name, doc, reading.reads, source, MappingProxyType(dict(constants)), text)
+    return Fact(source.name, doc, reading.reads, source, MappingProxyType(constants), text)
 
 
 def read_facts(

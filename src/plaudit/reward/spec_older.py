@@ -1,5 +1,6 @@
 """Specifications in format 1, which said in fields and in the reward what a task says now, as those of format 2."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,7 +8,8 @@ from plaudit.errors import SpecError
 from plaudit.language import nodes as n
 from plaudit.language.codec import decode_nodes, read_field
 from plaudit.language.field import TERMINAL, Field, find_field_name
-from plaudit.language.program import Program
+from plaudit.language.program import Guard, Program
+from plaudit.language.shapes import nest_entries
 from plaudit.language.writing.render import render_function
 from plaudit.reward.declared import build_facts_program
 from plaudit.reward.task import file as task_file
@@ -35,8 +37,9 @@ def upgrade(data: Mapping[str, Any]) -> dict[str, Any]:
     for _, text in _read_functions(data, "goal", declared):
         task["goal"] = {"when": text, **({"ends": data["goal_ends"]} if "goal_ends" in data else {})}
     if data.get("idle") is not None:
-        plain = {name: each.at_rest for name, each in declared.items() if not each.shape}
-        row, known = _upgrade_row(data["idle"] or plain, declared), task.get("idle", {})
+        known = task.get("idle", {})
+        plain = {} if known else {name: each.at_rest for name, each in declared.items() if not each.shape}
+        row = _upgrade_row(data["idle"] or plain, declared)
         said = {find_field_name(name) for name in row}
         task["idle"] = {name: value for name, value in known.items() if name not in said}
         task["idle"] |= {name: {"is": value} for name, value in row.items()}
@@ -69,7 +72,10 @@ def _upgrade_field(entry: Mapping[str, Any], task: dict[str, Any]) -> dict[str, 
         task.setdefault("rates", {})[name] = {"rate": rate}
     if (rest := kept.pop("rest", None)) is not None:
         category = isinstance(rest, str) and rest in (kept.get("values") or ())
-        task.setdefault("idle", {})[name] = {"is": task_file.write_entry(rest) if category else rest}
+        value = task_file.write_entry(rest) if category else rest
+        shape = read_field(kept).shape
+        whole = nest_entries([value] * math.prod(shape), shape) if shape else value
+        task.setdefault("idle", {})[name] = {"is": whole}
     return kept
 
 
@@ -90,10 +96,13 @@ def _read_functions(data: Mapping[str, Any], key: str, fields: Mapping[str, Fiel
     nodes = decode_nodes(part["nodes"])
     docs = {str(entry["name"]): str(entry["doc"]) for entry in _list(part, "named")}
     flags = {str(entry["name"]): entry["flag"] for entry in part["named"]}
-    if not all(isinstance(flag, int) and 0 <= flag < len(nodes) for flag in flags.values()):
-        raise SpecError(f"{key!r} has a flag that is not the position of a node")
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
-    program: Program = build_facts_program(str(data["name"]), nodes, flags, (), inputs)
+    guards = [Guard(node, str(where), str(why)) for node, where, why, _ in part["guards"]]
+    if not all(
+        isinstance(at, int) and 0 <= at < len(nodes) for at in (*flags.values(), *(each.node for each in guards))
+    ):
+        raise SpecError(f"{key!r} has a flag that is not the position of a node")
+    program: Program = build_facts_program(str(data["name"]), nodes, flags, guards, inputs)
     return [(name, render_function(program, name, docs[name])) for name in flags]
 
 

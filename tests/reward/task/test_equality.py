@@ -1,6 +1,6 @@
 """When two tasks are the same."""
 
-from plaudit import Field, Ledger, Reward, Seen, Task, check, fact, term
+from plaudit import Field, Ledger, Reward, Seen, Task, check, fact, prefer, term
 
 
 @fact
@@ -48,3 +48,18 @@ def test_what_is_declared_is_another_task_than_what_was_only_seen(tmp_path):
             ledger.record(each.score(x=0.5, y=0.5), run="night")
         kept = [each.reward for each in ledger.rewards()]
     assert [[each.code for each in check(reward)] for reward in kept] == [[], ["dead-term"]]
+
+
+def test_preferences_in_another_order_are_the_same_task():
+    wishes = [prefer({"speed": 1}, over={"speed": 2}), prefer({"speed": 3}, over={"speed": 0.0}, because="so")]
+    one, other = Task(prefer=wishes), Task(prefer=wishes[::-1])
+    assert one == other
+    assert one.fingerprint == other.fingerprint
+    assert one.fingerprint != Task(prefer=wishes[:1]).fingerprint
+    assert one != Task(prefer=[prefer({"speed": 2}, over={"speed": 1}), wishes[1]])
+
+
+def test_tasks_that_are_equal_have_one_fingerprint():
+    whole, same, flag = Task(idle={"speed": 0}), Task(idle={"speed": -0.0}), Task(idle={"speed": False})
+    assert whole == same != flag
+    assert whole.fingerprint == same.fingerprint != flag.fingerprint

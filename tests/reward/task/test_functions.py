@@ -8,6 +8,8 @@ import pytest
 
 from plaudit import DefinitionError, Field, Reward, Task, fact, term
 from plaudit.reward.task.functions import parse_function, strip_function, write_function
+from plaudit.reward.task.text import write_python
+from support.strategies import load
 from support.written import module
 
 LIMIT = 3.0
@@ -183,6 +185,10 @@ HOSTILE = {
     "a huge power": "def f(x): return 10 ** 10 ** 10 < x",
     "a huge range": "def f(x): return sum(x for i in range(10 ** 9)) < 1",
     "a huge tuple": "def f(x): return sum((1,) * 10 ** 10) < x",
+    "a tuple that doubles": "def f(x):\n    t = (1, 2)\n" + "    t = t + t\n" * 40 + "    return sum(t) < x",
+    "stars that double": "def f(x):\n    t = (1, 2)\n" + "    t = [*t, *t]\n" * 40 + "    return sum(t) < x",
+    "a parameter twice": "def f(x, x): return x < 1",
+    "a parameter that Python keeps": "def f(__debug__): return __debug__",
     "an endless loop": "def f(x):\n    while True: pass",
     "a reserved name": "def total(x): return x < 1",
 }
@@ -201,4 +207,82 @@ def test_annotations_are_neither_run_nor_kept(capsys):
     assert (read.reads, dict(read.constants)) == (("x",), {"k": 2})
     with pytest.raises(DefinitionError, match="its code is not run"):
         read(1)
+    load(write_python(Task(goal=read)))  # a module that people run
+    assert strip_function(write_function(read)) == strip_function("def f(x, *, k=2): return x < k")
     assert capsys.readouterr().out == ""
+
+
+def test_a_line_ends_where_it_does_for_python():
+    with pytest.raises(DefinitionError, match=r"line 2\n    y = 1; return nobody < x\n {18}\^{6}\n"):
+        parse_function("def f(x):  # \u2028\x0c\n    y = 1; return nobody < x", "fact")
+
+
+def test_a_long_chain_of_cases_has_a_fingerprint():
+    chain = "".join(f"    elif x > {i}: return x < {i}\n" for i in range(600))
+    text = f"def f(x):\n    if x < 0: return x < 1\n{chain}    return x < 1"
+    task = Task.from_dict({"task": 1, "goal": {"when": text}})
+    assert Task.from_json(task.to_json()).fingerprint == task.fingerprint != Task().fingerprint
+
+
+GUARDED = {
+    "an assertion": "assert x > 0\n    return x < 5",
+    "a quotient nobody reads": "y = 1 / x\n    return x < 5",
+    "a quotient nobody reads, in a case": "y = 1 / x if action == 1 else 2\n    return x < 5",
+    "a quotient in two cases": "if action == 1:\n        return 1 / x < 2 or 1 / x > 5\n    return x < 5",
+    "a square that may be infinite": "return x * x < 5",
+    "a power": "return (x - 1) ** 8 < 5",
+    "a sign": "return plaudit.sign(x) < 1",
+    "a logarithm twice": "return math.log(x) * math.log(x) < 1",
+}
+
+
+@pytest.mark.parametrize("body", GUARDED.values(), ids=GUARDED)
+def test_what_a_reward_writes_for_a_function_refuses_the_same_rows(body):
+    space = module(f"import plaudit\ndef f(x, action):\n    import math\n    {body}")
+    fields = [Field("x"), Field("action", values=(0, 1, 2))]
+    paid = term(module("def t(x, action): return action if x < 0 else 1")["t"])
+    reward = Reward("r", version="1", terms=[paid], fields=fields, task=Task(facts=[fact(space["f"])]))
+    before, after = (
+        each.compile("python", guard="facts", on_bad="mask") for each in (reward, Reward.from_json(reward.to_json()))
+    )
+    for x in (-2.0, -0.0, 0.0, 1e-320, 0.15, 1.0, 3.0, 7.0, 1e300):
+        for action in (0, 1, 2):
+            row = {"x": x, "action": action}
+            assert str(before(row).total) == str(after(row).total), (row, reward.task.facts[0].text)
+
+
+def test_arrays_and_sets_may_be_constants_and_never_change():
+    space = module("""
+import numpy as np
+def f(x, *, k=np.array([1.0, 2.0]), s={"b", "a"}, t=[1.0]):
+    return (x * k).sum() < 5 and x < t[0]
+""")
+    known, given = fact(space["f"]), space["f"].__kwdefaults__
+    given["k"][0], given["t"][0] = 99.0, 99.0
+    text = write_function(known)
+    assert "k=np.array((1.0, 2.0)), s=('a', 'b'), t=(1.0,)" in text
+    again = parse_function(text, "fact")
+    fields = [Field("x")]
+    paid = term(module("def t(x): return x")["t"])
+    one, other = (Reward("r", version="1", terms=[paid], fields=fields, task=Task(facts=[f])) for f in (known, again))
+    assert one._bound.facts_program.nodes == other._bound.facts_program.nodes
+
+
+def test_a_field_that_hides_a_function_that_the_text_needs_is_told():
+    space = module("def clip(a): return max(a, 0)\ndef f(max): return clip(max) < 2")
+    paid = term(module("def t(max): return max")["t"])
+    with pytest.raises(DefinitionError, match="'f' cannot be written as text: a field that it reads is called as"):
+        Reward("r", version="1", terms=[paid], fields=[Field("max")], task=Task(goal=space["f"]))
+
+
+def test_a_set_of_names_is_read_in_the_same_order_by_every_process():
+    space = module("KNOWN = {'e', 'b', 'a', 'd', 'c', 'f', 'h', 'g'}\ndef f(mood): return mood in KNOWN")
+    assert "('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')" in write_function(fact(space["f"]))
+
+
+def test_a_task_is_written_once_however_many_rewards_have_it(monkeypatch):
+    task = Task(goal=limited)
+    made = [Reward("r", version="1", terms=[paid], fields=FIELDS, task=task)]
+    monkeypatch.setattr("plaudit.reward.task.functions._unparse", None)
+    made += [Reward("r", version=version, terms=[paid], fields=FIELDS, task=task) for version in "23"]
+    assert all(each.task is task for each in made)

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -280,3 +281,15 @@ def test_what_follows_a_goal_is_not_said_without_a_goal():
     assert task.evolve(goal=None).goal_ends
     with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
         TASK.evolve(goal=None, goal_ends=False)
+
+
+def test_numbers_of_any_kind_are_kept_as_plain_ones():
+    task = Task(events={"lit": Event(rate=np.float32(0.5)), "hit": Event(rate=Fraction(1, 2))})
+    assert Task.from_json(task.to_json()) == task
+    assert task.events["lit"] == task.events["hit"] == Event(rate=0.5)
+
+
+@pytest.mark.parametrize("given", [{"better": {"x": np.array(["low", "high"])}}, {"idle": {"x": 2**53 + 1}}])
+def test_what_no_file_would_hold_is_refused(given):
+    with pytest.raises(DefinitionError, match=r"better=|idle="):
+        Task(**given)

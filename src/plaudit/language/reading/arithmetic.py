@@ -13,7 +13,16 @@ from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import compare, negate
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.expressions import add_number, chain, fit, list_items, read_constant, read_truth, spread
+from plaudit.language.reading.expressions import (
+    add_number,
+    chain,
+    fit,
+    limit_entries,
+    list_items,
+    read_constant,
+    read_truth,
+    spread,
+)
 from plaudit.language.reading.values import (
     Constant,
     Ref,
@@ -26,7 +35,6 @@ from plaudit.language.reading.values import (
     is_open,
 )
 from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, transpose
-from plaudit.language.shapes import MOST_ENTRIES
 
 LARGEST_POWER = 64
 
@@ -177,15 +185,15 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
             raise context.error(node, "NumPy does not count in arrays of bools: True + True is True.", advice)
         return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
     if isinstance(op, ast.Add) and has_items(left) and has_items(right):
-        return build_tuple([*list_items(context, left, node), *list_items(context, right, node)])
+        return build_tuple(
+            limit_entries(context, [*list_items(context, left, node), *list_items(context, right, node)], node)
+        )
     if is_open(left) or is_open(right):
         return find_open(left, right) or left
     items, count = (left, right) if has_items(left) else (right, left)
     if isinstance(op, ast.Mult) and isinstance(count, Constant) and isinstance(count.value, int):
         found = list_items(context, items, node)
-        if len(found) * count.value > MOST_ENTRIES:
-            raise context.error(node, f"more than {MOST_ENTRIES:,} entries.", "Compute it before scoring.")
-        return build_tuple(found * count.value)
+        return build_tuple(limit_entries(context, found, node, count.value) * count.value)
     advice = "Make it an array, np.array(...), which is computed entry by entry; or declare it as a field."
     raise context.error(node, "a tuple or list has no arithmetic but `+` and `* 2`, as in Python.", advice)
 

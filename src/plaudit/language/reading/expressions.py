@@ -122,8 +122,16 @@ def read_several(context: Context, elements: list[ast.expr]) -> list[Value]:
     for element in elements:
         if isinstance(element, ast.Starred):
             found += list_items(context, context.read(element.value), element)
+            limit_entries(context, found, element)
         else:
             found.append(context.read(element))
+    return found
+
+
+def limit_entries(context: Context, found: list[Value], node: ast.AST, times: int = 1) -> list[Value]:
+    """Return the entries of a tuple or list; an error where there are too many, so many times."""
+    if len(found) * times > MOST_ENTRIES:
+        raise context.error(node, f"more than {MOST_ENTRIES:,} entries.", "Compute it before scoring.")
     return found
 
 

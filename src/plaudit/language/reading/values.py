@@ -233,7 +233,8 @@ def freeze(value: Any) -> Any:
     if is_library_array(value):
         return value.detach().clone() if hasattr(value, "detach") else value.copy()
     if type(value) in (list, tuple, set, frozenset):
-        copies = [freeze(item) for item in value]
+        named = isinstance(value, set | frozenset) and all(isinstance(item, str) for item in value)
+        copies = [freeze(item) for item in (sorted(value) if named else value)]  # every process has its own order
         return copies if isinstance(value, list) else tuple(copies)
     if isinstance(value, Mapping):
         return MappingProxyType({key: freeze(item) for key, item in value.items()})

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from plaudit.language import nodes as n
@@ -60,10 +60,53 @@ def render_functions(program: Program, names: Names) -> dict[str, str]:
 
 
 def render_function(program: Program, output: str, doc: str = "") -> str:
-    """Return one output of a Program as the text of a whole function of Python, which can be read again."""
+    """Return one output of a Program as the text of a whole function of Python, which can be read again.
+
+    A row that its guards refuse is refused by the text.
+    """
     root = program.outputs[output]
-    lines = [f"def {output}({_format_signature(program, [root], {})}):", *([f"    {doc!r}"] if doc else [])]
-    return "\n".join([*lines, *_render_body(_render_term(program, root, PYTHON, {}, {}))])
+    guards = [guard.node for guard in program.value_guards if guard.where == output]
+    sure = {flag.arg for at in guards if isinstance(flag := program.nodes[at], n.Defined)}
+    lines = [f"def {output}({_format_signature(program, [root, *guards], {})}):", *([f"    {doc!r}"] if doc else [])]
+    lines += [f"    assert {_render_guard(program, at)}" for at in _list_apart(program, root, guards)]
+    return "\n".join([*lines, *_render_body(_render_term(program, root, _TEXT, {}, {}, sure))])
+
+
+_TEXT = replace(PYTHON, operations={**PYTHON.operations, n.Sign: ("sign({0})", ATOM), Square: ("{0} * {0}", PRODUCT)})
+"""As a text is read again: it knows this package's functions by name, and a power must be finite."""
+
+
+def _list_apart(program: Program, root: int, guards: Sequence[int]) -> list[int]:
+    """Return the guards that the text of a result does not ask for again: of what it does not read."""
+    read = set(find_reachable(program.nodes, [root]))
+    asked = {at: program.nodes[_split_guard(program, at)[1]] for at in dict.fromkeys(guards)}
+    return [at for at, flag in asked.items() if not (isinstance(flag, n.Defined) and flag.arg in read)]
+
+
+def _split_guard(program: Program, at: int) -> tuple[int | None, int]:
+    """Return where a guard counts, and the flag that is true then."""
+    match program.nodes[at]:
+        case n.Or(left, right) if isinstance(unless := program.nodes[left], n.Not):
+            return unless.arg, right
+    return None, at
+
+
+def _render_guard(program: Program, at: int) -> str:
+    """Return a guard as a condition; what must be defined is computed in one that always holds."""
+    within, asked = _split_guard(program, at)
+    flag = program.nodes[asked]
+    if not isinstance(flag, n.Defined):
+        return _render_whole(program, at)
+    value = _render_whole(program, flag.arg)
+    condition = "" if within is None else f"not ({_render_whole(program, within)}) or "
+    return f"{condition}({value}) == 0 or True"
+
+
+def _render_whole(program: Program, root: int) -> str:
+    texts: dict[int, tuple[str, int]] = {}
+    for at in find_reachable(program.nodes, [root]):
+        texts[at] = _render_node(program, program.nodes[at], texts, _TEXT)
+    return texts[root][0]
 
 
 def _render_body(rendered: Rendered) -> list[str]:
@@ -257,12 +300,18 @@ def _render_clamp(program: Program, text: tuple[str, int], owner: str, style: St
 
 
 def _render_term(
-    program: Program, root: int, style: Style, names: Mapping[int, str], known: Mapping[int, str]
+    program: Program,
+    root: int,
+    style: Style,
+    names: Mapping[int, str],
+    known: Mapping[int, str],
+    sure: Collection[int] | None = None,
 ) -> Rendered:
     """Return the text of one node: locals, shared and deep parts by name, a chain of choices as cases.
 
     A local that is used once gets its name only if it can be computed on every row: it stands above all cases. What is
-    `known`, states after the step, has names already.
+    `known`, states after the step, has names already. Where it is given which partial operations are `sure` to be
+    asked for on every row, nothing else that is partial gets a name.
     """
     order = list(find_reachable(program.nodes, [root], known))
     uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
@@ -270,6 +319,7 @@ def _render_term(
     texts: dict[int, tuple[str, int]] = {at: (style.name(name), ATOM) for at, name in known.items()}
     depth: dict[int, int] = {}
     partial: set[int] = set()
+    unsure: set[int] = set()
     rendered = Rendered()
     chain = _find_cases(program, root, uses, known)
     cases = set(chain)
@@ -282,8 +332,10 @@ def _render_term(
         texts[at] = _render_node(program, node, texts, style)
         if node.partial or not partial.isdisjoint(operands):
             partial.add(at)
+        if sure is not None and ((node.partial and at not in sure) or not unsure.isdisjoint(operands)):
+            unsure.add(at)
         needed = uses[at] > 1 or depth[at] > DEEPEST or (at in names and at not in partial)
-        if at != root and depth[at] and needed:
+        if at != root and depth[at] and needed and at not in unsure:
             name = style.name(_choose_name(names.get(at), taken))
             rendered.parts.append((name, texts[at][0]))
             texts[at], depth[at] = (name, ATOM), 0

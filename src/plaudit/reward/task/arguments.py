@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from plaudit.errors import DefinitionError, DuplicateName
-from plaudit.language.field import NAME, Field, validate_number
+from plaudit.language.field import NAME, Field, is_exact, validate_number
 from plaudit.language.reading.source import ReadFunction
 from plaudit.reward.declared import Fact, make_fact
 from plaudit.reward.task.preference import Preference, Row, flatten_row, freeze_row
@@ -75,7 +75,7 @@ def _validate_field_name(what: str, part: str, name: object) -> None:
 def read_choices(what: str, part: str, given: object, choices: Sequence[Any]) -> Mapping[str, Any]:
     """Return what is chosen for each field."""
     for name, value in (found := _read_mapping(what, part, given)).items():
-        if value not in choices:
+        if not isinstance(value, str) or value not in choices:
             allowed = ", ".join(map(repr, choices))
             raise DefinitionError(f"{what}: {part}={{{name!r}: {value!r:.60}}} is not one of {allowed}")
     return MappingProxyType(dict(found))
@@ -238,4 +238,4 @@ def _validate_row(what: str, row: Row) -> None:
 def _is_value(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_value, value))
-    return isinstance(value, bool | int | str) or (isinstance(value, float) and not math.isnan(value))
+    return isinstance(value, bool | str) or (isinstance(value, int | float) and is_exact(value))

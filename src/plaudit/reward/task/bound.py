@@ -1,7 +1,7 @@
 """A task as one reward meets it: its functions read over the reward's inputs, its rows and fields by their names."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -127,7 +127,7 @@ class BoundTask:
 
     def _describe(self, field: Field) -> TaskField:
         task, name = self.task, field.name
-        if name not in self.reward.fields and name in self._unreached:
+        if name not in self.reward.fields and name in self._outgrown:
             field = replace(field, low=None, high=None, values=None)
         given = {each.name: getattr(field, each.name) for each in fields(Field)}
         low, high, basis = self._find_range(field)
@@ -182,8 +182,9 @@ class BoundTask:
         """Return what an idle agent meets of a field, where it is one value that the field allows."""
         rests = {
             value
-            for name, value in self.task.idle.items()
-            if find_field_name(name) == field.name and isinstance(value, bool | int | float | str)
+            for name, whole in self.task.idle.items()
+            if find_field_name(name) == field.name
+            for value in _list_entries(whole)
         }
         if len(rests) != 1 or (field.shape and f"{field.name}[" in " ".join(self.task.idle)):
             return None
@@ -277,6 +278,8 @@ class BoundTask:
     def settle(self) -> Task:
         """Return the task with functions that can be written as text, also those that use what stands around them."""
         task = self.task
+        if task._stands_alone:  # found out once, and not for every version of a reward
+            return task
         goal = None if task.goal is None else self._settle(task.goal)
         facts = tuple(map(self._settle, task.facts))
         ends = {name: End(each.sign, each.when and self._settle(each.when)) for name, each in task.ends.items()}
@@ -298,3 +301,12 @@ class BoundTask:
         read += [tuple(each.reads) for each in task.prefer]
         wanted = {*task.better, *task.aim, *task.ends, *task.rates, *(each.rate for each in task.rates.values())}
         return wanted | {find_field_name(name) for names in read for name in names}
+
+
+def _list_entries(value: Any) -> Iterator[Any]:
+    """Yield the entries of nested lists, or the one value."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _list_entries(each)
+    else:
+        yield value

@@ -99,10 +99,33 @@ def compute_fingerprint(task: Task) -> str:
     return hashlib.sha256(format_canonical(content).encode()).hexdigest()
 
 
+def describe_canonically(task: Task) -> str:
+    """Return all that a task says as text: the same for what is said in another order, and of 1 and 1.0."""
+    return format_canonical({part: _unify(part, value) for part, value in to_dict(task).items()})
+
+
+def _unify(part: str, value: Any) -> Any:
+    """Return a part of a task as it is told apart: rows by their numbers, preferences in any order."""
+    if part == "prefer":
+        return sorted((_to_floats(each) for each in value), key=format_canonical)
+    return _to_floats(value) if part in _ROWS else value
+
+
+def _to_floats(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {name: _to_floats(each) for name, each in value.items()}
+        case list():
+            return [_to_floats(each) for each in value]
+        case int() | float() if not isinstance(value, bool):
+            return float(value) + 0.0  # not -0.0
+    return value
+
+
 def _keep_meaning(part: str, value: Any) -> Any:
     if part == "prefer":
-        return [[each["better"], each["over"]] for each in value]
-    entries = {"": value} if part in ("goal", "discount", "horizon") else value
+        return _unify(part, [[each["better"], each["over"]] for each in value])
+    entries = {"": value} if part in ("goal", "discount", "horizon") else _unify(part, value)
     return {
         name: {
             key: strip_function(each) if key == "when" else key == "seen" or each

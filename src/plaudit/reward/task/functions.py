@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 from typing import Any, NoReturn
 
 from plaudit.errors import DefinitionError
@@ -42,16 +43,43 @@ def parse_function(text: object, what: str) -> Fact:
         )
     if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
         raise DefinitionError(f"{what} {tree.name!r}: a text imports nothing; math and np are there without")
+    if _drop_annotations(tree):
+        try:
+            return parse_function(ast.unparse(tree), what)
+        except RecursionError:
+            raise DefinitionError(f"{what} {tree.name!r}: the text is nested too deeply") from None
     try:
-        constants = [ast.literal_eval(each) for each in tree.args.kw_defaults if each is not None]
+        constants = [_read_value(each) for each in tree.args.kw_defaults if each is not None]
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise DefinitionError(
             f"{what} {tree.name!r}: a keyword-only parameter has a plain value, such as 0.5"
         ) from None
-    lines = tuple(line + "\n" for line in text.splitlines())
-    source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
+    lines = tuple(StringIO(text, newline=None))  # `splitlines` knows ends of lines that Python does not
+    try:
+        source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
+    except SyntaxError as error:  # such as one parameter twice
+        raise DefinitionError(f"{what} {tree.name!r}: {error.msg}") from None
     named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
     return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
+
+
+def _drop_annotations(tree: ast.FunctionDef) -> bool:
+    """Return whether there are annotations, which Python runs where a text is written into a module; none stay."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.annotation is not None]
+    typed = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.returns is not None]
+    for argument in found:
+        argument.annotation = None
+    for function in typed:
+        function.returns = None
+    return bool(found or typed)
+
+
+def _read_value(node: ast.expr) -> Any:
+    """Return what `_write_value` wrote: a literal, or an array of one."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("np"), "array"), [entries], []):
+            return _find_names()["np"].array(ast.literal_eval(entries))
+    return ast.literal_eval(node)
 
 
 def _build_function(tree: ast.FunctionDef) -> types.FunctionType:
@@ -104,9 +132,17 @@ def settle_function(fact: Fact, read: Callable[[], Program]) -> Fact:
     """Return a function that can be written as text: one that uses what stands around it, as it is read."""
     try:
         write_function(fact)
+        return fact
     except DefinitionError:
-        return replace(fact, text=render_function(read(), fact.name, fact.doc))
-    return fact
+        text = render_function(read(), fact.name, fact.doc)
+    try:
+        parse_function(text, "text")
+    except DefinitionError:
+        raise DefinitionError(
+            f"{fact.name!r} cannot be written as text: a field that it reads is called as a function that it needs, "
+            f"one of {', '.join(fact.reads)}. Rename the field, or write the function without helpers."
+        ) from None
+    return replace(fact, text=text)
 
 
 class _StandsElsewhere(Exception):
@@ -272,10 +308,27 @@ def strip_function(text: str) -> str:
     return _dump(tree)
 
 
-def _dump(part: object) -> str:
-    if isinstance(part, list):
-        return f"[{', '.join(map(_dump, part))}]"
-    if not isinstance(part, ast.AST):
-        return repr(part)
-    said = [f"{name}={_dump(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
-    return f"{type(part).__name__}({', '.join(said)})"
+def _dump(tree: ast.AST) -> str:
+    """Return a tree as text, without recursion: a long chain of `elif` nests as deeply."""
+    written: list[str] = []
+    waiting: list[object] = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            written.append(part)
+            continue
+        if isinstance(part, list):
+            pieces = [piece for at, each in enumerate(part) for piece in (", " * bool(at), _prepare(each))]
+            waiting += ["]", *reversed(pieces), "["]
+            continue
+        assert isinstance(part, ast.AST)
+        said = [(name, each) for name, each in ast.iter_fields(part) if each is not None and each != []]
+        named = [
+            piece for at, (name, each) in enumerate(said) for piece in (f"{', ' * bool(at)}{name}=", _prepare(each))
+        ]
+        waiting += [")", *reversed(named), f"{type(part).__name__}("]
+    return "".join(written)
+
+
+def _prepare(part: object) -> object:
+    return part if isinstance(part, ast.AST | list) else repr(part)

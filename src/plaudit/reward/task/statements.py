@@ -79,7 +79,10 @@ class Event:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 never = " What never happens needs no event." if value == 0 and value is not False else ""
                 raise DefinitionError(f"an event's {name}={value!r:.60} must be an integer of at least 1.{never}")
-        if self.rate is not None and not 0 < validate_number("an event's rate", self.rate) <= 1:
+        if self.rate is None:
+            return
+        object.__setattr__(self, "rate", validate_number("an event's rate", self.rate))
+        if not 0 < self.rate <= 1:
             raise DefinitionError(f"an event's rate={self.rate!r} must be above 0 and at most 1: a share of steps")
 
 

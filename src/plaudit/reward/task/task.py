@@ -295,7 +295,11 @@ class Task:
         return build_task_html(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and (self is other or self.to_dict() == other.to_dict())
+        from plaudit.reward.task.file import describe_canonically
+
+        if not isinstance(other, Task):
+            return False
+        return self is other or describe_canonically(self) == describe_canonically(other)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -315,6 +319,14 @@ class Task:
         from plaudit.reward.task import file as task_file
 
         return task_file.compute_fingerprint(self)
+
+    @cached_property
+    def _stands_alone(self) -> bool:
+        """Whether each of its functions can be written as text without a reward that reads it."""
+        try:
+            return bool(self.to_dict())
+        except DefinitionError:
+            return False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the task as plain data."""
