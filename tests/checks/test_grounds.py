@@ -187,3 +187,16 @@ def test_a_report_names_the_task_that_it_went_by():
     report = check(driving(), task=SEEN)
     assert f"\nby task road@1 ({report.task.fingerprint[:12]})\n" in str(report)
     assert "by task" not in str(check(driving()))
+
+
+@pytest.mark.parametrize("limit", [True, False])
+def test_a_lap_whose_steps_nobody_limits_says_so(limit):
+    @term
+    def closer(prev, curr):
+        """Come closer."""
+        return max(0.0, prev.left - curr.left)
+
+    task = Task("maze", max_change={"left": 1} if limit else {}, horizon=9)
+    reward = Reward("maze", version="1", terms=[closer], fields=[Field("left", low=0, high=9)], task=task)
+    said = [] if limit else ["Assumed by default: that left moves any distance in a step."]
+    assert find(check(reward), "loop-that-pays").list_weak_grounds() == said

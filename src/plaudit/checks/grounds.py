@@ -46,6 +46,10 @@ def _list_statements(model: RewardModel, parts: tuple[str, ...], fields: Iterabl
             yield from (
                 _build_ground(task, part, name, says.format(name)) for name in fields if name in getattr(task, part)
             )
+    if "max_change" in parts:
+        free = [name for name in fields if name in model.reward._transition and name not in task.max_change]
+        numbers = [name for name in free if bound.fields[name].kind == "number"]
+        yield from (Ground(f"that {name} moves any distance in a step", "default") for name in numbers)
     if "idle" in parts:
         yield from _list_idle(model, fields)
     if "roles" in parts:
