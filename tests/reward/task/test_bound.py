@@ -390,3 +390,14 @@ def test_an_entry_to_begin_with_must_be_there():
     assert dict(start_with(**known).task.start) == known
     assert start_with(place=(0, 1)).task.start["place"] == (0, 1)  # each entry between the two
     assert start_with(place=(0, 1, 2)).task.start["place"] == (0, 1, 2)
+
+
+def test_a_task_of_many_fields_is_not_gone_through_for_each(monkeypatch):
+    asked, listed = [], Task.list_statements
+    monkeypatch.setattr(Task, "list_statements", lambda task: asked.append(task) or listed(task))
+    names = [f"x{at}" for at in range(40)]
+    fields = [Field(name) for name in names]
+    paid = term(module(f"def t({', '.join(names)}): return {' + '.join(names)}")["t"])
+    task = Task(fields=[Field(name, low=0, high=1) for name in names], better=dict.fromkeys(names, "low"))
+    Reward("r", version="1", terms=[paid], fields=fields, task=task)
+    assert len(asked) < len(names)
