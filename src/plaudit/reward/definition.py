@@ -215,9 +215,9 @@ def define(
         validate_known(reward._bound)
 
 
-def settle_task(reward: Definition) -> None:
-    """Refuse a task that does not fit a reward, and let its functions stand by themselves."""
-    validate_fit(reward._bound)
+def settle_task(reward: Definition, given: Task | None = None) -> None:
+    """Refuse a task that does not fit a reward, of which perhaps a part is `given`; let its functions stand alone."""
+    validate_fit(reward._bound, given)
     vars(reward)["task"] = reward._bound.settle()
     if reward.task is not reward._bound.task:
         del vars(reward)["_bound"]

@@ -35,7 +35,6 @@ from plaudit.reward.lower import Function, find_gradients, find_transitions, rea
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states
-from plaudit.reward.task.fit import refuse_other_fields
 from plaudit.reward.task.task import Task, TaskChanges
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
@@ -307,12 +306,13 @@ class Reward(Definition):
 
     def _join_task(self, task: Task | None) -> "Reward":
         """Return this reward with what a task says, and with what only its own task says."""
-        if task is None:
+        if task is None or (validate_task(self.name, task)._stands_alone and task == self.task):
             return self
-        made = self.with_task(validate_task(self.name, task).merge(self.task))
+        made = Reward._build(self, task=task.merge(self.task))
+        settle_task(made, task)
         if task.source:
             refuse_other_fields(task, self)
-        return made
+        return made._drop_unread()
 
     def _with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.

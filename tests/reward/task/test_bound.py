@@ -4,6 +4,7 @@ import pytest
 
 from plaudit import DefinitionError, Field, Reward, Seen, Task, bounds, check, fact, prefer, prove, term
 from plaudit.errors import DuplicateName, OutOfRange, SpecError, UnknownField, UnusedField
+from support.written import module
 
 
 @term
@@ -350,3 +351,53 @@ def test_a_specification_whose_task_does_not_fit_is_refused(part):
     data = PLAIN.to_dict()
     with pytest.raises(SpecError):
         Reward.from_dict({**data, "task": {"task": 1, "name": "t", **part}})
+
+
+def test_a_version_without_a_field_of_its_task_can_be_given_more():
+    space = module("def near(x): return -x\ndef slow(v): return -v")
+    terms, fields = [term(space["near"]), term(space["slow"])], [Field("x", low=0), Field("v", low=0)]
+    task = Task(max_change={"v": 1.0}, start={"v": 1}, idle={"v": 0.0})
+    first = Reward("r", version="1", terms=terms, fields=fields, task=task)
+    for without in (first.evolve(version="2", terms=terms[:1]), first.select_terms("near")):
+        assert "v" not in without.fields
+        assert without._join_task(Task(horizon=5)).task.horizon == 5
+        assert without._join_task(Task.from_json(task.to_json())) is without
+        with pytest.raises(UnknownField, match="better= names 'v'"):
+            without._join_task(Task(better={"v": "low"}))
+
+
+START = [Field("x", low=-9, high=9), Field("place", length=3, low=-9, high=9), Field("lit", flag=True)]
+
+
+def start_with(**start):
+    paid = term(module("def t(x, place, lit): return x + sum(place) if lit else 0")["t"])
+    return Reward("r", version="1", terms=[paid], fields=START, task=Task(start=start))
+
+
+@pytest.mark.parametrize(
+    "start",
+    [{"x": (1, 2, 3)}, {"x": ()}, {"x": [1]}, {"place": (1, 2, 3, 4)}, {"place": (1, 2, 99)}, {"place": (5, 99)}],
+)
+def test_an_episode_begins_with_what_fields_can_be(start):
+    with pytest.raises(DefinitionError, match="start= has .*, which the field does not allow"):
+        start_with(**start)
+
+
+def test_an_entry_to_begin_with_must_be_there():
+    with pytest.raises(DefinitionError, match=r"start= has place\[3\]=1, which the field does not allow"):
+        start_with(**{"place[3]": 1})
+    known = {"place[2]": (1, 2), "x": 4, "lit": True}
+    assert dict(start_with(**known).task.start) == known
+    assert start_with(place=(0, 1)).task.start["place"] == (0, 1)  # each entry between the two
+    assert start_with(place=(0, 1, 2)).task.start["place"] == (0, 1, 2)
+
+
+def test_a_task_of_many_fields_is_not_gone_through_for_each(monkeypatch):
+    asked, listed = [], Task.list_statements
+    monkeypatch.setattr(Task, "list_statements", lambda task: asked.append(task) or listed(task))
+    names = [f"x{at}" for at in range(40)]
+    fields = [Field(name) for name in names]
+    paid = term(module(f"def t({', '.join(names)}): return {' + '.join(names)}")["t"])
+    task = Task(fields=[Field(name, low=0, high=1) for name in names], better=dict.fromkeys(names, "low"))
+    Reward("r", version="1", terms=[paid], fields=fields, task=task)
+    assert len(asked) < len(names)

@@ -178,14 +178,17 @@ class BoundTask:
                 found |= seen.keys() & {each.name for each in program.inputs.values()}
         return frozenset(name for name in found if seen[name].kind == "number")
 
+    @cached_property
+    def _rests(self) -> Mapping[str, set[Any]]:
+        """The values that an idle agent meets of each field."""
+        found: dict[str, set[Any]] = {}
+        for name, whole in self.task.idle.items():
+            found.setdefault(find_field_name(name), set()).update(_list_entries(whole))
+        return found
+
     def _find_rest(self, field: Field) -> float | bool | str | None:
         """Return what an idle agent meets of a field, where it is one value that the field allows."""
-        rests = {
-            value
-            for name, whole in self.task.idle.items()
-            if find_field_name(name) == field.name
-            for value in _list_entries(whole)
-        }
+        rests = self._rests.get(field.name, set())
         if len(rests) != 1 or (field.shape and f"{field.name}[" in " ".join(self.task.idle)):
             return None
         (value,) = rests

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
-from plaudit.errors import DefinitionError, UnknownField, did_you_mean
+from plaudit.errors import DefinitionError, ShapeMismatch, UnknownField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, find_field_name
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
+from plaudit.language.shapes import flatten_entries
 from plaudit.reward.declared import Fact, read_facts, validate_facts
 from plaudit.reward.task.bound import Bindable, BoundTask, TaskField
 from plaudit.reward.task.statements import End
@@ -16,9 +18,12 @@ from plaudit.reward.task.task import Task
 _ENDS = "ends= names"
 
 
-def validate_fit(bound: BoundTask) -> None:
-    """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be."""
-    _validate_names(bound)
+def validate_fit(bound: BoundTask, given: Task | None = None) -> None:
+    """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be.
+
+    Where another task was `given` to a reward that has one, what that one says of fields that are gone is left out.
+    """
+    _validate_names(bound, bound.task if given is None else given)
     validate_known(bound)
 
 
@@ -38,9 +43,9 @@ def validate_known(bound: BoundTask) -> None:
     _validate_ends(bound)
 
 
-def _validate_names(bound: BoundTask) -> None:
+def _validate_names(bound: BoundTask, task: Task) -> None:
     known = {**bound.task.fields, **bound.reward.fields}
-    for part, name in _list_named(bound.task):
+    for part, name in _list_named(task):
         if name not in known and name not in ("terminal", "terminated", "truncated"):
             seen = ", ".join(sorted(known)) or "none"
             how = f" Declare a flag of that name, or say when: {_show_end(bound, name)}." if part == _ENDS else ""
@@ -48,8 +53,8 @@ def _validate_names(bound: BoundTask) -> None:
                 f"{bound.what}: {part} {name!r:.60}, which neither the reward nor the task "
                 f"declares.{did_you_mean(name, known)}{how}\nDeclared fields: {seen}."
             )
-    if bound.task.source:
-        refuse_other_fields(bound.task, bound.reward)
+    if task.source:
+        refuse_other_fields(task, bound.reward)
 
 
 def refuse_other_fields(task: Task, reward: Bindable) -> None:
@@ -179,9 +184,24 @@ def _validate_start(bound: BoundTask) -> None:
         field = bound.declared.get(find_field_name(name))
         if field is None or bound.task.find_basis("start", name) == "seen":
             continue
-        ends = value if isinstance(value, tuple | list) else [value]
-        if field.shape == () and not all(map(field.holds, ends)):
+        if not _fits_start(field, name, value):
             raise DefinitionError(f"{bound.what}: start= has {name}={value!r:.60}, which the field does not allow")
+
+
+def _fits_start(field: Field, name: str, value: Any) -> bool:
+    """Return whether a field, or the entry of one that a name has, can begin with a value or between two of them."""
+    entry = name[name.index("[") :] if "[" in name else ""
+    if entry and entry not in field.entries:
+        return False
+    several = value if isinstance(value, tuple | list) else (value,)
+    if field.shape and not entry and len(several) != 2:  # two may be a range as well
+        try:
+            several = flatten_entries(value, field.shape) if several is value else several
+        except ShapeMismatch:
+            return False
+    elif several is value and len(several) != 2:
+        return False
+    return all(map(field.holds, several))
 
 
 def _describe_kind(field: Field) -> str:

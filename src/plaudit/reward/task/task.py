@@ -190,8 +190,13 @@ class Task:
         """Return where a statement comes from: `find_basis("rates", "x")`, `find_basis("horizon")`."""
         if _name_key(part, name) in self.seen:
             return "seen"
-        said = any(known == part and (about == name or not name) for known, about, _ in self.list_statements())
-        return "declared" if said else "default"
+        return "declared" if (part, name) in self._said else "default"
+
+    @cached_property
+    def _said(self) -> frozenset[tuple[str, str]]:
+        """What is said of whom, and the parts that say anything."""
+        said = [(part, name) for part, name, _ in self.list_statements()]
+        return frozenset([*said, *((part, "") for part, _ in said)])
 
     def find_role(self, field: str) -> Role | None:
         """Return what a field is declared to be, if anything is."""
