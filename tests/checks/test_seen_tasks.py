@@ -87,6 +87,23 @@ def test_a_range_of_the_task_that_was_only_seen_counts_as_seen():
     assert reward._bound.fields["speed"].range_basis == "seen"
 
 
+def test_an_idle_life_in_which_a_field_varied_is_no_single_step():
+    said = {"idle": {"push": 0.0}, "fields": [Field("x", low=-1, high=-0.4), Field("push", low=-1, high=1)]}
+    seen = {"fields.x": OFTEN, "fields.push": OFTEN}
+    task = Task("seen", seen={**seen, "idle.push": OFTEN}, **said)
+
+    @term
+    def close(x, push):
+        """Near 0, without much effort."""
+        return -abs(x) - push * push
+
+    reward = Reward("r", version="1", terms=[close], fields=[Field("x"), Field("push")], task=task)
+    assert reward._bound.idle is None
+    assert reward.with_task(Task("said", seen=seen, **said))._bound.idle is not None
+    kept = task.evolve(idle={**task.idle, "x": -0.5})
+    assert dict(reward.with_task(kept)._bound.idle) == {"push": 0.0, "x": -0.5}
+
+
 def test_what_is_declared_still_says_it():
     reward = Reward("r", version="1", terms=[alive], fields=[Field("x", low=-1, high=2)])
     assert "dead-term" in {finding.code for finding in check(reward)}

@@ -310,8 +310,6 @@ class Reward(Definition):
             return self
         made = Reward._build(self, task=task.merge(self.task))
         settle_task(made, task)
-        if task.source:
-            refuse_other_fields(task, self)
         return made._drop_unread()
 
     def _with_clipped_inputs(self) -> "Reward":

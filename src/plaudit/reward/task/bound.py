@@ -265,8 +265,11 @@ class BoundTask:
         """The step of doing nothing by the names of the reward's inputs; what it leaves out is at rest.
 
         A field that terms read before and after the step is the same at both ends, unless `prev` and `curr` say so.
+        Where it was only seen, what it leaves out varied: then there is no one such step.
         """
-        if not self.task.idle:
+        task, named = self.task, {find_field_name(name) for name in self.task.idle}
+        varied = any(task.find_basis("fields", name) == "seen" for name in self.reward.fields if name not in named)
+        if not named or (varied and all(task.find_basis("idle", name) == "seen" for name in task.idle)):
             return None
         inputs, what = self.known_inputs, f"{self.what}: the idle row"
         columns = {name.partition("[")[0] for name in inputs}
