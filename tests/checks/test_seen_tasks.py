@@ -107,3 +107,13 @@ def test_an_idle_life_in_which_a_field_varied_is_no_single_step():
 def test_what_is_declared_still_says_it():
     reward = Reward("r", version="1", terms=[alive], fields=[Field("x", low=-1, high=2)])
     assert "dead-term" in {finding.code for finding in check(reward)}
+
+
+def test_categories_that_were_only_seen_stay_categories():
+    def parked(mode):
+        return mode == "parked"
+
+    mode = Field("mode", values=("driving", "parked"), other="driving")
+    task = Task("seen", fields=[mode], goal=parked, seen={"fields.mode": OFTEN})
+    reward = Reward("r", version="1", terms=[alive], fields=[Field("x", low=-1, high=3)])
+    assert not check(reward, task=task).failed

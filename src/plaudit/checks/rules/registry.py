@@ -111,7 +111,8 @@ class CheckContext:
 
     def _forget_seen(self) -> tuple[RewardModel, dict[str, Any]]:
         task = self.reward.task
-        seen = {name for name, field in self.reward._bound.fields.items() if field.range_basis == "seen"}
+        fields = self.reward._bound.fields
+        seen = {name for name, each in fields.items() if each.range_basis == "seen" and each.kind == "number"}
         moving: dict[str, Any] = {
             part: {name: each for name, each in getattr(task, part).items() if task.find_basis(part, name) != "seen"}
             for part in ("monotone", "max_change")
