@@ -30,14 +30,14 @@ def test_what_is_known_of_a_glider_is_learnt_from_it():
 
 def test_what_an_idle_agent_meets_of_a_vector_is_learnt_and_kept(tmp_path):
     @term
-    def calm(push, x):
+    def calm(push):
         """Do little."""
-        return x - push[0] ** 2 - push[1] ** 2
+        return -(push[0] ** 2) - push[1] ** 2
 
     def given(obs, action, next_obs, info):
         return {"x": next_obs[0], "push": [float(action[0]), 2.0]}
 
-    fields = [Field("x"), Field("push", shape=(2,))]
+    fields = [Field("push", shape=(2,))]
     reward = Reward("calm", version="1", terms=[calm], fields=fields, action="push")
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(Glider(), reward, given, ledger=ledger)

@@ -204,7 +204,7 @@ def _legged(most, *, low=None, goal=None):
     fields = [Field("velocity", low=-1, high=2, unit="m/s"), Field("angle", low=-1.5, high=1.5, unit="rad")]
     task = Task(
         goal=goal,
-        goal_ends=False,
+        goal_ends=goal is None,
         aim={"velocity": 1.0},
         discount=0.99,
         states=["velocity", "angle"],
