@@ -1,12 +1,12 @@
 """What a reward declares of every step besides its terms and fields: facts; and the findings that it allows."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from plaudit.errors import DefinitionError, DuplicateName, shorten
+from plaudit.errors import DefinitionError, shorten
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
@@ -208,18 +208,3 @@ def validate_allow(owner: str, allow: object) -> Mapping[str, str]:
         if not isinstance(reason, str) or not reason.strip():
             raise DefinitionError(f"{owner}: allow={{{code!r}: ...}} needs a reason, as a string, not {reason!r:.60}")
     return MappingProxyType(dict(allow))
-
-
-def validate_facts(reward: str, facts: Iterable[object], functions: Collection[str]) -> None:
-    """Refuse anything that is not a fact, and a name that a reward has twice; `functions` are its other functions."""
-    seen: set[str] = set()
-    for fact in facts:
-        if not isinstance(fact, Fact):
-            raise DefinitionError(f"reward {reward!r}: {fact!r} is not a fact; decorate the function with @fact")
-        if fact.name in seen:
-            raise DuplicateName(f"reward {reward!r} has two facts called {fact.name!r}")
-        if fact.name in functions:
-            raise DuplicateName(
-                f"reward {reward!r}: {fact.name!r} is both a term and a fact, or a condition and a fact"
-            )
-        seen.add(fact.name)

@@ -31,7 +31,7 @@ def find_environment(text: str) -> Any:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """Return the name and the value of `--make`; what is no JSON is a string.
+    """Return the name and the value of `--make`; a value that is not JSON is a string.
 
     >>> parse_option("assist=false"), parse_option("scenario=late")
     (('assist', False), ('scenario', 'late'))

@@ -73,6 +73,15 @@ class Bindable(Protocol):
         """Whatever was read from a plain function."""
 
 
+def reads_only(inputs: Iterable[str], fields: Iterable[str]) -> bool:
+    """Return whether inputs are of these fields alone, or whether the episode ends.
+
+    >>> reads_only(("prev.torque[0]", "terminal"), {"torque"})
+    True
+    """
+    return {find_field_name(name) for name in inputs} <= {*fields, "terminal"}
+
+
 def _may_hold(field: Field, value: Any) -> bool:
     return not isinstance(value, int | float) or field.holds(value)
 
@@ -81,7 +90,7 @@ class BoundTask:
     """What a task says of one reward.
 
     A task serves many versions of a reward: what it says of fields that this one lacks is left out. What neither of
-    them declares is a mistake, which `validate` refuses.
+    them declares is a mistake, which `validate_fit` refuses.
     """
 
     def __init__(self, task: Task, reward: Bindable) -> None:
@@ -127,8 +136,6 @@ class BoundTask:
 
     def _describe(self, field: Field) -> TaskField:
         task, name = self.task, field.name
-        if name not in self.reward.fields and name in self._outgrown:
-            field = replace(field, low=None, high=None, values=None)
         given = {each.name: getattr(field, each.name) for each in fields(Field)}
         low, high, basis = self._find_range(field)
         numeric = field.kind == "number"
@@ -208,9 +215,8 @@ class BoundTask:
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """The declared facts about nothing but fields that the reward or a wish has; what was only seen is no fact."""
-        known = {*self._wanted, "terminal"}
         said = [each for each in self.task.facts if f"facts.{each.name}" not in self.task.seen]
-        return tuple(each for each in said if {find_field_name(name) for name in each.reads} <= known)
+        return tuple(each for each in said if reads_only(each.reads, self._wanted))
 
     @cached_property
     def facts_program(self) -> Program:
@@ -222,8 +228,7 @@ class BoundTask:
     def goal(self) -> Fact | None:
         """The goal, where all that it reads is declared."""
         goal = self.task.goal
-        known = {*self._known, "terminal"}
-        return goal if goal is not None and {find_field_name(name) for name in goal.reads} <= known else None
+        return goal if goal is not None and reads_only(goal.reads, self._known) else None
 
     @cached_property
     def goal_program(self) -> Program:
@@ -234,11 +239,10 @@ class BoundTask:
     @cached_property
     def end_programs(self) -> Mapping[str, Program]:
         """What is true of a step that ends so, as one flat value: a flag under the end's name, where one is given."""
-        known = {*self.declared, "terminal"}
         found = {
             name: replace(end.when, name=name)
             for name, end in self.task.ends.items()
-            if end.when is not None and {find_field_name(each) for each in end.when.reads} <= known
+            if end.when is not None and reads_only(end.when.reads, self.declared)
         }
         return {name: read_facts(self.reward.name, (each,), *self.scope, what="end") for name, each in found.items()}
 
@@ -256,8 +260,7 @@ class BoundTask:
     @cached_property
     def prefer(self) -> tuple[Preference, ...]:
         """The preferences by the names of the reward's inputs; one about anything else is left out."""
-        known = {*self.declared, "terminal"}
-        about = [each for each in self.task.prefer if {find_field_name(name) for name in each.reads} <= known]
+        about = [each for each in self.task.prefer if reads_only(each.reads, self.declared)]
         return tuple(fit_preference(each, self.reward.name, self.known_inputs) for each in about)
 
     @cached_property
@@ -295,7 +298,7 @@ class BoundTask:
 
     def _settle(self, function: Fact) -> Fact:
         scope = {**self.task.fields, **self.fields}
-        if not {find_field_name(name) for name in function.reads} <= {*scope, "terminal"}:
+        if not reads_only(function.reads, scope):
             return function
         return settle_function(function, lambda: read_facts(self.reward.name, (function,), scope, *self.steps))
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from plaudit.errors import DefinitionError, ShapeMismatch, UnknownField, did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, UnknownField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, find_field_name
 from plaudit.language.intervals import Interval, bound_field, bound_nodes, bound_nodes_within
 from plaudit.language.shapes import flatten_entries
-from plaudit.reward.declared import Fact, read_facts, validate_facts
+from plaudit.reward.declared import Fact, read_facts
 from plaudit.reward.task.bound import Bindable, BoundTask, TaskField
 from plaudit.reward.task.statements import End
 from plaudit.reward.task.task import Task
@@ -36,9 +36,13 @@ def validate_known(bound: BoundTask) -> None:
         for problem in _find_problems(field):
             raise DefinitionError(f"{bound.what}: field {name!r}: {problem}")
     _validate_start(bound)
-    taken = [*(each.name for each in bound.reward._functions), *bound.reward.states]
-    validate_facts(bound.reward.name, bound.facts, taken)
-    _ = bound.facts_program, bound.prefer, bound.idle
+    taken = {*(each.name for each in bound.reward._functions), *bound.reward.states}
+    for fact in bound.facts:
+        if fact.name in taken:
+            raise DuplicateName(
+                f"{bound.what}: {fact.name!r} is both a term and a fact, or a condition and a fact; rename one of them"
+            )
+    _ = bound.facts_program, bound.end_programs, bound.prefer, bound.idle
     _validate_goal(bound)
     _validate_ends(bound)
 
@@ -138,8 +142,6 @@ def _validate_ends(bound: BoundTask) -> None:
                     f"{bound.what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
                     f"episode ends so, or say when: {_show_end(bound, name)}."
                 )
-        if end.when is not None and _knows(bound, end.when):
-            read_facts(bound.reward.name, (end.when,), *bound.scope, what="condition")
         if end.sign == "bad" and _goal_needs(bound, name, end):
             raise DefinitionError(
                 f"{bound.what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
@@ -151,16 +153,12 @@ def _show_end(bound: BoundTask, name: str) -> str:
     return f"{{{name!r}: ({bound.task.ends[name].sign!r}, function)}}"
 
 
-def _knows(bound: BoundTask, function: Fact) -> bool:
-    return {find_field_name(name) for name in function.reads} <= {*bound.declared, "terminal"}
-
-
 def _goal_needs(bound: BoundTask, flag: str, end: End) -> bool:
     """Return whether the goal is false wherever an end does not happen: its flag is false, or its condition."""
     if bound.goal is None:
         return False
     if end.when is not None:
-        return _knows(bound, end.when) and _goal_asks(bound, end.when)
+        return flag in bound.end_programs and _goal_asks(bound, end.when)
     program = bound.goal_program
     box = {name: bound_field(field) for name, field in program.inputs.items()}
     box |= {name: Interval(0.0, 0.0) for name in (flag, f"curr.{flag}") if name in box}

@@ -209,16 +209,9 @@ class Task:
         """Return this task with only what a person declared."""
         if not self.seen:
             return self
-        changes: dict[str, Any] = {}
-        for part in _SINGLE:
-            changes |= {part: None} if part in self.seen else {}
-        for part in _BY_NAME:
-            own = getattr(self, part)
-            changes[part] = {name: value for name, value in own.items() if f"{part}.{name}" not in self.seen}
-        for part in _LISTED:
-            changes[part] = [name for name in getattr(self, part) if f"{part}.{name}" not in self.seen]
-        changes["facts"] = [each for each in self.facts if f"facts.{each.name}" not in self.seen]
-        return self.evolve(**changes, source="")
+        kept = [said for said in self.list_statements() if _name_key(*said[:2]) not in self.seen]
+        ends = self.goal_ends or "goal" in self.seen
+        return Task(self.name, version=self.version, doc=self.doc, goal_ends=ends, **_collect_arguments(kept))
 
     def evolve(self, **changes: Unpack[TaskChanges]) -> "Task":
         """Return another task: any argument of `Task` may change, and the others stay.
@@ -251,28 +244,17 @@ class Task:
         >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
         0.9
         """
-        from plaudit.reward.task.file import preference_to_dict
-
         ours = {_name_key(part, name): (part, name, value) for part, name, value in self.list_statements()}
         theirs = {_name_key(part, name): (part, name, value) for part, name, value in other.list_statements()}
         firm = {key for key in theirs if key not in other.seen}
         kept = {key: said for key, said in ours.items() if not (key in self.seen and _list_rivals(key) & firm)}
         rivals = {rival for key in kept if not key.startswith("prefer.") for rival in _list_rivals(key)}
-        wishes = [preference_to_dict(each) for each in self.prefer]
         added = {
-            key: (part, name, value)
-            for key, (part, name, value) in theirs.items()
-            if (preference_to_dict(value) not in wishes if part == "prefer" else key not in rivals)
+            key: said
+            for key, said in theirs.items()
+            if (said[2] not in self.prefer if said[0] == "prefer" else key not in rivals)
         }
-        arguments: dict[str, Any] = {part: {} for part in _BY_NAME}
-        arguments |= {part: [] for part in (*_LISTED, "facts", "prefer")}
-        for part, name, value in (*kept.values(), *added.values()):
-            if part in _SINGLE:
-                arguments[part] = value
-            elif part in _BY_NAME:
-                arguments[part][name] = value
-            elif value not in arguments["prefer"]:
-                arguments[part].append(name if part in _LISTED else value)
+        arguments = _collect_arguments([*kept.values(), *added.values()])
         seen = {key: self.seen[key] for key in kept if key in self.seen}
         seen |= {key: other.seen[key] for key in added if key in other.seen}
         titles: dict[str, Any] = {"version": self.version, "doc": self.doc, "source": self.source or other.source}
@@ -433,6 +415,20 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _name_key(part: str, name: str) -> str:
     return f"{part}.{name}" if name else part
+
+
+def _collect_arguments(statements: Iterable[tuple[str, str, Any]]) -> dict[str, Any]:
+    """Return the arguments of the task that says these statements, each as `list_statements` gives it."""
+    arguments: dict[str, Any] = {part: {} for part in _BY_NAME}
+    arguments |= {part: [] for part in (*_LISTED, "facts", "prefer")}
+    for part, name, value in statements:
+        if part in _SINGLE:
+            arguments[part] = value
+        elif part in _BY_NAME:
+            arguments[part][name] = value
+        else:
+            arguments[part].append(name if part in _LISTED else value)
+    return arguments
 
 
 def _list_rivals(key: str) -> set[str]:
