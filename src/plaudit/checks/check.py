@@ -19,7 +19,7 @@ from plaudit.reward.task.task import Task
 if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
 
-FailOn = Literal["warning", "advice", "never"]
+FailOn = Literal["warning", "advice", "note", "never"]
 
 
 def check(
@@ -110,7 +110,7 @@ def assert_reward_ok(
 
     Args:
         reward: The reward to check.
-        fail_on: The mildest finding that fails: "warning", "advice", or "never".
+        fail_on: The mildest finding that fails: "warning", "advice", "note", or "never".
         task: What is wanted and what can happen; what only the reward's own task says is kept.
         only: As for `check`, and so are all that follow.
         ignore: The code of one rule, or of several: these do not run.

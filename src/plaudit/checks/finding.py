@@ -7,8 +7,9 @@ from typing import Literal
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.task.statements import Basis
 
-Severity = Literal["warning", "advice"]
-SEVERITIES: tuple[Severity, ...] = ("advice", "warning")
+Severity = Literal["warning", "advice", "note"]
+"""A warning is a flaw; advice is worth a look; a note is a fact about the formula, said in one line."""
+SEVERITIES: tuple[Severity, ...] = ("note", "advice", "warning")
 """From the mildest to the gravest."""
 BASES: tuple[Basis, ...] = ("declared", "seen", "default")
 """From the firmest to the weakest."""

@@ -1,5 +1,6 @@
 """The report of a check: everything that was found out about one reward, and how it reads as text."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
@@ -78,7 +79,8 @@ class Report:
         return escape_controls(format_reports([LocatedReport(self)]).rstrip("\n"))
 
     def _repr_html_(self) -> str:
-        shown, count = self.findings[:MOST_ROWS], len(self.findings)
+        told = self.at_least("advice")
+        shown, count = told[:MOST_ROWS], len(told)
         return join(
             build_heading(f"{self.reward}@{self.version}", build_element("code", self.fingerprint[:12])),
             None if self.task is None else build_note(str(self.task)),
@@ -105,7 +107,7 @@ class Report:
 
         rows = [
             WitnessRow(number, f"{each.code} ({each.term})", each.severity, step.note, step.total)
-            for number, each in enumerate(self.findings)
+            for number, each in enumerate(self.at_least("advice"))
             for step in each.witness
         ]
         return plot_witnesses(rows, title=f"{self.reward}@{self.version}: {format_count(len(self), 'finding')}", ax=ax)
@@ -183,7 +185,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
         yield from wrap_paragraph(f"by {escape_line(str(report.task))}", width=width, part="dim")
     yield from _format_remarks(report, width)
     yield from format_incentive_lines(report.incentives, width)
-    for finding in report.findings:
+    for finding in report.at_least("advice"):
         yield ()
         yield from format_finding_lines(finding, report.rest, width)
     yield ()
@@ -204,11 +206,12 @@ def summarise_counts(reports: Sequence[Report]) -> str:
     >>> summarise_counts([Report(reward="r", version="1", fingerprint="", skipped={"jump": "no z3"})])
     'no findings; 1 rule not run'
     """
-    warnings = sum(len(report.at_least("warning")) for report in reports)
-    advice = sum(len(report) for report in reports) - warnings
-    found = [format_count(warnings, "warning")] if warnings else []
-    if advice:
-        found.append(f"{format_count(advice, 'piece')} of advice")
+    counts = Counter(finding.severity for report in reports for finding in report)
+    found = [format_count(counts["warning"], "warning")] if counts["warning"] else []
+    if counts["advice"]:
+        found.append(f"{format_count(counts['advice'], 'piece')} of advice")
+    if counts["note"]:
+        found.append(format_count(counts["note"], "note"))
     skipped = {code for report in reports for code in report.skipped}
     asides = {
         "failed": sum(len(report.failed) for report in reports),
@@ -221,7 +224,9 @@ def summarise_counts(reports: Sequence[Report]) -> str:
 
 
 def _format_asides(report: Report, width: int) -> Iterator[Line]:
-    """Yield what is to be said beside the findings: what failed, was not decided, was not run, is allowed."""
+    """Yield what is to be said beside the findings: notes, what failed, was not decided, was not run, is allowed."""
+    for note in report.findings[len(report.at_least("advice")) :]:
+        yield from _format_aside("note", f"{note.code}  {note.term}: {escape_line(note.message)}", width)
     for failed in report.failed:
         text = f"{failed.code}: {escape_line(failed.error)}. This is a fault of plaudit; please report it."
         yield from _format_aside("failed", text, width)

@@ -7,7 +7,7 @@ from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.plain import format_finding, relative_path
 from plaudit.checks.report import LocatedReport
 
-_COMMANDS: dict[Severity, str] = {"warning": "warning", "advice": "notice"}
+_COMMANDS: dict[Severity, str] = {"warning": "warning", "advice": "notice", "note": "notice"}
 
 
 def format_github(reports: Sequence[LocatedReport], *, root: str | Path) -> str:

@@ -1,11 +1,12 @@
 """A report for scripts: plain data that JSON holds without loss."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from plaudit.checks.finding import Finding, Incentive, Step
+from plaudit.checks.finding import SEVERITIES, Finding, Incentive, Step
 from plaudit.checks.formats.plain import encode_number, relative_path
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import find_rule
@@ -17,7 +18,7 @@ def format_json(reports: Sequence[LocatedReport], *, root: str | Path = "") -> d
 
 
 def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
-    warnings = len(report.at_least("warning"))
+    found = Counter(finding.severity for finding in report)
     return {
         "reward": report.reward,
         "version": report.version,
@@ -31,8 +32,7 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "failed": [{"code": each.code, "error": each.error} for each in report.failed],
         "skipped": dict(report.skipped),
         "counts": {
-            "warning": warnings,
-            "advice": len(report) - warnings,
+            **{severity: found[severity] for severity in reversed(SEVERITIES)},
             "suppressed": len(report.suppressed),
             "undecided": len(report.undecided),
             "failed": len(report.failed),

@@ -17,7 +17,7 @@ from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import escape_line
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note"}
+_LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note", "note": "note"}
 
 
 def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version: str = "") -> dict[str, Any]:
@@ -84,6 +84,7 @@ class _Results:
                 "version": report.version,
                 "fingerprint": report.fingerprint,
                 "term": finding.term,
+                "severity": finding.severity,
                 "witness": [format_step(step) for step in finding.witness],
                 "advice": finding.advice,
                 "facts": list(finding.facts),

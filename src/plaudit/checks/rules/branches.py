@@ -188,7 +188,7 @@ def find_zone_gaps(context: CheckContext) -> Found:
             )
 
 
-@rule("jump", severity="advice", why="At a jump the smallest change of an input makes a large change of the reward.")
+@rule("jump", severity="note", why="At a jump the smallest change of an input makes a large change of the reward.")
 def find_jumps(context: CheckContext) -> Found:
     """Find the largest jump of each term."""
     for term in context.reward.terms:

@@ -19,7 +19,7 @@ TRIANGLE = (("s", "t"), ("t", "u"), ("u", "s"))
 
 @rule(
     "not-potential-based",
-    severity="advice",
+    severity="note",
     why="Shaping that does not telescope can change which policy is best.",
     uses=("discount",),
 )

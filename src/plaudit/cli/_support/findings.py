@@ -55,7 +55,7 @@ def report_options(
         click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
         click.option(
             "--fail-on",
-            type=click.Choice(["warning", "advice", "never"]),
+            type=click.Choice(["warning", "advice", "note", "never"]),
             default="warning",
             show_default=True,
             help="Exit 1 on findings at or above this severity.",
