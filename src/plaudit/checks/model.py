@@ -13,7 +13,9 @@ from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAns
 from plaudit.checks.solver.ranges import (
     NumericRow,
     decode_row,
+    encode_value,
     is_plain,
+    list_choices,
     list_plainer_values,
     strip_step_end,
     value_at_rest,
@@ -203,6 +205,18 @@ class RewardModel:
     def unread_counters(self) -> frozenset[str]:
         """Inputs that nothing but schedules read."""
         return self.program.counters - self.reward._formula.inputs.keys()
+
+    def find_good_value(self, name: str) -> float:
+        """Return what an input is where all is well: what is wanted of it or, of all else, what an idle agent meets."""
+        field, idle = self.fields[name], self.reward._bound.idle or {}
+        if field.aim is not None:
+            return field.aim
+        if field.better is not None and not name.startswith("prev."):
+            low, *_, high = list_choices(field) or (field.low, field.high)
+            best = high if field.better == "high" else low
+            if best is not None:
+                return float(best)
+        return encode_value(field, idle[name]) if name in idle else value_at_rest(field)
 
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 from plaudit.checks.rules import (
     actions,
+    aside,
     branches,
     clamps,
     declared,
     ends,
+    events,
     failures,
     goals,
     lasting,
@@ -25,8 +27,10 @@ RULES: Mapping[str, Rule] = collect_rules(
     loops,
     potential,
     lasting,
+    events,
     ends,
     goals,
+    aside,
     clamps,
     terms,
     branches,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from plaudit.checks.finding import Finding, Severity, Step
 from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
+from plaudit.checks.rules.events import PaidEvent, list_paid_events
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     TOLERANCE,
@@ -75,12 +76,16 @@ def find_unreachable_goals(context: CheckContext) -> Found:
     uses=("roles", "goal", "horizon", "discount", "rates"),
 )
 def find_better_than_goal(context: CheckContext) -> Found:
-    """Find a way to stay outside the goal, to go round outside it, or to end elsewhere, that pays more than it."""
-    steps = count_steps(context.reward)
-    worth = bound_goal(context)
+    """Find a stay, a lap or an event outside the goal, or another end, that pays more than the goal.
+
+    A goal that goes on is compared step by step where nobody says how long an episode is.
+    """
+    steps, worth = count_steps(context.reward), bound_goal(context)
+    if steps is None and not context.reward.task.goal_ends and context.reward._bound.goal is not None:
+        steps, worth = 1.0, _bound_goal(context, 1.0)
     if steps is None or worth is None:
         return
-    for find in (_find_best_stay, _find_best_lap, _find_best_other_end):
+    for find in (_find_best_stay, _find_best_lap, _find_best_event, _find_best_other_end):
         other = find(context, steps)
         if other is not None and other.worth > worth + TOLERANCE * max(1.0, abs(worth)):
             yield _describe_better(context, other, worth)
@@ -102,10 +107,11 @@ def bound_goal(context: CheckContext) -> float | None:
     Nothing follows where the goal ends the episode. Otherwise the best is to stay in it, or to reach it in every step
     where one cannot stay.
     """
-    return context.recall("goal", lambda: _bound_goal(context) if context.reward._bound.goal is not None else None)
+    steps, known = count_steps(context.reward), context.reward._bound.goal is not None
+    return context.recall("goal", lambda: _bound_goal(context, steps) if known else None)
 
 
-def _bound_goal(context: CheckContext) -> float | None:
+def _bound_goal(context: CheckContext, steps: float | None) -> float | None:
     paid = drop_potentials(context)
     question = Question()
     once = paid.add_row(question)["total"]
@@ -115,10 +121,9 @@ def _bound_goal(context: CheckContext) -> float | None:
         return None
     if context.reward.task.goal_ends:
         return best.bound
-    steps = count_steps(context.reward)
     if steps is None:
         return None
-    stay = _maximise_stay(context, inside=True)
+    stay = maximise_stay(context, inside=True)
     after = stay.bound if stay.possible else best.bound
     return None if is_unlimited(after) else best.bound + (steps - 1) * after
 
@@ -137,10 +142,10 @@ def maximise_where(context: CheckContext, question: Question, asked: int, condit
     return replace(best, row=row)
 
 
-def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
-    """Return the most that a step pays that changes nothing, inside the goal or outside it.
+def maximise_stay(context: CheckContext, *, inside: bool, fixed: NumericRow | None = None) -> Maximum:
+    """Return the most that a step pays that changes nothing, inside the goal or outside it; states may be `fixed`.
 
-    Fields whose rate is not 0 do not stay as they are.
+    How fast something goes is 0 in it, also where only the goal reads that.
     """
     question = Question()
     pay = add_standing_step(drop_potentials(context), question)
@@ -154,6 +159,9 @@ def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
     for name, field in question.inputs.copy().items():
         if field.name in rates:
             conditions.append(question.compare(question.input(name, field), n.Eq, question.number(0.0)))
+    for name, value in (fixed or {}).items():
+        at = question.input(name, question.inputs[name])
+        conditions.append(question.compare(at, n.Eq, question.number(value)))
     return maximise_where(context, question, pay, question.all(conditions))
 
 
@@ -172,7 +180,7 @@ def add_goal(
 
 
 def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
-    best = _maximise_stay(context, inside=False)
+    best = maximise_stay(context, inside=False)
     if best.row is None or is_unlimited(best.value):
         return None
     model = context.model
@@ -180,6 +188,17 @@ def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
     step = model.build_step(read_standing_row(model, best.row), note, plain=not any(model.step_ends()))
     pays = f"staying outside the goal pays {format_number(best.value)} a step"
     return Other(best.value * steps, pays, (step,)) if step.total is not None else None
+
+
+def _find_best_event(context: CheckContext, steps: float) -> Other | None:
+    """Return the event that comes back and pays most in an episode."""
+    events = [each for each in list_paid_events(context) if isinstance(each, PaidEvent)]
+    again = [each for each in events if each.once_in is not None and not is_unlimited(each.pay)]
+    best = max(again, key=lambda each: each.worth or 0.0, default=None)
+    if best is None or best.worth is None:
+        return None
+    text = f"{best.field!r} pays {format_number(best.pay)} and can happen {best.describe_times()}"
+    return Other(best.worth, text, tuple(best.list_steps(context.model)))
 
 
 def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
@@ -251,16 +270,14 @@ def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
 
 
 def _describe_better(context: CheckContext, other: Other, worth: float) -> Finding:
-    goal = context.reward._bound.goal
+    goal, horizon = context.reward._bound.goal, describe_horizon(context.reward)
     assert goal is not None
-    total = (
-        ""
-        if other.steps[0].note.startswith(ENDING)
-        else f": {format_number(other.worth)} {describe_horizon(context.reward)}"
-    )
+    summed = f": {format_number(other.worth)} {horizon}" if horizon else ""
+    total = "" if other.steps[0].note.startswith(ENDING) else summed
+    worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
     return context.finding(
         "total",
-        f"{other.text}{total}, more than the goal {goal.name!r}, which is worth {format_number(worth)} at most.",
+        f"{other.text}{total}, more than the goal {goal.name!r}, which {worth_it} at most.",
         "Let the goal pay more than what else there is to do, or let every other step cost something.",
         witness=other.steps,
         facts=context.model.facts_about(*context.model.reads["total"]),

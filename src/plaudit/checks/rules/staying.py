@@ -9,6 +9,7 @@ from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, name_step_inputs
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
+from plaudit.checks.rules.units import is_per_time
 from plaudit.checks.solver.boxes import Maximum, evaluate, is_close
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
@@ -33,6 +34,8 @@ LEAST = 1e-9
 """What a step, or a lap, must pay to count as more than nothing."""
 TOLERANCE = 1e-6
 """By how much one thing must be worth more than another, relative to it, to count as more."""
+WANTED_SHARE = 0.01
+"""What is wanted may pay this share less than the best place to stay and still be the best."""
 MOST_STRETCHES = 8
 MOST_NAMED = 3
 """Of a place so many states are named."""
@@ -98,27 +101,44 @@ def _select_terms(context: CheckContext, terms: list[str]) -> RewardModel:
     return context.model if whole else RewardModel(context.reward.select_terms(*terms))
 
 
+def find_speeds(model: RewardModel) -> frozenset[str]:
+    """Return the fields that say how fast something goes: the rate of another one, or so much of a unit per time.
+
+    By its unit a field is one only where another state would move with it: a speed alone can be kept up for ever.
+    """
+    known = {field.name: field for field in model.fields.values() if field.kind == "number"}
+    rates = {each.rate for each in model.reward.task.rates.values()}
+    per_time = {name for name, field in known.items() if field.holds(0.0) and is_per_time(field.unit)}
+    moving = any(model.role(field) == "state" for name, field in known.items() if name not in rates | per_time)
+    return frozenset(name for name in known if name in rates or (moving and name in per_time))
+
+
 def add_standing_step(
-    model: RewardModel, question: Question, *, happening: frozenset[str] = frozenset(), outside_goal: bool = False
+    model: RewardModel,
+    question: Question,
+    *,
+    happening: frozenset[str] = frozenset(),
+    outside_goal: bool = False,
+    inside_goal: bool = False,
 ) -> int:
     """Add a step that changes nothing to a question, and return the position of what it pays.
 
-    Nothing happens in it but what the action brings about, and perhaps the events `happening`. What is declared to be
-    the rate of a field is 0 in it.
+    Nothing happens in it but what the action brings about, and perhaps the events `happening`. How fast something goes
+    is 0 in it: who keeps up a speed does not stay.
     """
     action, reward = model.reward.action, model.reward
     free = frozenset(find_tied_inputs(model, action)) if action is not None else frozenset[str]()
     names = name_step_inputs(model, "s", "s")
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
-    rates = {each.rate for each in reward.task.rates.values()}
+    speeds = find_speeds(model)
     for name, field in model.fields.items():
-        if field.name in rates:
-            rate = question.input(names.get(name, name), field, still.get(name))
-            question.require(question.compare(rate, n.Eq, question.number(0.0)))
-    if outside_goal and reward._bound.goal is not None:
+        if field.name in speeds:
+            speed = question.input(names.get(name, name), field, still.get(name))
+            question.require(question.compare(speed, n.Eq, question.number(0.0)))
+    if (outside_goal or inside_goal) and reward._bound.goal is not None:
         own = {name: f"s.{strip_step_end(name)}" for name in reward._bound.goal_program.inputs}
-        goal = question.copy(reward._bound.goal_program, {**own, **names}, still)
-        question.require(question.negate(goal[reward._bound.goal.name]))
+        goal = question.copy(reward._bound.goal_program, {**own, **names}, still)[reward._bound.goal.name]
+        question.require(goal if inside_goal else question.negate(goal))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 
 
@@ -245,6 +265,33 @@ def _find_stays(context: CheckContext, outside_goal: bool) -> list[Stay] | Unkno
         return stretches[:MOST_STRETCHES]
     place = Stay(best.value, best.bound, best.row, describe_place(model, best.row))
     return [place, *stretches[:MOST_STRETCHES]]
+
+
+def is_staying_wanted(context: CheckContext) -> bool:
+    """Return whether no place to stay pays more than what is wanted: wishes at their best and, if it goes on, the goal.
+
+    Where the goal ends the episode, staying is not what is wanted.
+    """
+    reward, model = context.reward, drop_shaping(context)
+    goal = reward._bound.goal is not None
+    if model is None or (goal and reward.task.goal_ends):
+        return False
+    wished = {
+        name: field
+        for name, field in model.fields.items()
+        if (field.better is not None or field.aim is not None) and not name.startswith("prev.")
+    }
+    if not wished and not goal:
+        return False  # nobody said what is wanted
+    question = Question()
+    pay = add_standing_step(model, question, inside_goal=goal)
+    names = name_step_inputs(model, "s", "s")
+    for name, field in wished.items():
+        at = question.input(names.get(name, name), field)
+        question.require(question.same(at, question.input("", field, model.find_good_value(name))))
+    anywhere, there = Question(), context.solver.maximise(question, pay)
+    best = context.solver.maximise(anywhere, add_standing_step(model, anywhere))
+    return there.row is not None and there.value >= best.bound - WANTED_SHARE * abs(best.bound)
 
 
 def describe_place(model: RewardModel, row: NumericRow) -> str:
