@@ -40,6 +40,7 @@ LEAST = 1e-9
     severity="advice",
     why="Where every step costs, an agent may learn to end the episode badly and soon.",
     uses=("roles", "goal", "horizon", "discount"),
+    claims="end",
 )
 def find_cheap_ends(context: CheckContext) -> Found:
     """Find bad ends that are cheaper than going on, everywhere or in one zone of a state."""

@@ -73,6 +73,7 @@ def find_unreachable_goals(context: CheckContext) -> Found:
     severity="warning",
     why="Where something else pays more than the goal, the goal is not learnt.",
     uses=("roles", "goal", "horizon", "discount", "rates"),
+    claims="stay",
 )
 def find_better_than_goal(context: CheckContext) -> Found:
     """Find a way to stay outside the goal, to go round outside it, or to end elsewhere, that pays more than it."""

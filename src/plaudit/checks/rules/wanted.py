@@ -50,6 +50,7 @@ def find_wrong_ways(context: CheckContext) -> Found:
     severity="warning",
     why="What is said to matter and nothing pays for will not be learnt.",
     uses=("better", "aim"),
+    claims=None,
 )
 def find_unpriced_fields(context: CheckContext) -> Found:
     """Find fields of which it is said what is better, and of which nothing that is paid for depends."""
