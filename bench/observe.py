@@ -34,7 +34,7 @@ def main(steps):
         }
         result = compare(contenders, calls=1, rounds=3)
         tracemalloc.start()
-        task = observe(env, steps=steps)
+        task = observe(env, steps=steps).task
         peak = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
         seconds = [f"{result.best[each]:.2f} s" for each in contenders]

@@ -75,7 +75,7 @@ def test_json_is_for_scripts(plaudit):
 def test_recorded_steps_are_read_from_a_ledger_and_from_a_file(plaudit):
     with Ledger("rewards.db") as ledger:
         env = RewardWrapper(Glider(), gliding, features, ledger=ledger, run="night")
-        played = observe(env, features, steps=2000)
+        played = observe(env, features, steps=2000).task
         env.close()
         ledger.export("steps.jsonl")
         ledger.export("steps.csv")

@@ -19,7 +19,7 @@ if typing.TYPE_CHECKING:
     from plaudit.analysis.explain.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
     from plaudit.analysis.explain.step_branches import NearestBranch, StepBranches, TermBranches
     from plaudit.analysis.explain.sweep import Sweep, sweep
-    from plaudit.analysis.observe.observe import observe, observe_file, observe_ledger
+    from plaudit.analysis.observe.observe import Observation, observe, observe_file, observe_ledger
     from plaudit.analysis.probe.probe import probe
     from plaudit.analysis.probe.result import PolicyOutcome, Probe
     from plaudit.checks.branches import Condition
@@ -36,6 +36,7 @@ __all__ = [
     "Estimate",
     "Measure",
     "NearestBranch",
+    "Observation",
     "PolicyOutcome",
     "Probe",
     "StepBranches",
@@ -72,7 +73,7 @@ _HOMES = {
     "explain.episode_gap": "EpisodeGap StepGap TermGap compare_episodes",
     "explain.step_branches": "Condition NearestBranch StepBranches TermBranches",
     "explain.sweep": "Sweep sweep",
-    "observe.observe": "observe observe_file observe_ledger",
+    "observe.observe": "Observation observe observe_file observe_ledger",
     "probe.probe": "probe",
     "probe.result": "PolicyOutcome Probe",
     "compare.transitions": "Transitions",

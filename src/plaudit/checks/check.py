@@ -18,6 +18,7 @@ from plaudit.reward.task.task import Task
 
 if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
+    from plaudit.checks.seen_steps import SeenSteps
 
 FailOn = Literal["warning", "advice", "note", "never"]
 
@@ -29,6 +30,7 @@ def check(
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
+    steps: "SeenSteps | None" = None,
     timeout: float = 60.0,
     z3: bool = True,
 ) -> Report:
@@ -40,6 +42,8 @@ def check(
         only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
+        steps: Steps that happened, as `plaudit.analysis.observe` gives them: findings that were seen come first, and
+            those that went otherwise are dropped.
         timeout: About the most seconds for the whole reward, of which each question gets a share. What is not settled
             in time is reported as undecided or not run.
         z3: Whether z3 may be used. Without it the rules find what they can and prove less.
@@ -56,15 +60,15 @@ def check(
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
     reward = reward._join_task(task)
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
-    from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
+    from plaudit.checks.rules.rivals import list_told_again
 
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
     _validate_outcomes(outcomes)
     _validate_allowances(reward)
     solver = Solver(Deadline.after(timeout), z3)
-    run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
+    run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}, steps=steps), chosen)
     if run.are_facts_contradictory():
         run.skip([code for code in chosen if code != "contradictory-facts"], "the facts contradict one another")
     elif not list_codes(only):
@@ -77,8 +81,9 @@ def check(
     run.find("outcomes")
     _, suppressed = separate_allowed(reward, run.findings)
     run.find("findings", suppressed)
-    kept, suppressed = separate_allowed(reward, run.findings)
-    told_again = set(map(id, list_told_again(run.context, run.findings)))
+    found, contradicted = _judge(run.context, run.findings)
+    kept, suppressed = separate_allowed(reward, found)
+    told_again = {id(each) for group in (found, contradicted) for each in list_told_again(run.context, group)}
     return Report(
         reward=reward.name,
         version=reward.version,
@@ -87,6 +92,7 @@ def check(
         incentives=tuple(run.incentives),
         findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,
+        contradicted=tuple(finding for finding in contradicted if id(finding) not in told_again),
         undecided=tuple(dict.fromkeys(run.undecided)),
         failed=tuple(run.failed),
         skipped=run.skipped,
@@ -103,6 +109,7 @@ def assert_reward_ok(
     only: Iterable[str] = (),
     ignore: Iterable[str] = (),
     outcomes: Outcomes | None = None,
+    steps: "SeenSteps | None" = None,
     timeout: float = 60.0,
     z3: bool = True,
 ) -> Report:
@@ -115,6 +122,7 @@ def assert_reward_ok(
         only: As for `check`, and so are all that follow.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best.
+        steps: Steps that happened.
         timeout: About the most seconds for the whole reward.
         z3: Whether z3 may be used.
 
@@ -123,7 +131,7 @@ def assert_reward_ok(
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _validate_fail_on(fail_on)
-    report = check(reward, task=task, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, z3=z3)
+    report = check(reward, task=task, only=only, ignore=ignore, outcomes=outcomes, steps=steps, timeout=timeout, z3=z3)
     if list_failing(report, fail_on) or (report.failed and fail_on != "never"):
         raise AssertionError(format_reports([LocatedReport.of(report, reward)]).rstrip("\n"))
     return report
@@ -209,6 +217,20 @@ class _Run:
                 self.failed += [Failed(rule.code, describe_failure(error)) for rule in sharing]
 
 
+def _judge(context: "CheckContext", findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings with what steps that happened say of them, those that went otherwise apart."""
+    if context.steps is None:
+        return findings, []
+    from plaudit.checks.evidence import judge_findings  # with NumPy, which a check without steps does not need
+
+    judged = judge_findings(context.steps, context.model, findings)
+    went_otherwise = [each.evidence is not None and each.evidence.verdict == "contradicted" for each in judged]
+    return (
+        [each for each, dropped in zip(judged, went_otherwise, strict=True) if not dropped],
+        [each for each, dropped in zip(judged, went_otherwise, strict=True) if dropped],
+    )
+
+
 def describe_failure(error: Exception) -> str:
     """Return what a rule raised, and where."""
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -255,7 +277,7 @@ def _validate_allowances(reward: Reward) -> None:
 
 
 def separate_allowed(reward: Reward, found: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Return the findings, gravest first, and apart from them those that the reward or the term allows."""
+    """Return the findings, gravest first, those that were seen before others, and apart those that are allowed."""
     allowed = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
     kept: list[Finding] = []
     suppressed: list[Suppressed] = []
@@ -265,5 +287,5 @@ def separate_allowed(reward: Reward, found: Iterable[Finding]) -> tuple[tuple[Fi
             kept.append(finding)
         else:
             suppressed.append(Suppressed(finding, reason))
-    kept.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
+    kept.sort(key=lambda finding: (-SEVERITIES.index(finding.severity), not finding.is_seen))
     return tuple(kept), tuple(suppressed)

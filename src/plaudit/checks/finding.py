@@ -42,6 +42,21 @@ class Ground:
     """In how many cases of how many it was seen: "9,975 of 9,975 steps"."""
 
 
+Claim = Literal["stay", "cycle", "step", "end"]
+"""What a witness says can be done: stay in a state, go round, make such a step, end so."""
+Verdict = Literal["seen", "contradicted", "not tried"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What steps that happened say of a finding's witness."""
+
+    verdict: Verdict
+    """"contradicted" where enough was tried near there, and it went otherwise."""
+    says: str
+    """In a sentence: "Seen: 214 of 10,000 steps were like this."."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A flaw of a reward."""
@@ -62,11 +77,20 @@ class Finding:
     """Declared facts that the finding rests on."""
     grounds: tuple[Ground, ...] = ()
     """What else it rests on: what a task says, was seen, or is assumed where nobody says anything."""
+    claims: Claim | None = None
+    """What its witness says can be done; None where it is about the formula, whatever can be done."""
+    evidence: Evidence | None = None
+    """What steps that happened say of it; None where none were given, or they say nothing."""
 
     @property
     def basis(self) -> Basis:
         """The weakest of what it rests on: "declared", "seen" or "default"."""
         return max((each.basis for each in self.grounds), key=BASES.index, default="declared")
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether steps that happened show it."""
+        return self.evidence is not None and self.evidence.verdict == "seen"
 
     def list_weak_grounds(self) -> list[str]:
         """Return what it rests on that nobody declared, a sentence each for what was seen and what was assumed."""

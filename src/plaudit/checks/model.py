@@ -206,9 +206,9 @@ class RewardModel:
         """Inputs that nothing but schedules read."""
         return self.program.counters - self.reward._formula.inputs.keys()
 
-    def find_good_value(self, name: str) -> float:
+    def find_good_value(self, name: str, field: TaskField | None = None) -> float:
         """Return what an input is where all is well: what is wanted of it or, of all else, what an idle agent meets."""
-        field, idle = self.fields[name], self.reward._bound.idle or {}
+        field, idle = field or self.fields[name], self.reward._bound.idle or {}
         if field.aim is not None:
             return field.aim
         if field.better is not None and not name.startswith("prev."):

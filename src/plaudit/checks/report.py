@@ -58,6 +58,8 @@ class Report:
     """What pays most: the best step, place to stay, lap and end; nothing where only some rules were asked for."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
+    contradicted: tuple[Finding, ...] = ()
+    """Findings that were dropped: where their witnesses were tried, it went otherwise."""
     undecided: tuple[Undecided, ...] = ()
     failed: tuple[Failed, ...] = ()
     """Rules that failed: what they would have found is not known."""
@@ -173,7 +175,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     """Yield one report: who, what pays most, every finding, what was not answered, what is allowed, and the counts."""
     report = located.report
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
-    if not (report.findings or report.undecided or report.failed or report.suppressed):
+    if not (report.findings or report.undecided or report.failed or report.suppressed or report.contradicted):
         yield (*title, Piece("  nothing to complain about"))
         yield from _format_remarks(report, width)
         yield from format_incentive_lines(report.incentives, width)
@@ -218,6 +220,7 @@ def summarise_counts(reports: Sequence[Report]) -> str:
         "undecided": sum(len(report.undecided) for report in reports),
         f"{'rule' if len(skipped) == 1 else 'rules'} not run": len(skipped),
         "allowed": sum(len(report.suppressed) for report in reports),
+        "dropped": sum(len(report.contradicted) for report in reports),
     }
     more = [f"{count:,} {what}" for what, count in asides.items() if count]
     return "; ".join(part for part in (", ".join(found) or "no findings", ", ".join(more)) if part)
@@ -233,6 +236,9 @@ def _format_asides(report: Report, width: int) -> Iterator[Line]:
     for each in report.undecided:
         yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_line(each.why)}", width)
     yield from _format_skipped(report, width)
+    if report.contradicted:
+        count = format_count(len(report.contradicted), "finding")
+        yield from _format_aside("dropped", f"{count}: play went otherwise (--json shows them)", width)
     for allowed in report.suppressed:
         text = f"{allowed.finding.code}  {allowed.finding.term}: {escape_line(allowed.reason)}"
         yield from _format_aside("allowed", text, width)

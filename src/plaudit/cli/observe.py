@@ -136,14 +136,14 @@ def _play(env: str | None, features: Any, **settings: Any) -> "Task":
     from plaudit.analysis.observe.observe import observe as learn
 
     with show_progress("observing") as progress:
-        return learn(find_environment(env or ""), features, progress=progress, **settings)
+        return learn(find_environment(env or ""), features, progress=progress, **settings).task
 
 
 def _read_ledger(where: str, **settings: Any) -> "Task":
     from plaudit.analysis.observe.observe import observe_ledger
 
     with open_ledger(where) as ledger, show_progress("reading") as progress:
-        return observe_ledger(ledger, progress=progress, **settings)
+        return observe_ledger(ledger, progress=progress, **settings).task
 
 
 def _read_file(where: str, **settings: Any) -> "Task":
@@ -151,7 +151,7 @@ def _read_file(where: str, **settings: Any) -> "Task":
 
     check_exists(where)
     with show_progress("reading") as progress:
-        return observe_file(where, progress=progress, **settings)
+        return observe_file(where, progress=progress, **settings).task
 
 
 def _print(task: "Task", output: str | None, kept: Iterable[str]) -> None:

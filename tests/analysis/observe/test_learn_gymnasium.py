@@ -16,7 +16,7 @@ def observed():
 
     def observe_once(env):
         if env not in kept:
-            kept[env] = observe(env, steps=6000)
+            kept[env] = observe(env, steps=6000).task
         return kept[env]
 
     return observe_once

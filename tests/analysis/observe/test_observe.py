@@ -41,16 +41,16 @@ def test_what_an_idle_agent_meets_of_a_vector_is_learnt_and_kept(tmp_path):
     reward = Reward("calm", version="1", terms=[calm], fields=fields, action="push")
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(Glider(), reward, given, ledger=ledger)
-        played = observe(env, given, steps=4000)
+        played = observe(env, given, steps=4000).task
         env.close()
-        recorded = observe_ledger(ledger, idle=[0.0, 2.0])
+        recorded = observe_ledger(ledger, idle=[0.0, 2.0]).task
     assert played.idle["push"] == [0.0, 2.0]
     assert recorded.idle["push"] == played.idle["push"]
     assert reward.with_task(played)._bound.idle == {"push[0]": 0.0, "push[1]": 2.0}
 
 
 def test_the_same_seed_gives_the_same_file_byte_for_byte(tmp_path):
-    one, same, other = (observe(Glider, steps=2000, seed=seed) for seed in (3, 3, 4))
+    one, same, other = (observe(Glider, steps=2000, seed=seed).task for seed in (3, 3, 4))
     assert one.to_json() == same.to_json()
     assert one.to_json() != other.to_json()
     assert "seed 3" in one.source
@@ -60,25 +60,25 @@ def test_the_same_seed_gives_the_same_file_byte_for_byte(tmp_path):
 def test_a_ledger_of_recorded_episodes_gives_the_task_of_the_environment_that_made_it(tmp_path, reward, given):
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(Glider(), reward, given, ledger=ledger, run="night")
-        played = observe(env, given, steps=5000)
+        played = observe(env, given, steps=5000).task
         env.close()
-        recorded = observe_ledger(ledger, run="night")
+        recorded = observe_ledger(ledger, run="night").task
         ledger.export(tmp_path / "night.parquet")
-    exported = observe_file(tmp_path / "night.parquet", action="force")
+    exported = observe_file(tmp_path / "night.parquet", action="force").task
     assert list_statements(recorded) == list_statements(played)
     assert list_statements(exported) == list_statements(played)
     assert (recorded.name, exported.name) == (reward.name, "night")
 
 
 def test_a_limit_that_no_episode_reaches_is_what_the_environment_declares():
-    task = observe("CartPole-v1", steps=500)
+    task = observe("CartPole-v1", steps=500).task
     assert task.horizon == 500
     assert task.find_basis("horizon") == "declared"
     assert task.ends["timeout"].sign == "time"
 
 
 def test_options_are_handed_on_and_named():
-    task = observe(Glider, steps=300, make={"limit": 7}, name="gliding")
+    task = observe(Glider, steps=300, make={"limit": 7}, name="gliding").task
     assert task.horizon == 7
     assert task.name == "gliding"
     assert task.source.startswith("Glider (limit=7), 300 steps of ")
@@ -133,7 +133,7 @@ def test_what_is_not_an_environment_or_a_ledger_is_refused():
 
 
 def test_a_task_that_was_observed_is_saved_and_read(tmp_path):
-    task = observe(Glider, records, steps=2000)
+    task = observe(Glider, records, steps=2000).task
     task.save(tmp_path / "task.json")
     assert Task.load(tmp_path / "task.json") == task
     assert len(task.seen) > 10
@@ -141,6 +141,6 @@ def test_a_task_that_was_observed_is_saved_and_read(tmp_path):
 
 @pytest.mark.parametrize("env", ["Pendulum-v1", "MountainCar-v0", "FrozenLake-v1", "Blackjack-v1"])
 def test_environments_of_gymnasium_are_observed(env):
-    task = observe(env, steps=1500)
+    task = observe(env, steps=1500).task
     assert "action" in task.actions
     assert all(np.isfinite(float(each.low)) for each in task.fields.values() if each.low is not None)

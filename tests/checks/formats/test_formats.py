@@ -270,6 +270,7 @@ def test_json_holds_everything_there_is():
         "advice": "Let it fall over a stretch.",
         "why": RULES["jump"].why,
         "facts": [],
+        "evidence": None,
         "basis": "declared",
         "grounds": [],
     }

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.analysis.probe.probe import validate_counts
 from plaudit.errors import WrongType, shorten
@@ -12,8 +12,17 @@ from plaudit.reward.task.task import Task
 if TYPE_CHECKING:
     import gymnasium
 
+    from plaudit.checks.seen_steps import SeenSteps
+
 MOST_RECORDED = 200_000
 """Recorded steps that are learnt from unless more are asked for."""
+
+
+class Observation(NamedTuple):
+    """What was seen: the task that was learnt of it, and the steps themselves, for `check(reward, task=…, steps=…)`."""
+
+    task: Task
+    steps: "SeenSteps"
 
 
 def observe(
@@ -27,11 +36,11 @@ def observe(
     make: Mapping[str, Any] | None = None,
     name: str | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Task:
-    """Play an environment, and return the task of what was seen: ranges, rates, events, ends, facts, each with a count.
+) -> Observation:
+    """Play an environment, and learn a task of what is seen: ranges, rates, events, ends, facts, each with a count.
 
     Doing nothing, constant, random and slowly changing actions are played. Of the environment only `reset` and `step`
-    are called. The same seed gives the same task.
+    are called. The same seed gives the same task. `task, steps = observe(env)` also has the steps that were played.
 
     Args:
         env: An environment, a function that makes one, or the id of one: "CartPole-v1".
@@ -70,9 +79,9 @@ def observe(
         )
         limit = find_step_limit(made)
     task = learn_task(transitions, name=name or found)
-    if limit is None or task.horizon is not None:
-        return task
-    return task.evolve(horizon=limit, ends={**task.ends, "timeout": "time"})  # declared, though no episode got there
+    if limit is not None and task.horizon is None:  # declared, though no episode got there
+        task = task.evolve(horizon=limit, ends={**task.ends, "timeout": "time"})
+    return Observation(task, transitions.to_seen_steps())
 
 
 def observe_ledger(
@@ -83,8 +92,8 @@ def observe_ledger(
     name: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     **query: Any,
-) -> Task:
-    """Return the task of what recorded episodes show.
+) -> Observation:
+    """Learn a task of what recorded episodes show; return it and their steps.
 
     Fields are the inputs of the recorded reward; how an episode ended is what its records say.
 
@@ -107,7 +116,7 @@ def observe_ledger(
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
     validate_counts(1, steps=steps)
     transitions, reward = read_ledger(ledger, steps=steps, idle=idle, progress=progress, query=query)
-    return learn_task(transitions, name=name or reward)
+    return Observation(learn_task(transitions, name=name or reward), transitions.to_seen_steps())
 
 
 def observe_file(
@@ -117,8 +126,8 @@ def observe_file(
     idle: Any = None,
     name: str | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Task:
-    """Return the task of what the steps in a file show: Parquet, CSV or JSON lines.
+) -> Observation:
+    """Learn a task of what the steps in a file show, Parquet, CSV or JSON lines; return it and the steps.
 
     A row is a step, and rows of an episode are in order, or have a column `step`. The column `episode` says which
     episode it is, `terminated` and `truncated`, or `end` with these words, how it ended. Every other column is a field:
@@ -139,4 +148,5 @@ def observe_file(
     from plaudit.analysis.observe.recorded_files import read_file
 
     transitions = read_file(os.fspath(path), action=action, idle=idle, progress=progress)
-    return learn_task(transitions, name=name or os.path.splitext(os.path.basename(path))[0])
+    learnt = learn_task(transitions, name=name or os.path.splitext(os.path.basename(path))[0])
+    return Observation(learnt, transitions.to_seen_steps())

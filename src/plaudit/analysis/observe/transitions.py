@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.checks.seen_steps import SeenSteps
 from plaudit.language.field import Field
 
 Column: TypeAlias = NDArray[Any]
@@ -54,6 +55,19 @@ class Transitions:
     def first(self) -> Mask:
         """Rows that begin an episode."""
         return np.concatenate(([True], self.episode[1:] != self.episode[:-1])) if len(self) else np.zeros(0, bool)
+
+    def to_seen_steps(self) -> SeenSteps:
+        """Return what of it the witnesses of findings are held against."""
+        return SeenSteps(
+            before=self.before,
+            after=self.after,
+            episode=self.episode,
+            terminated=self.terminated,
+            truncated=self.truncated,
+            source=self.source,
+            unknown_first=self.unknown_first,
+            actions=self.actions,
+        )
 
     def knows_before(self, name: str) -> Mask:
         """Return the rows in which a field is known before the step and after it."""

@@ -17,6 +17,7 @@ def build_finding(finding: Finding, rest: Mapping[str, Value]) -> Markup:
         "section",
         title,
         build_element("p", finding.message),
+        build_element("p", finding.evidence.says) if finding.evidence is not None else None,
         build_witness(finding.witness, rest) if finding.witness else None,
         build_element("p", "→ ", finding.advice),
         build_note("Facts used: ", ", ".join(finding.facts)) if finding.facts else None,

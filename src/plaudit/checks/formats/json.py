@@ -28,12 +28,14 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "incentives": [_format_incentive(each) for each in report.incentives],
         "findings": [_format_finding(finding, root) for finding in report.findings],
         "suppressed": [{**_format_finding(each.finding, root), "reason": each.reason} for each in report.suppressed],
+        "contradicted": [_format_finding(finding, root) for finding in report.contradicted],
         "undecided": [{"code": each.code, "term": each.term, "why": each.why} for each in report.undecided],
         "failed": [{"code": each.code, "error": each.error} for each in report.failed],
         "skipped": dict(report.skipped),
         "counts": {
             **{severity: found[severity] for severity in reversed(SEVERITIES)},
             "suppressed": len(report.suppressed),
+            "contradicted": len(report.contradicted),
             "undecided": len(report.undecided),
             "failed": len(report.failed),
             "skipped": len(report.skipped),
@@ -66,6 +68,7 @@ def _format_finding(finding: Finding, root: str | Path) -> dict[str, Any]:
         "advice": finding.advice,
         "why": find_rule(finding.code).why,
         "facts": list(finding.facts),
+        "evidence": finding.evidence and {"verdict": finding.evidence.verdict, "says": finding.evidence.says},
         "basis": finding.basis,
         "grounds": [{"says": each.says, "basis": each.basis, "seen": each.seen} for each in finding.grounds],
     }

@@ -116,7 +116,7 @@ def format_uri(file: str, root: str | Path) -> str:
 
 
 def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
-    """Return a finding as lines: what is wrong, a line a step of its witness, what to do, and the facts it rests on.
+    """Return a finding as lines: what is wrong, what was seen of it, its witness, what to do, the facts it rests on.
 
     >>> stay = Step({"near": True}, 0.5, "stay")
     >>> found = Finding(code="jump", severity="advice", term="gap", message="Oh.", advice="Do.", witness=(stay,))
@@ -127,6 +127,7 @@ def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
     """
     lines = [
         f"{finding.term}: {escape_line(finding.message)}",
+        *([escape_line(finding.evidence.says)] if finding.evidence is not None else []),
         *_format_steps(finding.witness, rest),
         escape_line(finding.advice),
     ]

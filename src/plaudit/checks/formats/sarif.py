@@ -88,6 +88,7 @@ class _Results:
                 "witness": [format_step(step) for step in finding.witness],
                 "advice": finding.advice,
                 "facts": list(finding.facts),
+                **({} if finding.evidence is None else {"evidence": finding.evidence.verdict}),
             },
         }
 

@@ -90,6 +90,8 @@ def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int
             yield (Piece(" " * _INDENT), Piece(place, "dim"))
     message = escape_line(finding.message)
     yield from wrap_paragraph(message[:1].upper() + message[1:], width=width, indent=_INDENT)
+    if finding.evidence is not None:
+        yield from wrap_paragraph(escape_line(finding.evidence.says), width=width, indent=_INDENT)
     if finding.witness:
         yield ()
         yield from format_witness(finding.witness, rest=rest, width=width, indent=2 * _INDENT)

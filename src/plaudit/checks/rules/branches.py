@@ -101,7 +101,12 @@ def _find_step_that_reaches(context: CheckContext, read: MarkedTerm, at: int) ->
     return context.solver.find_example(question, copy[f"reached {at}"])
 
 
-@rule("zone-overlap", severity="advice", why="Two zones claim the same values, and only the first one gets them.")
+@rule(
+    "zone-overlap",
+    severity="advice",
+    why="Two zones claim the same values, and only the first one gets them.",
+    claims=None,
+)
 def find_zone_overlaps(context: CheckContext) -> Found:
     """Find a test of a range (`15 <= x < 40`) part of which an earlier test has already taken."""
     for term in context.reward.terms:
@@ -170,6 +175,7 @@ def _holds(program: Program, at: int, name: str, value: float) -> bool:
     "zone-gap",
     severity="warning",
     why="A single value between two zones falls through to a third: a wrong `<` or `<=`.",
+    claims=None,
 )
 def find_zone_gaps(context: CheckContext) -> Found:
     """Find a single value between two zones that neither of them takes."""
@@ -188,7 +194,12 @@ def find_zone_gaps(context: CheckContext) -> Found:
             )
 
 
-@rule("jump", severity="note", why="At a jump the smallest change of an input makes a large change of the reward.")
+@rule(
+    "jump",
+    severity="note",
+    why="At a jump the smallest change of an input makes a large change of the reward.",
+    claims=None,
+)
 def find_jumps(context: CheckContext) -> Found:
     """Find the largest jump of each term."""
     for term in context.reward.terms:

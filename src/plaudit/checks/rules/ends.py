@@ -40,6 +40,7 @@ LEAST = 1e-9
     severity="advice",
     why="Where every step costs, an agent may learn to end the episode badly and soon.",
     uses=("roles", "goal", "horizon", "discount", "idle"),
+    claims="end",
 )
 def find_cheap_ends(context: CheckContext) -> Found:
     """Find bad ends that are cheaper than going on: everywhere, for an idle agent, or in one zone of a state."""
@@ -48,7 +49,7 @@ def find_cheap_ends(context: CheckContext) -> Found:
     if lasting is None or end is None:
         return
     question = Question()
-    best = context.solver.maximise(question, add_standing_step(lasting, question))
+    best = context.solver.maximise(question, add_standing_step(lasting, question, outside_goal=_goal_ends(context)))
     cost = -best.bound
     idle = _find_idle_cost(context) if end.name else None
     if cost > LEAST and best.row is not None:
@@ -63,6 +64,10 @@ def find_cheap_ends(context: CheckContext) -> Found:
         yield _describe_cheap_end(context, idle, end, cheaper)
     else:
         yield from _find_cheap_end_of_zone(context, lasting, end)
+
+
+def _goal_ends(context: CheckContext) -> bool:
+    return context.reward._bound.goal is not None and context.reward.task.goal_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +211,15 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
 
 def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
     """Yield the ends that the task calls bad, each as it is had for the least: all else as an idle agent meets it."""
-    model, bound = drop_potentials(context), context.reward._bound
-    worth = _bound_finish(context)
+    model, bound, worth = drop_potentials(context), context.reward._bound, _bound_finish(context)
     for name, end in context.reward.task.ends.items():
         if end.sign != "bad":
             continue
         program = bound.end_programs.get(name)
         read = set(program.inputs) if program is not None else {name}
-        idle = bound.idle or {}
         still = {
-            each: encode_value(field, idle[each]) if each in idle else value_at_rest(field)
-            for each, field in model.fields.items()
+            each: value
+            for each, value in _list_beginning(context, model).items()
             if each not in read and each not in model.program.counters
         }
         ending = {**still, **({"terminal": 1.0} if "terminal" in model.fields else {})}
@@ -232,6 +235,20 @@ def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
             continue
         row = {each: value for each, value in {**best.row, **ending}.items() if each in read or each == "terminal"}
         yield BadEnd(float(scores.total) - best.value, row, worth, name)
+
+
+def _list_beginning(context: CheckContext, model: RewardModel) -> NumericRow:
+    """Return a row as an episode begins: as it is said, or else as an idle agent meets it."""
+    start, idle = context.reward.task.start, context.reward._bound.idle or {}
+    found = {}
+    for name, field in model.fields.items():
+        begins = start.get(field.name)
+        if isinstance(begins, list | tuple) and len(begins) == 2 and not field.shape:
+            begins = begins[0] if field.kind != "number" else (begins[0] + begins[1]) / 2
+        plain = begins is not None and not field.shape and not isinstance(begins, list | tuple)
+        said = begins if plain else idle.get(name)
+        found[name] = value_at_rest(field) if said is None else encode_value(field, said)
+    return found
 
 
 def _bound_finish(context: CheckContext) -> float:

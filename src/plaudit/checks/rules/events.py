@@ -167,7 +167,9 @@ def _maximise_event_pay(
     context: CheckContext, model: RewardModel, field: str, inputs: frozenset[str], happening: frozenset[str]
 ) -> PaidEvent | Impossible | Unknown:
     question = Question()
-    pay, less = add_standing_step(model, question, happening=happening), add_standing_step(model, question)
+    outside = context.reward.task.goal_ends  # who reaches the goal does not repeat anything
+    pay = add_standing_step(model, question, happening=happening, outside_goal=outside)
+    less = add_standing_step(model, question, outside_goal=outside)
     question.require(question.compare(question.minus(pay, less), n.Gt, question.number(LEAST)))
     fields = {name: model.fields[name] for name in sorted(inputs)}
     happens = [

@@ -36,6 +36,7 @@ FADED = 0.1
     severity="advice",
     why="An agent that is paid for staying where it is has a reason never to finish.",
     uses=("roles", "goal", "horizon", "discount", "rates"),
+    claims="stay",
 )
 def find_pay_for_staying(context: CheckContext) -> Found:
     """Find states that pay in every step in which nothing happens, where something else is to be done.

@@ -28,6 +28,7 @@ LENGTHS = (2, 3)
     severity="warning",
     why="An agent can go round for ever and be paid for it without getting anywhere.",
     uses=("roles", "goal", "rates", "monotone", "max_change"),
+    claims="cycle",
 )
 def find_paying_loops(context: CheckContext) -> Found:
     """Find laps whose rewards add up to more than 0, and to more than standing still in any of their states."""

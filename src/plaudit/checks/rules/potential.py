@@ -22,6 +22,7 @@ TRIANGLE = (("s", "t"), ("t", "u"), ("u", "s"))
     severity="note",
     why="Shaping that does not telescope can change which policy is best.",
     uses=("discount",),
+    claims=None,
 )
 def find_unpotential_shaping(context: CheckContext) -> Found:
     """Find terms that are meant to shape and are not potential-based."""

@@ -19,7 +19,7 @@ from plaudit.reward.task.preference import Preference
 SIDES = {"better": "preferred", "over": "not preferred"}
 
 
-@rule("order-inversion", severity="warning", why="The reward prefers what its author does not.")
+@rule("order-inversion", severity="warning", why="The reward prefers what its author does not.", claims=None)
 def find_order_inversions(context: CheckContext) -> Found:
     """Find preferences that the reward contradicts for some values of what they leave free."""
     for preference in context.reward._bound.prefer:

@@ -3,16 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType, ModuleType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from plaudit.checks.bounds import Ranges, Span
-from plaudit.checks.finding import Finding, Severity, Step, Suppressed, Undecided
+from plaudit.checks.finding import Claim, Finding, Severity, Step, Suppressed, Undecided
 from plaudit.checks.grounds import list_grounds
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel, find_contradiction
 from plaudit.checks.solver.question import Unknown
 from plaudit.checks.solver.solver import Solver
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
+
+if TYPE_CHECKING:
+    from plaudit.checks.seen_steps import SeenSteps
 
 ROUGH = 40
 """How many boxes are cut where a rough bound will do."""
@@ -39,6 +42,8 @@ class Rule:
     """The parts of a task that it goes by: "roles", "goal", "better"; a finding says where they come from."""
     always: bool = False
     """Whether it says what every step does, or what may be scored: what was only seen says neither."""
+    claims: Claim | None = "step"
+    """What a witness of it says can be done, which steps that happened can show; None where it is about the formula."""
 
     @property
     def page(self) -> str:
@@ -60,12 +65,15 @@ def rule(
     needs: Needs = "reward",
     uses: tuple[str, ...] = (),
     always: bool = False,
+    claims: Claim | None = "step",
 ) -> Callable[[_Find], _Find]:
     """Make a rule of a function; decorators may be stacked where one function answers for several rules."""
 
     def register(find: _Find) -> _Find:
         assert code not in _REGISTERED, f"there are two rules {code!r}"
-        _REGISTERED[code] = Rule(code, severity, why, find, needs, uses, always)
+        _REGISTERED[code] = Rule(
+            code, severity, why, find, needs, uses, always, None if always or needs != "reward" else claims
+        )
         return find
 
     return register
@@ -93,6 +101,8 @@ class CheckContext:
     """The findings that the reward allows, for rules that need findings."""
     known: dict[str, Any] = field(default_factory=dict)
     """What one rule found out and another wants to know."""
+    steps: "SeenSteps | None" = None
+    """Steps that happened, where some were given."""
 
     @property
     def reward(self) -> Reward:
@@ -146,6 +156,15 @@ class CheckContext:
         """Return this context with half of the time that is left, so that what comes later is not starved."""
         return replace(self, solver=replace(self.solver, deadline=self.solver.deadline.share(2)))
 
+    def is_contradicted(self, finding: Finding) -> bool:
+        """Return whether steps that happened went otherwise than a finding says."""
+        if self.steps is None:
+            return False
+        from plaudit.checks.evidence import judge_findings  # with NumPy, which a check without steps does not need
+
+        (judged,) = judge_findings(self.steps, self.model, [finding])
+        return judged.evidence is not None and judged.evidence.verdict == "contradicted"
+
     def find_contradiction(self) -> Contradiction | Unknown | None:
         """Return how the facts contradict one another; None where they do not."""
         return self.recall("contradiction", lambda: find_contradiction(self.model, self.solver))
@@ -162,10 +181,12 @@ class CheckContext:
         place: SourceLine | None = None,
         code: str | None = None,
         about: Iterable[str] | None = None,
+        claims: Claim | None = None,
     ) -> Finding:
         """Return a finding of the rule, as grave as the rule says and where the term stands unless told otherwise.
 
-        What it rests on is said of the inputs that the term reads, unless it is `about` other fields.
+        What it rests on is said of the inputs that the term reads, unless it is `about` other fields. Its witness
+        `claims` what those of the rule claim, unless told otherwise.
         """
         assert self.rule is not None, "a finding is of a rule"
         return Finding(
@@ -178,6 +199,7 @@ class CheckContext:
             place=place or self.model.locate(term),
             facts=facts,
             grounds=list_grounds(self.model, self.rule.uses, term, about),
+            claims=claims or self.rule.claims,
         )
 
     def undecided(self, term: str, what: str = "", *, reason: str = "", code: str | None = None) -> Undecided:

@@ -106,11 +106,23 @@ def find_speeds(model: RewardModel) -> frozenset[str]:
 
     By its unit a field is one only where another state would move with it: a speed alone can be kept up for ever.
     """
-    known = {field.name: field for field in model.fields.values() if field.kind == "number"}
+    inputs = {**model.reward._bound.goal_program.inputs, **model.fields}
+    known = {field.name: model.reward._bound.view(field) for field in inputs.values() if field.kind == "number"}
     rates = {each.rate for each in model.reward.task.rates.values()}
-    per_time = {name for name, field in known.items() if field.holds(0.0) and is_per_time(field.unit)}
-    moving = any(model.role(field) == "state" for name, field in known.items() if name not in rates | per_time)
-    return frozenset(name for name in known if name in rates or (moving and name in per_time))
+    paces = find_paces(model)
+    moving = any(model.role(field) == "state" for name, field in known.items() if name not in paces)
+    return frozenset(name for name in known if name in rates or (moving and name in paces))
+
+
+def find_paces(model: RewardModel) -> frozenset[str]:
+    """Return the fields that are kept up and not stayed at: the rate of another one, or so much of a unit per time."""
+    inputs = {**model.reward._bound.goal_program.inputs, **model.fields}
+    rates = {each.rate for each in model.reward.task.rates.values()}
+    return frozenset(
+        field.name
+        for field in inputs.values()
+        if field.kind == "number" and (field.name in rates or (field.holds(0.0) and is_per_time(field.unit)))
+    )
 
 
 def add_standing_step(
@@ -120,17 +132,19 @@ def add_standing_step(
     happening: frozenset[str] = frozenset(),
     outside_goal: bool = False,
     inside_goal: bool = False,
+    moving: frozenset[str] = frozenset(),
 ) -> int:
     """Add a step that changes nothing to a question, and return the position of what it pays.
 
     Nothing happens in it but what the action brings about, and perhaps the events `happening`. How fast something goes
-    is 0 in it: who keeps up a speed does not stay.
+    is 0 in it, but for fields that are `moving`: who keeps up a speed does not stay.
     """
     action, reward = model.reward.action, model.reward
     free = frozenset(find_tied_inputs(model, action)) if action is not None else frozenset[str]()
     names = name_step_inputs(model, "s", "s")
+    happening |= {name for name, field in model.fields.items() if field.name in moving}
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
-    speeds = find_speeds(model)
+    speeds = find_speeds(model) - moving
     for name, field in model.fields.items():
         if field.name in speeds:
             speed = question.input(names.get(name, name), field, still.get(name))

@@ -48,7 +48,12 @@ def _find_constant(context: CheckContext, owner: Function, output: str, what: st
         yield context.undecided(owner.name, "whether it is ever anything else")
 
 
-@rule("dominated-term", severity="note", why="A term a hundred times smaller than another is drowned by its noise.")
+@rule(
+    "dominated-term",
+    severity="note",
+    why="A term a hundred times smaller than another is drowned by its noise.",
+    claims=None,
+)
 def find_dominated_terms(context: CheckContext) -> Found:
     """Find terms whose whole range is below 1 % of another's."""
     spans = {term.name: context.span(f"{term.name}.value") for term in context.reward.terms}

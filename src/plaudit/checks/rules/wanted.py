@@ -37,6 +37,8 @@ Fields without a range have one here: beyond it both may earn without end, of wh
 CLEAR_SHARE = 0.05
 """The same where it is a warning."""
 LEAST_GAIN = 1e-6
+CLEAR_HARM = 0.3
+"""By how many standard deviations better paid steps must leave a field worse."""
 MANY = 1_000
 """How many boxes are cut to compare two values of a field."""
 GRID = 20
@@ -70,11 +72,12 @@ def find_wrong_ways(context: CheckContext) -> Found:
     severity="advice",
     why="What is said to matter and nothing pays for will not be learnt.",
     uses=("better", "aim"),
+    claims=None,
 )
 def find_unpriced_fields(context: CheckContext) -> Found:
     """Find fields of which it is said what is better, and of which nothing that is paid for depends.
 
-    It is a warning where facts show that what is paid for makes them worse.
+    It is a warning where facts, or steps that happened, show that what is paid for makes them worse.
     """
     model = context.model
     paid = {model.fields[name].name for name in find_paid_inputs(context)}
@@ -83,6 +86,9 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             continue
         if _is_tied(model, field, paid):
             yield from _find_paid_harm(context, field)
+            continue
+        if (seen := _find_seen_harm(context, field)) is not None:
+            yield seen
             continue
         values = [_format_value(field, value) for value in _pick_two_values(field)]
         still = {name: value_at_rest(each) for name, each in model.program.inputs.items()}
@@ -118,6 +124,30 @@ def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
             about=(field.name,),
         )
         return
+
+
+def _find_seen_harm(context: CheckContext, field: TaskField) -> Finding | None:
+    """Return that, of steps that happened, those that are paid better leave a field clearly worse."""
+    if context.steps is None or field.shape:
+        return None
+    model = context.model
+    found = context.steps.compare_paid(model, field)
+    if found is None:
+        return None
+    paid, unpaid = found
+    better = -1.0 if field.aim is not None or field.better == "low" else 1.0
+    if better * (paid.mean - unpaid.mean) >= 0 or abs(paid.mean - unpaid.mean) < CLEAR_HARM * paid.spread:
+        return None
+    what = f"how far {field.name} is from {format_number(field.aim)}" if field.aim is not None else field.name
+    return context.finding(
+        "total",
+        f"{_describe_wish(field)}, nothing pays for it, and in {len(context.steps):,} steps that were played {what} is "
+        f"{format_number(paid.mean)} on average in the better paid half and {format_number(unpaid.mean)} in the other.",
+        f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
+        severity="warning",
+        witness=(model.build_step(each.row, each.note) for each in (paid, unpaid)),
+        about=(field.name,),
+    )
 
 
 def list_wanted_fields(context: CheckContext) -> list[TaskField]:

@@ -166,6 +166,7 @@ def _describe_finding(finding: Finding) -> Document:
         "where": finding.term,
         "message": finding.message,
         "advice": finding.advice,
+        "evidence": finding.evidence and finding.evidence.says,
         "grounds": finding.list_weak_grounds(),
         "why": RULES[finding.code].why,
         "docs": RULES[finding.code].page,

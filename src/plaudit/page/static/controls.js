@@ -105,6 +105,7 @@ function finding(each, ...more) {
       h("span.tag", {}, plaudit.format.shorten(each.severity, 20)),
     ),
     h("p", {}, each.message),
+    each.evidence && h("p", {}, each.evidence),
     each.advice && h("p.quiet", {}, each.advice),
     (each.grounds || []).map((ground) => h("p.quiet", {}, ground)),
     more,

@@ -356,7 +356,7 @@ class Task:
         progress: Callable[[int, int], None] | None = None,
     ) -> "Task":
         """Play an environment, and return the task of what was seen: `plaudit.analysis.observe`, which says more."""
-        found: Task = import_module("plaudit.analysis").observe(  # which builds on this module
+        observed = import_module("plaudit.analysis").observe(  # which builds on this module
             env,
             features,
             steps=steps,
@@ -367,6 +367,7 @@ class Task:
             name=name,
             progress=progress,
         )
+        found: Task = observed.task
         return found
 
     @classmethod
