@@ -150,6 +150,15 @@ class SeenSteps:
         low, high = (min(each), max(each)) if (each := list_choices(declared)) else (declared.low, declared.high)
         return seen if low is None or high is None else min(seen, high - low)
 
+    def find_largest_change(self, declared: Field) -> float | None:
+        """Return how far a field has moved in a step at most; None where it is not known before and after steps."""
+        before, after = self.before.get(declared.name), self.after.get(declared.name)
+        if declared.kind != "number" or before is None or after is None or before.ndim > 1:
+            return None
+        known = ~self.first if declared.name in self.unknown_first else slice(None)
+        moves = np.abs(after.astype(np.float64) - before.astype(np.float64))[known]
+        return float(np.nanmax(moves)) if np.isfinite(moves).any() else None
+
     def list_rows(self, model: RewardModel, *, most: int = MOST_ROWS) -> list[NumericRow]:
         """Return steps as rows of a reward's inputs, as far as these are known; of more than `most`, every second, ….
 

@@ -32,6 +32,8 @@ MOST_KINDS = 64
 """So many kinds of ends are distinguished."""
 SOON = 0.2
 """A goal that must be reached within this share of the steps that count, or else the bad end is better, is far."""
+AMPLE = 2.0
+"""A goal is near enough if giving up is worse even for an agent that takes this many times the steps it needs."""
 LEAST = 1e-9
 
 
@@ -165,13 +167,41 @@ def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> 
 
 def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:
     """Return how grave a cheap end is: a warning where the good end is better only if it is very near."""
-    steps = count_steps(context.reward)
+    steps, least = count_steps(context.reward), _count_least_steps(context)
     if end.best <= -math.inf:
         return "advice"
     within = _count_worthwhile(going_on, end)
+    if end.name and least is not None:
+        return "warning" if within < AMPLE * least else "advice"
     if steps is None:
         return "warning" if end.name and within <= 1 else "advice"
     return "warning" if within <= SOON * steps * (1 + LEAST) else "advice"
+
+
+def _count_least_steps(context: CheckContext) -> float | None:
+    """Return how many steps the goal takes at least, from where an episode begins; None where nothing says so.
+
+    How far a field moves in a step is declared, or was seen.
+    """
+    task, bound = context.reward.task, context.reward._bound
+    if bound.goal is None:
+        return None
+    found = []
+    for name, field in bound.goal_program.inputs.items():
+        start, most = task.start.get(field.name), task.max_change.get(field.name)
+        if most is None and context.steps is not None:
+            most = context.steps.find_largest_change(field)
+        if start is None or not most or field.kind != "number" or field.shape or name.startswith("prev."):
+            continue
+        question = Question()
+        reached = add_goal(context, question)
+        ends = [float(each) for each in (start if isinstance(start, list | tuple) else (start,))]
+        ways = [question.distance(question.input(name, field), question.number(each)) for each in ends]
+        nearest = [
+            maximise_where(context, question, question.builder.simplify(n.Neg(each)), reached).bound for each in ways
+        ]
+        found.append(-max(nearest) / most)
+    return max((each for each in found if math.isfinite(each) and each > 0), default=None)
 
 
 def find_bad_end(context: CheckContext) -> BadEnd | None:

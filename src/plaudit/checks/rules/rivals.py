@@ -112,7 +112,8 @@ def _find_seen_stay(context: CheckContext, steps: float) -> Rival | None:
     if context.steps is None:
         return None
     model, paid = context.model, drop_potentials(context)
-    kept = [row for row in context.steps.list_kept_rows(model) if not is_goal_reached(context, row)]
+    still = [{**row, **model.resting_events} for row in context.steps.list_kept_rows(model)]
+    kept = [row for row in still if not is_goal_reached(context, row)]
     pays = [(float(scores.total), at) for at, row in enumerate(kept) if (scores := paid.score(row)) is not None]
     if not pays:
         return None
@@ -150,8 +151,8 @@ def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
 
 
 def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
-    """Return what episodes earned that went on until time was up and never reached the goal."""
-    seen, model = context.steps, drop_potentials(context)
+    """Return what episodes earned that went on until time was up and never reached the goal, which ends them."""
+    seen, model = context.steps if context.reward.task.goal_ends else None, drop_potentials(context)
     reached = None if seen is None else find_goal_rows(context, seen)
     totals = None if seen is None else seen.score_rows(model)
     if seen is None or reached is None or totals is None:
@@ -168,7 +169,9 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
 
 
 def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
-    """Return the event that comes back and pays most in an episode."""
+    """Return the event that comes back and pays most in an episode that the goal would end."""
+    if not context.reward.task.goal_ends:
+        return None  # it can come back inside the goal just as well
     events = [each for each in list_paid_events(context) if isinstance(each, PaidEvent)]
     again = [each for each in events if each.once_in is not None and not is_unlimited(each.pay)]
     best = max(again, key=lambda each: each.worth or 0.0, default=None)
