@@ -63,7 +63,7 @@ def context_of(code, solver=SOLVER):
 def test_a_finding_is_as_grave_as_its_rule_unless_told_otherwise():
     context = context_of("jump")
     usual = context.finding("f", "It jumps.", "Smooth it.")
-    assert (usual.code, usual.severity) == ("jump", RULES["jump"].severity) == ("jump", "advice")
+    assert (usual.code, usual.severity) == ("jump", RULES["jump"].severity) == ("jump", "note")
     assert usual.place.text.startswith("def f(x, y, z)")
     other = context.finding("total", "It jumps.", "Smooth it.", severity="warning", code="zone-gap")
     assert (other.code, other.severity) == ("zone-gap", "warning")

@@ -161,8 +161,10 @@ def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> 
     within = math.floor(_count_worthwhile(going_on, end) + LEAST)
     if within < 1:
         return f" {what}, worth {format_number(end.best)} at most, does not make up for a single step."
+    least = _count_least_steps(context)
+    takes = "" if least is None else f", and it takes {format_number(math.ceil(least - LEAST))} at least"
     steps = "one step" if within == 1 else f"{format_number(within)} steps"
-    return f" {what}, worth {format_number(end.best)} at most, is worth going for only within {steps}."
+    return f" {what}, worth {format_number(end.best)} at most, is worth going for only within {steps}{takes}."
 
 
 def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:

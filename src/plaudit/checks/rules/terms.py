@@ -1,5 +1,7 @@
 """Rules about what a term can be worth: dead, drowned, of the wrong sign; and gates and overrides without effect."""
 
+from collections.abc import Mapping
+
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import is_close
@@ -13,6 +15,8 @@ from plaudit.reward.term import Term
 
 SHARE = 0.01
 """A term whose largest value is below this share of another's is drowned by it."""
+FAINT = 1e-4
+"""The same where a wish depends on it, and it is a warning."""
 
 
 @rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.", always=True)
@@ -70,7 +74,27 @@ def find_dominated_terms(context: CheckContext) -> Found:
         f"{largest!r} can be {format_number(finite[largest])}, more than a hundred times what these can be at most: "
         f"{listed}.",
         f"Raise their weights or lower that of {largest!r}, unless it is paid so rarely that they rule in between.",
+        severity="warning" if _drowns_a_wish(context, largest, drowned, finite[largest]) else None,
     )
+
+
+def _drowns_a_wish(context: CheckContext, largest: str, drowned: Mapping[str, float], size: float) -> bool:
+    """Return whether what a field is wanted for is priced by a drowned term alone, and by next to nothing.
+
+    A term that is paid only at an end, or when something happens, drowns nothing in between.
+    """
+    model = context.model
+    read = model.reads_score[largest]
+    if model.terms[largest].terminal or any(model.role(model.fields[name]) == "event" for name in read):
+        return False
+    faint = {name for name, most in drowned.items() if most < FAINT * size}
+    for field in context.reward._bound.fields.values():
+        readers = {
+            term for term, names in model.reads_score.items() if any(model.fields[n].name == field.name for n in names)
+        }
+        if (field.better is not None or field.aim is not None) and readers and readers <= faint:
+            return True
+    return False
 
 
 @rule(
