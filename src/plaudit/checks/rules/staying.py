@@ -11,12 +11,12 @@ from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.solver.boxes import Maximum, evaluate, is_close
 from plaudit.checks.solver.breakpoints import find_breakpoints
+from plaudit.checks.solver.plainer import is_plain
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import (
     HUGE,
     NumericRow,
     decode_value,
-    is_plain,
     is_unlimited,
     strip_step_end,
     value_at_rest,
