@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_number, format_place
 from plaudit.checks.model import UNCLAMPED
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import to_column
@@ -90,12 +90,9 @@ def _find_saturation(context: CheckContext, term: Term, name: str, side: str, li
     if np.ptp(score(points)[bound]) <= 1e-9 * max(1.0, abs(limit)):
         return  # it would say no more without the clamp
     threshold, rising = _locate_threshold(points, bound, binds)
+    threshold = _round_inside(threshold, rising, high - low, binds)
     share = max(float(bound.mean()), (high - threshold if rising else threshold - low) / (high - low))
-    where = (
-        f"from {_format_threshold(threshold, high - low)}"
-        if rising
-        else f"up to {_format_threshold(threshold, high - low)}"
-    )
+    where = f"{'from' if rising else 'up to'} {format_place(threshold)}"
     what = "cap" if side == "high" else "floor"
     end: NumericRow = {"terminal": 1.0} if term.terminal else {}
     row: NumericRow = {name: threshold, **end}
@@ -118,9 +115,17 @@ def _format_percent(share: float) -> str:
     return f"{min(share, 0.9999):.2%}".replace(".00%", "%").replace("%", " %")
 
 
-def _format_threshold(value: float, width: float) -> str:
-    """Return a threshold as people write it: whole where the range is a long one."""
-    return format_number(math.ceil(value - 1e-9)) if width >= 1000 and value >= 10 else format_number(value)
+def _round_inside(threshold: float, rising: bool, width: float, binds: Curve) -> float:
+    """Return a number with few digits at which the clamp binds: whole where the range is a long one."""
+    import numpy as np
+
+    first = max(0, 3 - math.floor(math.log10(width)))
+    for digits in range(first, first + 7):
+        step = 10.0**-digits
+        for near in (round(threshold, digits), round(threshold + (step if rising else -step), digits)):
+            if abs(near - threshold) <= step and bool(binds(np.array([near]))[0]):
+                return near + 0.0
+    return threshold
 
 
 def _locate_threshold(points: np.ndarray, bound: np.ndarray, binds: Curve) -> tuple[float, bool]:

@@ -151,7 +151,8 @@ def _compare_values(
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
     if isinstance(answer, Unknown) and not deadline.passed:  # what nearly agrees takes many boxes to tell apart
-        answer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
+        boxed = replace(context.solver, boxes=MANY, quick=True).find_above(question, gain, least)
+        answer = answer if isinstance(boxed, Unknown) else boxed
     match answer:
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)

@@ -65,7 +65,9 @@ class Solver:
 
     deadline: Deadline = NEVER
     z3: bool = True
-    """Whether z3 may be used where it is installed."""
+    """Whether z3 may be used where it is installed: the user's word."""
+    quick: bool = False
+    """Whether z3 is left out for now, though it may be used."""
     boxes: int = MOST_BOXES
     """How many boxes are cut before z3 is asked."""
     questions: int = QUESTIONS
@@ -76,7 +78,7 @@ class Solver:
     @property
     def proves(self) -> bool:
         """Whether z3 is at hand."""
-        return self.z3 and is_available()
+        return self.z3 and not self.quick and is_available()
 
     def check_clock(self) -> None:
         """Raise TimeIsUp if it is."""
@@ -97,7 +99,7 @@ class Solver:
 
         Each question gets an even share of the time that is left, and what cannot be asked in time keeps its answer.
         """
-        quick = [replace(self, z3=False, deadline=self.deadline.share(2))] if self.proves else []
+        quick = [replace(self, quick=True, deadline=self.deadline.share(2))] if self.proves else []
         for solver in [*quick, self]:
             waiting = [key for key, answer in found.items() if is_open(answer)]
             for done, key in enumerate(waiting):
@@ -107,9 +109,9 @@ class Solver:
 
     def explain_unknown(self) -> str:
         """Return why a question was left open, as far as that is known without the answers to its queries."""
-        if self.proves:
-            return NO_ANSWER
-        return INSTALL if not is_available() else "z3 was not to be used"
+        if not self.z3:
+            return "z3 was not to be used"
+        return NO_ANSWER if is_available() else INSTALL
 
     def maximise(self, question: Question, asked: int) -> Maximum:
         """Return how high `asked` can be."""
@@ -266,12 +268,11 @@ def complete_row(row: NumericRow, program: Program) -> NumericRow:
 
 
 def simplify_maximum(program: Program, found: Maximum) -> Maximum:
-    """Return an answer with a row of plain numbers, and with its value where that is the same but for rounding."""
+    """Return an answer with a row of plain numbers, and with what that row is worth."""
     if found.row is None or is_unlimited(found.value):
         return found
     row = simplify_row(program, found.row)
     value = evaluate(program, row)
-    value = value if is_close(value, found.value) else max(value, found.value)
     return Maximum(max(found.bound, value), row, value)
 
 
