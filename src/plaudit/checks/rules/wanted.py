@@ -1,10 +1,11 @@
 """Rules about what is said of fields: `better` and `aim`, against what the reward pays for them."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from plaudit.checks.finding import Finding
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_exactly, format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.solver.boxes import maximise
@@ -23,6 +24,8 @@ LEAST_SHARE = 0.01
 Fields without a range have one here: beyond it both may earn without end, of which nothing is a share.
 """
 LEAST_GAIN = 1e-6
+KEPT = 0.5
+"""What a witness with few digits must earn more, as a share of what the worst one does."""
 MANY = 1_000
 """How many boxes are cut to compare two values of a field."""
 
@@ -206,6 +209,8 @@ def _describe_wrong_way(
     context: CheckContext, field: TaskField, name: str, rows: Sequence[NumericRow]
 ) -> Finding | Impossible:
     model = context.model
+    least = KEPT * _measure_gain(model, rows)
+    rows = model.simplify_rows(rows, lambda found: _is_wrong_way(model, field, name, found, least))
     worse, better = model.build_step(rows[0], "worse"), model.build_step(rows[1], "better")
     if worse.total is None or better.total is None or worse.total <= better.total:
         return Impossible()  # floats do not bear out what was computed of the rationals
@@ -219,6 +224,22 @@ def _describe_wrong_way(
         witness=(worse, better),
         facts=model.facts_about(name),
     )
+
+
+def _is_wrong_way(model: RewardModel, field: TaskField, name: str, rows: Sequence[NumericRow], least: float) -> bool:
+    """Return whether the first of two rows is worse than the second, and earns at least that much more."""
+    aim, values = field.aim, [row[name] for row in rows]
+    if aim is not None:
+        if min(values) < aim < max(values):
+            return False
+        values = [-abs(value - aim) for value in values]
+    worse = values[0] > values[1] if field.better == "low" else values[0] < values[1]
+    return worse and _measure_gain(model, rows) >= least
+
+
+def _measure_gain(model: RewardModel, rows: Sequence[NumericRow]) -> float:
+    scores = [model.score(row) for row in rows]
+    return -math.inf if scores[0] is None or scores[1] is None else float(scores[0].total) - float(scores[1].total)
 
 
 def _list_guilty_terms(context: CheckContext, name: str, rows: Sequence[NumericRow]) -> Iterator[str]:
@@ -247,5 +268,4 @@ def _pick_two_values(field: TaskField) -> tuple[float, float]:
 
 
 def _format_value(field: TaskField, value: float) -> str:
-    known = decode_value(field, value)
-    return str(known).lower() if isinstance(known, bool | str) else format_number(known)
+    return format_exactly(decode_value(field, value))
