@@ -21,8 +21,8 @@ EVERYDAY, WILD, SOAK = 270, 30, 10_000
 WILD_SHARE = 10
 """In the long run, one in so many rewards is a wild one: deep expressions, vectors, gates, schedules, infinite inputs."""
 N = r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)"
-FORBIDDEN = re.compile(r"\de[+-]\d{2,}|\d{15}|\d\.\d{12}|nan")
-"""Spellings of numbers that nobody would type in."""
+MOST_DIGITS = 12
+"""Nobody types in a number with more."""
 
 
 class Claim:
@@ -134,7 +134,8 @@ def event(claim):
 
 def cheap_end(claim):
     (cost,) = claim.parse(rf"costs at least {N}, and there is an end")
-    same(cost, -claim.witness[0].total)
+    assert -claim.witness[0].total >= number(cost) * (1 - 1e-5)
+    assert math.isclose(-claim.witness[0].total, number(cost), rel_tol=0.01)
 
 
 def goal(claim):
@@ -194,7 +195,7 @@ def inversion(claim):
     sums = [claim.total(step, **dict(row)) for step, (row,) in zip(claim.witness, (preference.better, preference.over), strict=True)]
     same(better, sums[0])
     same(over, sums[1])
-    assert sums[0] == sums[1] if how == "the same as" else sums[0] < sums[1]
+    assert sums[0] <= sums[1]
     assert (better == over) == (how == "the same as"), claim.text
 
 
@@ -278,7 +279,9 @@ def believe(reward, report):
         else:
             text = f"{said.where} {format_incentive_pay(said)} {said.worth}"
             what_pays(claim)
-        assert not FORBIDDEN.search(text), f"{FORBIDDEN.search(text)} in {text}"
+        for written in re.findall(r"[\d,]*\.?\d+(?:e[+-]?\d+)?|\bnan\b", text):
+            digits = re.sub("[,.]", "", written).strip("0")
+            assert len(digits) <= MOST_DIGITS and "e" not in digits and "n" not in digits, f"{written} in {text}"
 
 
 def draw(seed, wild):

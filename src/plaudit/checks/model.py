@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from plaudit.checks.finding import Step
@@ -254,14 +254,16 @@ class RewardModel:
         rows: Sequence[NumericRow],
         holds: Callable[[Sequence[NumericRow]], bool] | None = None,
         *,
+        slack: float = 0.0,
         keep: Collection[str] = (),
     ) -> list[NumericRow]:
         """Return the rows of a witness in numbers that a person would write, of which the claim still `holds`.
 
         First numbers are looked for that every term scores the same, then others nearby of which `holds(rows)` is true:
-        it is given whole rows and computes with floats what the message says. A field that has the same value in
-        several places, such as before and after a step that changes nothing, keeps it the same. Ranges, facts and
-        declared changes are kept. What `keep` names stays as it is, and so do all rows where nothing plainer is found.
+        it is given whole rows and computes with floats what the message says. Where that is the totals alone, they may
+        change by a share of themselves, the `slack`. A field that has the same value in several places, such as before
+        and after a step that changes nothing, keeps it the same. Ranges, facts and declared changes are kept. What
+        `keep` names stays as it is, and so do all rows where nothing plainer is found.
         """
         whole = [{**row, **self.complete_row(row)} for row in rows]
         places = {
@@ -281,6 +283,8 @@ class RewardModel:
             ]
 
         known = [self.score(row) for row in whole]
+        if slack:
+            holds = partial(self._have_totals, [each and float(each.total) for each in known], slack)
         possible = [self._can_happen(row) for row in whole]
 
         def is_same(values: Mapping[tuple[str, float], float]) -> bool:
@@ -296,6 +300,13 @@ class RewardModel:
         if holds is not None:
             values = simplify_numbers(values, places, is_true, near=True)
         return fill(values)
+
+    def _have_totals(self, totals: Sequence[float | None], slack: float, rows: Sequence[NumericRow]) -> bool:
+        found = [scores and float(scores.total) for scores in map(self.score, rows)]
+        return all(
+            one is other or (one is not None and other is not None and abs(one - other) <= slack * abs(other))
+            for one, other in zip(found, totals, strict=True)
+        )
 
     def _can_happen(self, row: NumericRow) -> bool:
         """Return whether every fact is true of a row; what it leaves out is at rest."""

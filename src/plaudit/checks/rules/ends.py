@@ -24,6 +24,7 @@ from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, list_choices, value_at_rest
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
@@ -92,16 +93,14 @@ def _describe_cheap_end(
     context: CheckContext, every_step: str, cost: float, end: BadEnd, cheaper: str, going_on: NumericRow
 ) -> Finding:
     model = context.model
+    rows = model.simplify_rows([going_on, {**going_on, **end.row}], slack=SLACK)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
     return context.finding(
         "total",
         f"{every_step}, and there is an end that {costs}: {cheaper}.",
         "Let the bad end cost more than the steps that it saves, make a step cheaper, or pay for coming closer to a "
         "good end; if giving up may be right, allow this with that reason.",
-        witness=(
-            model.build_step(going_on, "going on", plain=not any(model.step_ends())),
-            model.build_step({**going_on, **end.row}, "the end"),
-        ),
+        witness=map(model.build_step, rows, ("going on", "the end")),
         severity=_judge(context, cost, end),
         facts=model.facts_about(*model.reads["total"]),
     )

@@ -1,7 +1,7 @@
 """Rules about the goal: that it can be reached and seen, and that neither idling nor anything else is worth more."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plaudit.checks.finding import Finding, Severity, Step
@@ -29,6 +29,7 @@ from plaudit.checks.solver.ranges import (
     strip_step_end,
     value_at_rest,
 )
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, renumber
 from plaudit.reward.declared import build_facts_program
@@ -175,11 +176,25 @@ def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
     best = _maximise_stay(context, inside=False)
     if best.row is None or is_unlimited(best.value):
         return None
-    model = context.model
+    model, paid = context.model, drop_potentials(context)
     note = STAYING + _describe_unread(context, {strip_step_end(name[2:]): value for name, value in best.row.items()})
-    step = model.build_step(read_standing_row(model, best.row), note, plain=not any(model.step_ends()))
-    pays = f"staying outside the goal pays {format_number(best.value)} a step"
-    return Other(best.value * steps, pays, (step,)) if step.total is not None else None
+    row = _simplify_outside_goal(context, paid, read_standing_row(model, best.row), best.value)
+    step, scores = model.build_step(row, note), paid.score(row)
+    if step.total is None or scores is None:
+        return None
+    pays = f"staying outside the goal pays {format_number(scores.total)} a step"
+    return Other(float(scores.total) * steps, pays, (step,))
+
+
+def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: NumericRow, pay: float) -> NumericRow:
+    """Return a row outside the goal in plain numbers that pays nearly as much."""
+
+    def is_as_good(rows: Sequence[NumericRow]) -> bool:
+        scores = paid.score(rows[0])
+        as_good = scores is not None and float(scores.total) >= pay - SLACK * abs(pay)
+        return as_good and not is_goal_reached(context, rows[0])
+
+    return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
 
 
 def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
@@ -228,8 +243,11 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
     if best.row is None or is_unlimited(best.value):
         return None
     note = ENDING + _describe_unread(context, best.row)
-    step = context.model.build_step({**best.row, "terminal": 1.0}, note)
-    return Other(best.value, f"an end outside the goal pays {format_number(best.value)}", (step,))
+    row = _simplify_outside_goal(context, paid, {**best.row, "terminal": 1.0}, best.value)
+    step, scores = context.model.build_step(row, note), paid.score(row)
+    if scores is None:
+        return None
+    return Other(float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,))
 
 
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
@@ -368,12 +386,20 @@ def find_short_sight(context: CheckContext) -> Found:
     ends = reached or any(term.terminal and term.weight != 0 for term in context.reward.terms)
     if discount is None or horizon is None or discount >= 1 or not ends:
         return
-    seen = 1 / (1 - discount)
+    seen, left = 1 / (1 - discount), discount**horizon
     if horizon > MOST_BEYOND * seen * (1 + TOLERANCE):
         yield context.finding(
             "total",
             f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
-            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
-            f"{discount**horizon:.1g} times as much.",
+            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts {_format_share(left)}.",
             f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
         )
+
+
+def _format_share(left: float) -> str:
+    """Return how much something still counts.
+
+    >>> _format_share(0.00023), _format_share(2e-46)
+    ('0.0002 times as much', 'less than a millionth as much')
+    """
+    return "less than a millionth as much" if left < 1e-6 else f"{format_number(float(f'{left:.1g}'))} times as much"
