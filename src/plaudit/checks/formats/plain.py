@@ -57,9 +57,9 @@ def format_apart(one: float, other: float) -> tuple[str, str]:
     """
     short = format_number(one), format_number(other)
     for digits in range(7, MOST_DIGITS + 1) if short[0] == short[1] else ():
-        long = f"{one + 0.0:.{digits}g}", f"{other + 0.0:.{digits}g}"
-        if long[0] != long[1]:
-            return long
+        long = float(f"{one + 0.0:.{digits}g}"), float(f"{other + 0.0:.{digits}g}")
+        if long[0] != long[1] and max(map(abs, long)) >= NOTHING:
+            return _write_out(long[0]), _write_out(long[1])
     return short
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number, format_place
-from plaudit.checks.model import UNCLAMPED
+from plaudit.checks.model import UNCLAMPED, RewardModel
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import to_column
 from plaudit.checks.solver.ranges import NumericRow, declared_range, strip_step_end, value_at_rest
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SHARE = 0.9
 """A clamp that binds on this share of a declared range says nothing on most of it."""
 POINTS = 2001
+MOST_INPUTS = 8
+"""Of rewards with more inputs no rows are shown at which a clamp does not bind."""
 Curve = Callable[["np.ndarray"], "np.ndarray"]
 """What becomes of one input's values."""
 
@@ -173,20 +176,29 @@ def find_idle_clamps(context: CheckContext) -> Found:
             continue
         if not math.isfinite(reach.low) or not math.isfinite(reach.high):
             continue
-        witness = [
-            context.model.build_step(row, note, plain=True)
-            for row, note in ((reach.lowest, "the lowest"), (reach.highest, "the highest"))
-            if row is not None
-        ]
+        model, few = context.model, len(context.model.program.inputs) <= MOST_INPUTS
+        ends = ((reach.lowest, "the lowest"), (reach.highest, "the highest")) if few else ()
+        rows = [(_simplify_end(model, name, row), note) for row, note in ends if row is not None]
         yield context.finding(
             name,
             f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it always "
             f"lies in [{', '.join(format_number(end) for end in reach.ends)}].",
             "Drop the clamp, or set it where it protects.",
-            witness=witness if len(context.model.program.inputs) <= 8 else (),
+            witness=[model.build_step(row, note) for row, note in rows],
             facts=context.model.facts_about(*context.model.reads[name]),
         )
 
 
 def _format_end(value: float | None, missing: str) -> str:
     return missing if value is None else format_number(value)
+
+
+def _simplify_end(model: RewardModel, name: str, row: NumericRow) -> NumericRow:
+    """Return a row in plain numbers that a term, or the total, scores nearly the same."""
+
+    def measure(rows: Sequence[NumericRow]) -> float:
+        scores = model.score(rows[0])
+        return math.nan if scores is None else float(scores.total if name == "total" else scores.scores[name])
+
+    end = measure([row])
+    return model.simplify_rows([row], lambda rows: abs(measure(rows) - end) <= SLACK * abs(end))[0]
