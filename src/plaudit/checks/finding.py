@@ -108,10 +108,11 @@ class Incentive:
     """What an agent that knows nothing but the reward has a reason to do: one way of life, and what it pays."""
 
     kind: IncentiveKind
-    """A single step; staying in a place; going round a lap; a step that reaches the goal; what the best end adds, and
-    the cheapest end that costs; doing nothing."""
+    """A single step; staying in a place; going round a lap; a step that reaches the goal; what the best end adds to a
+    step, and the cheapest end that costs; doing nothing."""
     pay: float
-    """What it pays: a stay, a lap and doing nothing in each step, anything else once."""
+    """What its witness earns: a stay, a lap and doing nothing in each step, anything else once. Infinite where there
+    is no bound, of which a witness shows a part."""
     where: str
     """Where that is, in words: "distance beyond 40 m"."""
     witness: tuple[Step, ...]

@@ -3,7 +3,8 @@
 Nothing here is worked out anew: the rules and the incentives read the same answers.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from plaudit.checks.bounds import open_end
@@ -23,8 +24,8 @@ from plaudit.checks.rules.staying import (
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Question, Unknown
-from plaudit.checks.solver.ranges import encode_value, strip_step_end
-from plaudit.checks.solver.solver import Solver, TimeIsUp, simplify_maximum
+from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, strip_step_end
+from plaudit.checks.solver.solver import SLACK, Solver, TimeIsUp, simplify_maximum
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
@@ -82,8 +83,8 @@ def _describe_best(context: CheckContext, kind: IncentiveKind, question: Questio
         return
     step = context.model.build_step(best.row)
     if step.total is not None:
-        where = describe_row(context.model, best.row)
-        yield Incentive(kind, open_end(best.value), where, (step,), open_end(best.bound))
+        pay = math.inf if is_unlimited(best.value) else step.total
+        yield Incentive(kind, pay, describe_row(context.model, best.row), (step,), open_end(max(best.bound, pay)))
 
 
 def _list_stays(context: CheckContext) -> Iterator[Incentive]:
@@ -91,8 +92,9 @@ def _list_stays(context: CheckContext) -> Iterator[Incentive]:
     stays = find_stays(context, outside_goal=reward._bound.goal is not None and reward.task.goal_ends)
     for stay in () if isinstance(stays, Unknown) else stays:
         step = model.build_step(read_standing_row(model, stay.row), "stay")
-        worth = describe_worth(context, stay.pay)
-        yield Incentive("stay", open_end(stay.pay), stay.where, (step,), open_end(stay.bound), worth)
+        pay = math.inf if is_unlimited(stay.pay) or step.total is None else step.total
+        bound = pay if is_close(stay.pay, stay.bound) else max(pay, stay.bound)
+        yield Incentive("stay", pay, stay.where, (step,), open_end(bound), describe_worth(context, pay))
 
 
 def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
@@ -100,7 +102,8 @@ def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
     if lap is not None:
         read = [name for name in context.model.fields if strip_step_end(name) in lap.moved]
         where, steps = describe_way(context.model, lap).replace(":", "", 1), tuple(list_lap_steps(context, lap, read))
-        yield Incentive("lap", lap.mean, where, steps, lap.mean, describe_worth(context, lap.mean))
+        mean = math.fsum(step.total or 0.0 for step in steps) / len(steps)
+        yield Incentive("lap", mean, where, steps, mean, describe_worth(context, mean))
 
 
 def _find_goal(context: CheckContext) -> Iterator[Incentive]:
@@ -114,16 +117,31 @@ def _find_goal(context: CheckContext) -> Iterator[Incentive]:
 
 
 def _list_ends(context: CheckContext) -> Iterator[Incentive]:
-    model = context.model
-    best = find_best_end(context)
+    best, bad = find_best_end(context), find_bad_end(context)
     if best is not None and best.row is not None:
-        step = model.build_step({**best.row, "terminal": 1.0}, "the end")
-        where = describe_row(model, best.row)
-        yield Incentive("end", open_end(best.value), where, (step,), open_end(best.bound))
-    bad = find_bad_end(context)
+        yield from _describe_end(context, "end", best.row, best.value, best.bound)
     if bad is not None and best is not None and not is_close(-bad.price, best.value):
-        step = model.build_step({**bad.row, "terminal": 1.0}, "the end")
-        yield Incentive("bad end", 0.0 - bad.price, describe_row(model, bad.row), (step,), 0.0 - bad.price)
+        yield from _describe_end(context, "bad end", bad.row, -bad.price, -bad.price)
+
+
+def _describe_end(
+    context: CheckContext, kind: IncentiveKind, row: NumericRow, value: float, bound: float
+) -> Iterator[Incentive]:
+    """Yield what a step earns more for ending the episode than if it went on."""
+    model = context.model
+
+    def adds(rows: Sequence[NumericRow]) -> float:
+        totals = [step.total for step in map(model.build_step, rows)]
+        return math.nan if totals[0] is None or totals[1] is None else totals[0] - totals[1]
+
+    rows: list[NumericRow] = [{**row, "terminal": 1.0}, {**row, "terminal": 0.0}]
+    paid = adds(rows)
+    rows = model.simplify_rows(rows, lambda found: abs(adds(found) - paid) <= SLACK * abs(paid))
+    pay = value if is_unlimited(value) else adds(rows)
+    if not math.isnan(pay):
+        steps = tuple(map(model.build_step, rows, ("the end", "going on")))
+        at_most = pay if is_close(value, bound) else max(pay, bound)
+        yield Incentive(kind, open_end(pay), describe_row(model, rows[0]), steps, open_end(at_most))
 
 
 def _find_idle_pay(context: CheckContext) -> Iterator[Incentive]:

@@ -77,7 +77,7 @@ def test_staying_in_the_goal_is_no_flaw():
     [
         ("3 - abs(x)", "pays up to 3, for ever.", 0.0),
         ("1 / (0.1 + x) if x >= 0 else 0", "pays up to 10, for ever.", 0.0),
-        ("x if x < 5 else 0", "pays up to 5, for ever.", 4.999),
+        ("x if x < 5 else 0", "pays up to 4.999, for ever.", 4.999),
         ("x if x <= 2.5 else 0", "pays up to 2.5, for ever.", 2.5),
     ],
 )

@@ -18,6 +18,8 @@ MOST_STEPS = 12
 """Of longer witnesses the middle is left out."""
 _GAP = "   "
 _SHORTEST_NOTE = 16
+SLIGHTLY = 0.01
+"""By this share of a pay another one is slightly more."""
 
 Part = Literal["", "title", "warning", "advice", "dim"]
 
@@ -66,15 +68,18 @@ def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Itera
 
 
 def format_incentive_pay(incentive: Incentive) -> str:
-    """Return what it pays: "up to 5" where plain numbers pay a little less, "5 or more" where it may be more."""
+    """Return what it pays: "adds 2" of an end, "4.999 or slightly more" where few digits pay a little less than most.
+
+    "5 or more" where it was not decided how much more it may be.
+    """
     pay, bound = (format_number(value) if math.isfinite(value) else "" for value in (incentive.pay, incentive.bound))
-    totals = [step.total for step in incentive.witness if step.total is not None]
     if not pay:
         pay = "as much as you like"
-    elif incentive.kind in ("step", "stay", "goal") and any(format_number(total) != pay for total in totals):
-        pay = f"up to {pay}"
     elif bound != pay:
-        pay = f"{pay} or more"
+        near = incentive.bound - incentive.pay <= SLIGHTLY * abs(incentive.pay)
+        pay = f"{pay} or {'slightly ' if near else ''}more"
+    if incentive.kind in ("end", "bad end"):
+        return f"adds {pay}"
     return f"{pay} a step" if incentive.kind in ("stay", "lap", "idle") else pay
 
 

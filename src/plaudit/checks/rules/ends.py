@@ -24,6 +24,7 @@ from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, list_choices, value_at_rest
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
@@ -136,6 +137,7 @@ def _count_worthwhile(going_on: Cost, end: BadEnd) -> float:
 
 def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, cheaper: str) -> Finding:
     model = context.model
+    rows = model.simplify_rows([going_on.row, {**going_on.row, **end.row}], slack=SLACK)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
     which = f"the bad end {end.name!r} {costs}" if end.name else f"there is an end that {costs}"
     return context.finding(
@@ -144,10 +146,7 @@ def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, chea
         f"{_describe_break_even(context, going_on, end)}",
         "Let the bad end cost more than the steps that it saves, make a step cheaper, or pay for coming closer to a "
         "good end; if giving up may be right, allow this with that reason.",
-        witness=(
-            model.build_step(going_on.row, "going on", plain=not any(model.step_ends())),
-            model.build_step({**going_on.row, **end.row}, "the end"),
-        ),
+        witness=map(model.build_step, rows, ("going on", "the end")),
         severity=_judge(context, going_on, end),
         facts=model.facts_about(*model.reads["total"]),
     )

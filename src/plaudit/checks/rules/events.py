@@ -20,6 +20,7 @@ from plaudit.checks.rules.staying import (
 )
 from plaudit.checks.solver.question import Impossible, Question, Unknown
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, value_at_rest
+from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 
 MOST_SHOWN = 4
@@ -177,7 +178,7 @@ def _maximise_event_pay(
         for name, each in fields.items()
     ]
     question.require(question.builder.any(happens))
-    best = maximise_pay(context, question, pay)
+    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
     if best.bound <= LEAST:
         return Impossible()
     if best.row is None or best.value <= LEAST:

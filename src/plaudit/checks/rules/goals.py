@@ -270,12 +270,21 @@ def find_short_sight(context: CheckContext) -> Found:
     ends = reached or any(term.terminal and term.weight != 0 for term in context.reward.terms)
     if discount is None or horizon is None or discount >= 1 or not ends:
         return
-    seen = 1 / (1 - discount)
+    seen, left = 1 / (1 - discount), discount**horizon
     if horizon > MOST_BEYOND * seen * (1 + TOLERANCE):
         yield context.finding(
             "total",
             f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
             f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
-            f"{discount**horizon:.1g} times as much.",
+            f"{_format_share(left)}.",
             f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
         )
+
+
+def _format_share(left: float) -> str:
+    """Return how much something still counts.
+
+    >>> _format_share(0.00023), _format_share(2e-46)
+    ('0.0002 times as much', 'less than a millionth as much')
+    """
+    return "less than a millionth as much" if left < 1e-6 else f"{format_number(float(f'{left:.1g}'))} times as much"

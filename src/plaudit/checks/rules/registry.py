@@ -148,7 +148,7 @@ class CheckContext:
         spans: dict[tuple[str, bool], Span] = self.known.setdefault("spans", {})
         if (output, tight) not in spans:
             rough = spans.get((output, False))
-            ranges = Ranges(self.model, self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH))
+            ranges = Ranges(self.model, self.solver if tight else replace(self.solver, quick=True, boxes=ROUGH))
             spans[output, tight] = rough if rough is not None and rough.exact else ranges.span(output)
         return spans[output, tight]
 

@@ -1,6 +1,6 @@
 """The rule about what competes with the goal: places to stay, laps, events that come back, speeds, other ends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plaudit.checks.finding import Claim, Finding, Severity, Step
@@ -32,6 +32,7 @@ from plaudit.checks.rules.staying import (
 )
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, decode_value, encode_value, is_unlimited, strip_step_end
+from plaudit.checks.solver.solver import SLACK, simplify_maximum
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, renumber
 from plaudit.reward.declared import build_facts_program
@@ -86,14 +87,26 @@ def _find_best_stay(context: CheckContext, steps: float) -> Rival | None:
     best = maximise_stay(context, inside=False)
     if best.row is None or is_unlimited(best.value):
         return None
-    model = context.model
+    model, paid = context.model, drop_potentials(context)
     note = STAYING + _describe_unread(context, {strip_step_end(name[2:]): value for name, value in best.row.items()})
-    step = model.build_step(read_standing_row(model, best.row), note, plain=not any(model.step_ends()))
-    if step.total is None:
+    row = _simplify_outside_goal(context, paid, read_standing_row(model, best.row), best.value)
+    step, scores = model.build_step(row, note), paid.score(row)
+    if step.total is None or scores is None:
         return None
-    pays = f"staying outside the goal pays {format_number(best.value)} a step"
+    pays = f"staying outside the goal pays {format_number(scores.total)} a step"
     severity: Severity = "advice" if _is_paid_as_wished(context, step) else "warning"
-    return Rival(best.value * steps, pays, (step,), severity=severity)
+    return Rival(float(scores.total) * steps, pays, (step,), severity=severity)
+
+
+def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: NumericRow, pay: float) -> NumericRow:
+    """Return a row outside the goal in plain numbers that pays nearly as much."""
+
+    def is_as_good(rows: Sequence[NumericRow]) -> bool:
+        scores = paid.score(rows[0])
+        as_good = scores is not None and float(scores.total) >= pay - SLACK * abs(pay)
+        return as_good and not is_goal_reached(context, rows[0])
+
+    return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
 
 
 def _is_paid_as_wished(context: CheckContext, step: Step) -> bool:
@@ -135,7 +148,7 @@ def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
         return None
     question = Question()
     pay = add_standing_step(model, question, outside_goal=True, moving=paces)
-    best = maximise_pay(context, question, pay)
+    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
     if best.row is None or is_unlimited(best.value):
         return None
     row = read_standing_row(context.model, best.row)
@@ -227,8 +240,11 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Rival | None:
     if best.row is None or is_unlimited(best.value):
         return None
     note = ENDING + _describe_unread(context, best.row)
-    step = context.model.build_step({**best.row, "terminal": 1.0}, note)
-    return Rival(best.value, f"an end outside the goal pays {format_number(best.value)}", (step,), "end")
+    row = _simplify_outside_goal(context, paid, {**best.row, "terminal": 1.0}, best.value)
+    step, scores = context.model.build_step(row, note), paid.score(row)
+    if scores is None:
+        return None
+    return Rival(float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,), "end")
 
 
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from plaudit.checks.formats.plain import format_number, format_value
+from plaudit.checks.formats.plain import format_exactly, format_number, format_place
 from plaudit.checks.model import RewardModel, find_tied_inputs, name_step_inputs
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
@@ -17,7 +17,6 @@ from plaudit.checks.solver.ranges import (
     HUGE,
     NumericRow,
     decode_value,
-    is_plain,
     is_unlimited,
     strip_step_end,
     value_at_rest,
@@ -336,14 +335,8 @@ def describe_row(model: RewardModel, row: NumericRow) -> str:
 def format_state(field: Field, value: float) -> str:
     """Return a value of a state as people say it: "20 m", "coding", "true"."""
     known = decode_value(field, value)
-    if isinstance(known, bool):
-        return str(known).lower()
-    unit = f" {field.unit}" if field.unit else ""
-    return (
-        f"{format_number(known) if is_plain(known) else format_value(known)}{unit}"
-        if isinstance(known, float)
-        else str(known)
-    )
+    unit = f" {field.unit}" if field.unit and isinstance(known, float) else ""
+    return f"{format_exactly(known)}{unit}"
 
 
 def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
@@ -404,7 +397,7 @@ def _describe_stretch(field: Field, name: str, low: float, high: float) -> str:
     above = math.isfinite(low) and (field.low is None or low > field.low)
     below = math.isfinite(high) and (field.high is None or high < field.high)
     if above and below:
-        return f"{name} from {format_number(low)} to {format_number(high)}{unit}"
+        return f"{name} from {format_place(low)} to {format_place(high)}{unit}"
     if above:
-        return f"{name} beyond {format_number(low)}{unit}"
-    return f"{name} below {format_number(high)}{unit}" if below else f"any {name}"
+        return f"{name} beyond {format_place(low)}{unit}"
+    return f"{name} below {format_place(high)}{unit}" if below else f"any {name}"

@@ -1,11 +1,12 @@
 """Rules about what is said of fields: `better` and `aim`, against what the reward pays for them."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from plaudit.checks.finding import Finding, Severity
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_exactly, format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.rules.staying import describe_row
@@ -39,6 +40,8 @@ CLEAR_SHARE = 0.05
 LEAST_GAIN = 1e-6
 CLEAR_HARM = 0.3
 """By how many standard deviations better paid steps must leave a field worse."""
+KEPT = 0.5
+"""What a witness with few digits must earn more, as a share of what the worst one does."""
 MANY = 1_000
 """How many boxes are cut to compare two values of a field."""
 GRID = 20
@@ -302,7 +305,8 @@ def _compare_values(
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
     if isinstance(answer, Unknown) and not deadline.passed:  # what nearly agrees takes many boxes to tell apart
-        answer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
+        boxed = replace(context.solver, boxes=MANY, quick=True).find_above(question, gain, least)
+        answer = answer if isinstance(boxed, Unknown) else boxed
     match answer:
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
@@ -353,8 +357,10 @@ def _take_side(row: NumericRow, free: set[str], label: str) -> NumericRow:
 
 
 def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair: Pair) -> Finding | Impossible:
-    model, rows = context.model, (pair.worse, pair.better)
-    worse, better = model.build_step(pair.worse, "worse"), model.build_step(pair.better, "better")
+    model, rows = context.model, [pair.worse, pair.better]
+    least = KEPT * _measure_gain(model, rows)
+    rows = model.simplify_rows(rows, lambda found: _is_wrong_way(model, field, name, found, least))
+    worse, better = model.build_step(rows[0], "worse"), model.build_step(rows[1], "better")
     if worse.total is None or better.total is None or worse.total <= better.total:
         return Impossible()  # floats do not bear out what was computed of the rationals
     values = [_format_value(field, row[name]) for row in rows]
@@ -384,6 +390,22 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
     )
 
 
+def _is_wrong_way(model: RewardModel, field: TaskField, name: str, rows: Sequence[NumericRow], least: float) -> bool:
+    """Return whether the first of two rows is worse than the second, and earns at least that much more."""
+    aim, values = field.aim, [row[name] for row in rows]
+    if aim is not None:
+        if min(values) < aim < max(values):
+            return False
+        values = [-abs(value - aim) for value in values]
+    worse = values[0] > values[1] if field.better == "low" else values[0] < values[1]
+    return worse and _measure_gain(model, rows) >= least
+
+
+def _measure_gain(model: RewardModel, rows: Sequence[NumericRow]) -> float:
+    scores = [model.score(row) for row in rows]
+    return -math.inf if scores[0] is None or scores[1] is None else float(scores[0].total) - float(scores[1].total)
+
+
 def _list_guilty_terms(context: CheckContext, name: str, rows: Sequence[NumericRow]) -> Iterator[str]:
     """Yield the term that pays most more for the first of two rows."""
     scores = [context.model.score(row) for row in rows]
@@ -410,5 +432,4 @@ def _pick_two_values(field: TaskField) -> tuple[float, float]:
 
 
 def _format_value(field: TaskField, value: float) -> str:
-    known = decode_value(field, value)
-    return str(known).lower() if isinstance(known, bool | str) else format_number(known)
+    return format_exactly(decode_value(field, value))
