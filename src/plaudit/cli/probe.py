@@ -1,33 +1,20 @@
 """`plaudit probe`: what earns most in an environment, and whether it is what is wanted."""
 
 import json
-import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli._support.environments import find_environment, make_option, parse_option
+from plaudit.cli._support.environments import budget_option, find_environment, find_features, make_option, parse_option
 from plaudit.cli._support.options import apply_task, task_option, tune, tuning_options
-from plaudit.plugins.arguments import find_beside, find_function, find_reward, open_ledger_to_write
+from plaudit.plugins.arguments import find_reward, open_ledger_to_write
 from plaudit.plugins.options import COUNT
 from plaudit.terminal import ExitCode, show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Probe
-
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dict[str, Any]:
-    time = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
-    if time and float(time[1]) > 0:
-        return {"seconds": float(time[1]) * _UNITS[time[2]]}
-    digits = re.sub("[_,]", "", text.strip())
-    if re.fullmatch(r"0*[1-9]\d*", digits, re.ASCII):
-        return {"steps": int(digits)}
-    raise click.BadParameter(f"{text!r} is neither a time, such as 90s, 5m or 1h, nor a number of steps: 200000.")
 
 
 @click.command(epilog="Example: plaudit probe balance.py CartPole-v1 --budget 2m --ledger probe.db")
@@ -38,14 +25,7 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
     metavar="FILE.py:NAME",
     help="The function from a step to the reward's inputs; `features` beside the reward unless given.",
 )
-@click.option(
-    "--budget",
-    metavar="TIME|STEPS",
-    callback=_parse_budget,
-    default="1m",
-    show_default=True,
-    help="A time, such as 5m, or steps, such as 200000: the same result for a seed.",
-)
+@budget_option()
 @click.option("--seeds", metavar="COUNT", type=COUNT, default=10, show_default=True, help="Episodes of each policy.")
 @click.option(
     "--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, show_default=True, help="Where seeds begin."
@@ -108,9 +88,7 @@ def probe(
         found = _probe(
             find_environment(env),
             paying,
-            find_beside(reward, "features")
-            if features is None
-            else find_function(f"{features}:features" if features.endswith(".py") else features),
+            find_features(features, reward),
             make=dict(map(parse_option, options)),
             ledger=ledger,
             run=run,

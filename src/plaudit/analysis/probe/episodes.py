@@ -56,7 +56,7 @@ class ProbedEnvironment:
         self.action_space, self.observation_space = env.action_space, env.observation_space
         self._readings = _Readings(reward)
         self._features = self._capture(
-            _ByName(reward) if features is None else guard_features(features, env, f" of reward {reward.name!r}")
+            FeaturesByName(reward) if features is None else guard_features(features, env, f" of reward {reward.name!r}")
         )
         self._plain = RewardWrapper(guard, reward, self._features, on_bad="raise", num_envs=1)
         self._recording: dict[str, RewardWrapper] = {}
@@ -156,7 +156,7 @@ class ProbedEnvironment:
 # -- what is read of a step --------------------------------------------------------------------------------------------
 
 
-class _ByName:
+class FeaturesByName:
     """Features where none are given: an input is what has its name in the observation, in `info`, or the action."""
 
     def __init__(self, reward: Reward) -> None:
@@ -167,6 +167,7 @@ class _ByName:
         self._action, self._reward = reward.action or "action", reward.name
 
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any]) -> Mapping[str, Any]:
+        """Return what a step has of the names that the reward and its task know."""
         found: dict[str, Any] = {}
         for name in self._names:
             record, _, plain = name.rpartition(".")

@@ -1,14 +1,50 @@
-"""How a command names an environment, and the options it is made with."""
+"""How a command names an environment, the options it is made with, the features read in it, and how long to play."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.plugins.arguments import load_module
+from plaudit.plugins.arguments import find_beside, find_function, load_module
 from plaudit.plugins.options import Command
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def budget_option(
+    text: str = "A time, such as 5m, or steps, such as 200000: the same result for a seed.", default: str | None = "1m"
+) -> Callable[[Command], Command]:
+    """Return what adds `--budget`, which becomes `seconds` or `steps` in a dictionary; None where it is not given."""
+    return click.option(
+        "--budget",
+        metavar="TIME|STEPS",
+        callback=_parse_budget,
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def _parse_budget(ctx: click.Context, option: click.Parameter, text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    time = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
+    if time and float(time[1]) > 0:
+        return {"seconds": float(time[1]) * _UNITS[time[2]]}
+    digits = re.sub("[_,]", "", text.strip())
+    if re.fullmatch(r"0*[1-9]\d*", digits, re.ASCII):
+        return {"steps": int(digits)}
+    raise click.BadParameter(f"{text!r} is neither a time, such as 90s, 5m or 1h, nor a number of steps: 200000.")
+
+
+def find_features(text: str | None, beside: str | None = None) -> Any:
+    """Return the function that `--features` names; unless given, `features` beside a reward, where there is one."""
+    if text is None:
+        return None if beside is None else find_beside(beside, "features")
+    return find_function(f"{text}:features" if text.endswith(".py") else text)
 
 
 def make_option() -> Callable[[Command], Command]:
