@@ -42,7 +42,7 @@ class EnvironmentCheck(NamedTuple):
     @property
     def is_undecided(self) -> bool:
         """Whether nothing was found, and nothing that was played shows what is wanted either."""
-        return not self.report.at_least("advice") and bool(self.probe.report.undecided)
+        return not self.report.at_least("advice") and self.probe.verdict.answer == "undecided"
 
 
 def check_in_environment(
@@ -81,7 +81,7 @@ def check_in_environment(
         seed: Random seed of all that is played.
         max_steps: After how many steps an episode is cut off where the environment itself sets no limit.
         progress: Called with the stage, how much of it is done, and of how much.
-        probing: More arguments of `probe`: `seconds=` or `steps=` to spend on it, `seeds=`, `against=`, `ledger=`, ….
+        probing: More arguments of `probe`: `seconds=` or `steps=` to spend on it, `seeds=`, `reference=`, `ledger=`, ….
 
     Raises:
         DefinitionError: There is no such environment, the features fail, or the task is not about this environment.
@@ -184,16 +184,15 @@ def _describe_episodes(played: "Probe") -> str:
 
 def _summarise(findings: Sequence[Finding], played: "Probe") -> str:
     """Return what an agent will do, and how sure that is, in a sentence or two."""
-    first = next((each for each in findings if each.severity == "warning"), None)
-    shown = next((each for each in played.report.findings if each.severity == "warning"), None)
-    if shown is not None:
-        return f"{_capitalise(shown.message)} Episodes that were played show it."
-    if first is not None:
-        how = "play has been there" if first.is_seen else "nothing that was played shows it or rules it out"
-        return f"{_capitalise(first.message)} This follows from the definition; {how}."
-    if played.report.undecided:
-        return f"Undecided: {played.report.undecided[0].why}."
-    return "What earned most in play is also what is wanted, by every measure there is."
+    verdict = played.verdict
+    first = next((each for each in findings if each.severity == "warning" and each.claims is not None), None)
+    if verdict.answer == "unwanted":
+        return f"{verdict.text} Episodes that were played show it."
+    if first is None:
+        return verdict.text
+    how = "play has been there" if first.is_seen else "nothing that was played has been there"
+    found = f"{_capitalise(first.message)} This follows from the definition; {how}."
+    return found if verdict.answer == "undecided" else f"{found} In play: {verdict.text}"
 
 
 def _capitalise(text: str) -> str:

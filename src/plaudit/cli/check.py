@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +17,7 @@ from plaudit.cli._support.environments import (
     budget_option,
     find_environment,
     find_features,
+    find_reference,
     make_option,
     parse_option,
 )
@@ -71,6 +72,9 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @make_option()
 @budget_option("With --env: a time, such as 5m, or steps to probe for.  [default: 1m]", default=None)
 @click.option("--seed", metavar="NUMBER", type=SEED, help="With --env: random seed.  [default: 0]")
+@click.option(
+    "--reference", metavar="FILE.py:NAME|LEDGER#RUN", help="With --env: a policy, or episodes, that do as is wanted."
+)
 def check(
     rewards: Sequence[str],
     everything: bool,
@@ -93,6 +97,7 @@ def check(
     options: Sequence[str],
     budget: dict[str, Any] | None,
     seed: int | None,
+    reference: str | None,
     **records: Any,
 ) -> None:
     """Find what is wrong with each REWARD, and show it.
@@ -123,7 +128,8 @@ def check(
         print_rules([find_rule(explain)] if explain else [*RULES.values()], explain, form)
         return
     query = parse_ledger_query(records, where)
-    playing = _parse_playing(env, features, options, budget, seed, where)
+    given = {"features": features, "make": options, "budget": budget, "seed": seed, "reference": reference}
+    playing = _parse_playing(env, drop_unset({**given, "make": options or None}), where)
     _refuse_history_codes((*only, *ignore), where)
     if where is not None:
         check_exists(where)
@@ -149,24 +155,16 @@ def _refuse_history_codes(codes: Sequence[str], where: str | None) -> None:
             raise click.UsageError(f"{code} is about what happened; name a ledger with --ledger.")
 
 
-def _parse_playing(
-    env: str | None,
-    features: str | None,
-    options: Sequence[str],
-    budget: dict[str, Any] | None,
-    seed: int | None,
-    where: str | None,
-) -> dict[str, Any] | None:
+def _parse_playing(env: str | None, given: dict[str, Any], where: str | None) -> dict[str, Any] | None:
     """Return what is asked of an environment; None where none is named."""
-    given = drop_unset({"features": features, "make": options or None, "budget": budget, "seed": seed})
     if env is None:
         for name in given:
             raise click.UsageError(f"--{name} is for --env; name an environment.")
         return None
     if where is not None:
         raise click.UsageError("--env plays an environment and --ledger reads what was played: give one of the two.")
-    made = dict(map(parse_option, options))
-    return {"env": find_environment(env), "features": features, "make": made, "seed": seed or 0, **(budget or {})}
+    made = {"make": dict(map(parse_option, given.pop("make", ()))), **given.pop("budget", {})}
+    return {"env": find_environment(env), **given, **made}
 
 
 def _list_names(rewards: Sequence[str], everything: bool) -> tuple[str, ...]:
@@ -237,11 +235,13 @@ def _try(
 ) -> "EnvironmentCheck":
     from plaudit.analysis import check_in_environment
 
-    chosen = {name: value for name, value in playing.items() if name not in ("env", "features")}
-    chosen |= {"only": job.only, "ignore": job.ignore, "outcomes": outcomes, "timeout": job.timeout}
-    with show_stages() as progress:
-        features = find_features(playing["features"], text)
-        return check_in_environment(reward, playing["env"], features, progress=progress, **chosen)
+    chosen = {**playing, "only": job.only, "ignore": job.ignore, "outcomes": outcomes, "timeout": job.timeout}
+    chosen["features"] = find_features(playing.get("features"), text)
+    with ExitStack() as stack:
+        if "reference" in playing:
+            chosen["reference"] = find_reference(playing["reference"], stack)
+        chosen["progress"] = stack.enter_context(show_stages())
+        return check_in_environment(reward, **chosen)
 
 
 @contextmanager

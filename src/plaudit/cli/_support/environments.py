@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import click
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.plugins.arguments import find_beside, find_function, load_module
+from plaudit.plugins.arguments import find_beside, find_function, load_module, open_ledger
 from plaudit.plugins.options import Command
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -79,3 +80,20 @@ def parse_option(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+def find_reference(text: str, stack: ExitStack) -> Any:
+    """Return the policy, or the recorded episodes, that `--reference` names."""
+    where, mark, run = text.rpartition("#")
+    if not mark:
+        place, _, name = text.rpartition(":")
+        if not place or not name:
+            raise DefinitionError(f"--reference {text}: write a policy as file.py:name, or episodes as LEDGER#run.")
+        return find_environment(text)
+    if not where or not run:
+        raise DefinitionError(f"--reference {text}: write episodes as LEDGER#run, or LEDGER#run/actor.")
+    ledger = stack.enter_context(open_ledger(where))
+    if "/" in run and run not in {each.run for each in ledger.runs()}:
+        run, _, actor = run.rpartition("/")
+        return ledger.history(run=run, actor=actor)
+    return ledger.history(run=run)
