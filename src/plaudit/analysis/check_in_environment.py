@@ -1,6 +1,8 @@
 """`check_in_environment`: observe an environment, check a reward by what was seen, probe it, and tell all at once."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,8 +75,8 @@ def check_in_environment(
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name, as for `probe`.
         task: What is wanted and what can happen; what was seen is joined to it, and to what the reward's own task says.
         make: Options for making the environment, where it is not there yet.
-        only: Run only these rules of `check`.
-        ignore: Leave out these rules of `check`.
+        only: Tell only what these rules find.
+        ignore: Leave out what these rules find.
         outcomes: Whole episodes by name, from the worst to the best, as for `check`.
         timeout: About the most seconds for the check of the definition.
         observed_steps: How many steps are observed.
@@ -118,7 +120,9 @@ def check_in_environment(
     played = probe(
         env, reward, features, progress=lambda done, total: tell("probing", done, total), **common, **probing
     )
-    return EnvironmentCheck(join_reports(report, played, seen), seen, played)
+    codes = {each.code for each in played.findings} - {*ignore}
+    shown = [each for each in played.findings if each.code in (codes & {*only} if only else codes)]
+    return EnvironmentCheck(join_reports(reward, report, played, shown, seen.steps.source), seen, played)
 
 
 def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:
@@ -138,11 +142,11 @@ def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:
 # -- one report ------------------------------------------------------------------------------------------------------
 
 
-def join_reports(checked: Report, played: "Probe", seen: Observation) -> Report:
+def join_reports(reward: Reward, checked: Report, played: "Probe", shown: Sequence[Finding], observed: str) -> Report:
     """Return what the definition shows and what was played as one report; what both show is told once."""
-    findings, shown = list(checked.findings), played.report.findings
+    findings = list(checked.findings)
     for each in shown:
-        same = next((at for at, other in enumerate(findings) if _is_same_flaw(other, each)), None)
+        same = next((at for at, other in enumerate(findings) if _is_same_flaw(reward, other, each)), None)
         if same is None:
             findings.append(replace(each, evidence=Evidence("seen", _describe_episodes(played))))
         else:
@@ -156,16 +160,27 @@ def join_reports(checked: Report, played: "Probe", seen: Observation) -> Report:
         undecided=(*checked.undecided, *played.report.undecided),
         skipped={code: why for code, why in checked.skipped.items() if code not in settled},
         summary=_summarise(findings, played),
-        remarks=(f"Observed: {seen.steps.source}.", f"Probed: {format_count(played.steps, 'step')}.", *played.remarks),
+        remarks=(f"Observed: {observed}.", f"Probed: {format_count(played.steps, 'step')}.", *played.remarks),
         seconds=checked.seconds + played.seconds,
     )
 
 
-def _is_same_flaw(found: Finding, shown: Finding) -> bool:
-    """Return whether what a probe shows is what a finding of the definition says: the rule, or the term that pays."""
-    return found.code == shown.code or (
-        found.claims is not None and found.severity != "note" and found.term == shown.term
-    )
+def _is_same_flaw(reward: Reward, found: Finding, shown: Finding) -> bool:
+    """Return whether a probe shows what a finding of the definition says: by its rule, or by the term that pays."""
+    if found.code == shown.code or found.claims is None or found.severity == "note":
+        return found.code == shown.code
+    if found.term != "total":
+        return found.term == shown.term
+    return found.claims != "step" and _find_paying_term(reward, found) == shown.term
+
+
+def _find_paying_term(reward: Reward, found: Finding) -> str | None:
+    """Return the term that pays most in the steps of a witness."""
+    paid: Counter[str] = Counter()
+    for step in found.witness:
+        with suppress(InputError):  # a row that cannot be scored may be what is wrong
+            paid.update({name: float(value) for name, value in reward._compiled(step.inputs).values.items()})
+    return max(paid, key=lambda name: paid[name], default=None)
 
 
 def _attach(found: Finding, shown: Finding) -> Finding:
@@ -179,7 +194,7 @@ def _attach(found: Finding, shown: Finding) -> Finding:
 
 def _describe_episodes(played: "Probe") -> str:
     count = len(played.policies[0].episodes) if played.policies else 0
-    return f"Shown: each policy was played in {format_count(count, 'episode')}."
+    return f"Seen: each of the two was played in {format_count(count, 'episode')}."
 
 
 def _summarise(findings: Sequence[Finding], played: "Probe") -> str:
