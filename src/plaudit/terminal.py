@@ -286,6 +286,16 @@ def show_progress(
 
 
 @contextmanager
+def show_stages() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Yield what moves the bar of a stage by its name, so much done of so much; None where nobody sees it."""
+    if not _is_watched():
+        yield None
+        return
+    with Screen(stderr=True).show_bars() as bars:
+        yield bars.update
+
+
+@contextmanager
 def show_status(text: str) -> Iterator[Callable[[str], None]]:
     """Show a text while something goes on, where there is no telling how far it is; what is yielded changes it."""
     if not _is_watched():

@@ -335,6 +335,7 @@ def test_what_is_asked_reaches_the_check(monkeypatch):
         "only": ["jump"],
         "ignore": {"unbounded"},
         "outcomes": {"idle": [{"distance": 1.0}]},
+        "steps": object(),
         "timeout": 0.5,
         "z3": False,
     }

@@ -8,6 +8,7 @@ from types import ModuleType
 if typing.TYPE_CHECKING:
     from plaudit.analysis.audit.audit import audit
     from plaudit.analysis.audit.context import Thresholds
+    from plaudit.analysis.check_in_environment import EnvironmentCheck, check_in_environment
     from plaudit.analysis.compare.compare import compare
     from plaudit.analysis.compare.comparison import Comparison, Estimate, Measure
     from plaudit.analysis.compare.transitions import Transitions
@@ -31,6 +32,7 @@ __all__ = [
     "DefinitionChanges",
     "Diff",
     "Effect",
+    "EnvironmentCheck",
     "EpisodeBin",
     "EpisodeGap",
     "Estimate",
@@ -49,6 +51,7 @@ __all__ = [
     "Transitions",
     "attribute",
     "audit",
+    "check_in_environment",
     "compare",
     "compare_episodes",
     "diff",
@@ -63,6 +66,7 @@ __all__ = [
 _HOMES = {
     "audit.audit": "audit",
     "audit.context": "Thresholds",
+    "check_in_environment": "EnvironmentCheck check_in_environment",
     "compare.compare": "compare",
     "compare.comparison": "Comparison Estimate Measure",
     "diff.definitions": "DefinitionChanges",

@@ -54,6 +54,8 @@ class Report:
     fingerprint: str
     task: TaskLabel | None = None
     """What was taken to be wanted and possible; None where neither the reward nor the caller said."""
+    summary: str = ""
+    """What an agent will do, and how sure that is, where it was tried in an environment."""
     incentives: tuple[Incentive, ...] = ()
     """What pays most: the best step, place to stay, lap and end; nothing where only some rules were asked for."""
     findings: tuple[Finding, ...] = ()
@@ -64,7 +66,7 @@ class Report:
     failed: tuple[Failed, ...] = ()
     """Rules that failed: what they would have found is not known."""
     remarks: tuple[str, ...] = ()
-    """What was read of a history, and what of it was left out."""
+    """What was read of a history, or played, and what of it was left out."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Rules that did not run at all, and why."""
     rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
@@ -85,6 +87,7 @@ class Report:
         shown, count = told[:MOST_ROWS], len(told)
         return join(
             build_heading(f"{self.reward}@{self.version}", build_element("code", self.fingerprint[:12])),
+            build_element("p", self.summary) if self.summary else None,
             None if self.task is None else build_note(str(self.task)),
             build_element("div", summarise_counts([self])),
             build_incentives(self.incentives) if self.incentives else None,
@@ -177,12 +180,14 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
     if not (report.findings or report.undecided or report.failed or report.suppressed or report.contradicted):
         yield (*title, Piece("  nothing to complain about"))
+        yield from _format_summary(report, width)
         yield from _format_remarks(report, width)
         yield from format_incentive_lines(report.incentives, width)
         yield from _format_skipped(report, width)
         return
     asides = list(_format_asides(report, width))
     yield title
+    yield from _format_summary(report, width)
     if report.task is not None and report.task.name != "task":  # which has no name of its own
         yield from wrap_paragraph(f"by {escape_line(str(report.task))}", width=width, part="dim")
     yield from _format_remarks(report, width)
@@ -195,6 +200,11 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
         yield from asides
         yield ()
     yield (Piece(summarise_counts([report])),)
+
+
+def _format_summary(report: Report, width: int) -> Iterator[Line]:
+    if report.summary:
+        yield from wrap_paragraph(escape_line(report.summary), width=width)
 
 
 def _format_remarks(report: Report, width: int) -> Iterator[Line]:

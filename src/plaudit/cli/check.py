@@ -2,10 +2,10 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,6 +13,14 @@ from plaudit.checks.check import FailOn
 from plaudit.checks.check import check as check_reward
 from plaudit.checks.report import LocatedReport, Report, TaskLabel
 from plaudit.checks.rules import RULES, find_rule, list_all_rules
+from plaudit.cli._support.environments import (
+    budget_option,
+    find_environment,
+    find_features,
+    find_reference,
+    make_option,
+    parse_option,
+)
 from plaudit.cli._support.findings import (
     Format,
     choose_format,
@@ -24,6 +32,7 @@ from plaudit.cli._support.findings import (
 )
 from plaudit.cli._support.options import (
     apply_task,
+    drop_unset,
     ledger_options,
     parse_ledger_query,
     seconds_option,
@@ -33,9 +42,13 @@ from plaudit.cli._support.options import (
 )
 from plaudit.cli._support.outcomes import Episodes, arrange_outcomes, read_outcomes
 from plaudit.plugins.arguments import check_exists, find_reward, open_ledger
+from plaudit.plugins.options import SEED
 from plaudit.reward.reward import Reward
 from plaudit.systems import BUILT_IN
-from plaudit.terminal import show_progress, show_status
+from plaudit.terminal import ExitCode, show_progress, show_stages, show_status
+
+if TYPE_CHECKING:
+    from plaudit.analysis import EnvironmentCheck
 
 _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 
@@ -50,6 +63,18 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what of it happened in the records of this ledger.")
 @ledger_options("run", "episode", "phase", "actor", "job")
+@click.option("--env", metavar="ENV", help="Observe this environment, check by what was seen, and probe it: see below.")
+@click.option(
+    "--features",
+    metavar="FILE.py:NAME",
+    help="With --env: the function from a step to the reward's inputs; `features` beside the reward unless given.",
+)
+@make_option()
+@budget_option("With --env: a time, such as 5m, or steps to probe for.  [default: 1m]", default=None)
+@click.option("--seed", metavar="NUMBER", type=SEED, help="With --env: random seed.  [default: 0]")
+@click.option(
+    "--reference", metavar="FILE.py:NAME|LEDGER#RUN", help="With --env: a policy, or episodes, that do as is wanted."
+)
 def check(
     rewards: Sequence[str],
     everything: bool,
@@ -67,7 +92,13 @@ def check(
     rules: bool,
     explain: str | None,
     where: str | None,
-    **options: Any,
+    env: str | None,
+    features: str | None,
+    options: Sequence[str],
+    budget: dict[str, Any] | None,
+    seed: int | None,
+    reference: str | None,
+    **records: Any,
 ) -> None:
     """Find what is wrong with each REWARD, and show it.
 
@@ -83,32 +114,57 @@ def check(
     there, in which episodes and what it earned, and what only a history can show is looked for as well, as by `plaudit
     audit`; --run and the like choose the records.
 
+    With --env an environment is observed for some 10,000 steps: the id of one of Gymnasium, or file.py:Name or
+    package.module:Name, a class, function or instance. Findings are held against the steps that were seen: what went
+    otherwise there is dropped. Then the environment is probed, as by `plaudit probe`, for a minute or --budget, and one
+    report tells what an agent will do, how sure that is, and which episodes show it. Ctrl-C ends the probe.
+
     The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if a reward cannot be checked,
-    4 if a rule failed, which is a fault of plaudit; all other rules run.
+    3 if with --env nothing was found and nothing that was played shows what is wanted, 4 if a rule failed, which is a
+    fault of plaudit; all other rules run.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
         print_rules([find_rule(explain)] if explain else [*RULES.values()], explain, form)
         return
-    query = parse_ledger_query(options, where)
+    query = parse_ledger_query(records, where)
+    given = {"features": features, "make": options, "budget": budget, "seed": seed, "reference": reference}
+    playing = _parse_playing(env, drop_unset({**given, "make": options or None}), where)
     _refuse_history_codes((*only, *ignore), where)
     if where is not None:
         check_exists(where)
     if not rewards and not everything:
         raise click.UsageError("name a REWARD, or give --all for all built-in ones.")
     names = _list_names(rewards, everything)
-    job = CheckJob(names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query, task)
-    done: list[LocatedReport] = []
+    job = CheckJob(
+        names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query, task, playing
+    )
     with open_report(output) as file:
         done = check_rewards(job)
-        print_reports(done, form, file)
-    exit_with(done, fail_on)
+        print_reports([each.located for each in done], form, file)
+    if any(each.tried is not None and each.tried.interrupted for each in done):
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED)
+    exit_with([each.located for each in done], fail_on)
+    if fail_on != "never" and any(each.tried is not None and each.tried.is_undecided for each in done):
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 
 def _refuse_history_codes(codes: Sequence[str], where: str | None) -> None:
     for code in codes if where is None else ():
         if code not in RULES:
             raise click.UsageError(f"{code} is about what happened; name a ledger with --ledger.")
+
+
+def _parse_playing(env: str | None, given: dict[str, Any], where: str | None) -> dict[str, Any] | None:
+    """Return what is asked of an environment; None where none is named."""
+    if env is None:
+        for name in given:
+            raise click.UsageError(f"--{name} is for --env; name an environment.")
+        return None
+    if where is not None:
+        raise click.UsageError("--env plays an environment and --ledger reads what was played: give one of the two.")
+    made = {"make": dict(map(parse_option, given.pop("make", ()))), **given.pop("budget", {})}
+    return {"env": find_environment(env), **given, **made}
 
 
 def _list_names(rewards: Sequence[str], everything: bool) -> tuple[str, ...]:
@@ -129,9 +185,18 @@ class CheckJob:
     ledger: str | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     task: str | None = None
+    playing: Mapping[str, Any] | None = None
+    """What is asked of an environment; None where there is none."""
 
 
-def check_rewards(job: CheckJob) -> list[LocatedReport]:
+class Checked(NamedTuple):
+    """A report, and how it went in an environment where one was named."""
+
+    located: LocatedReport
+    tried: "EnvironmentCheck | None" = None
+
+
+def check_rewards(job: CheckJob) -> list[Checked]:
     """Return a report for each reward; one that cannot be loaded is an error before any is checked."""
     episodes = None if job.outcomes is None else read_outcomes(job.outcomes)
     tuned = {text: tune(find_reward(text), job.params, job.settings) for text in job.rewards}
@@ -141,9 +206,10 @@ def check_rewards(job: CheckJob) -> list[LocatedReport]:
         for text, reward in loaded.items():
             show(text)
             outcomes = None if episodes is None else arrange_outcomes(episodes, reward)
-            report = _check(job, reward, outcomes)
+            tried = None if job.playing is None else _try(job, job.playing, text, reward, outcomes)
+            report = _check(job, reward, outcomes) if tried is None else tried.report
             file = str(Path.cwd() / text) if Path(text).is_file() else None
-            done.append(LocatedReport.of(report, reward, file=file))
+            done.append(Checked(LocatedReport.of(report, reward, file=file), tried))
     return done
 
 
@@ -162,6 +228,20 @@ def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
 
     with open_ledger(job.ledger) as ledger, show_progress("reading") as progress:
         return audit(ledger, reward, checked=report, only=job.only, ignore=job.ignore, progress=progress, **job.query)
+
+
+def _try(
+    job: CheckJob, playing: Mapping[str, Any], text: str, reward: Reward, outcomes: Episodes | None
+) -> "EnvironmentCheck":
+    from plaudit.analysis import check_in_environment
+
+    chosen = {**playing, "only": job.only, "ignore": job.ignore, "outcomes": outcomes, "timeout": job.timeout}
+    chosen["features"] = find_features(playing.get("features"), text)
+    with ExitStack() as stack:
+        if "reference" in playing:
+            chosen["reference"] = find_reference(playing["reference"], stack)
+        chosen["progress"] = stack.enter_context(show_stages())
+        return check_in_environment(reward, **chosen)
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.atomic import AtomicFile
-from plaudit.cli._support.environments import find_environment, make_option, parse_option
+from plaudit.cli._support.environments import find_environment, find_features, make_option, parse_option
 from plaudit.cli._support.options import drop_unset, ledger_options, parse_query
-from plaudit.plugins.arguments import check_exists, find_function, open_ledger
+from plaudit.plugins.arguments import check_exists, open_ledger
 from plaudit.plugins.options import COUNT, SEED, output_option
 from plaudit.rows.streams import find_format
 from plaudit.terminal import Screen, show_progress
@@ -95,9 +95,8 @@ def observe(
         AtomicFile(output).discard()  # whether it can be written is known before anything is played
     if where is None:
         _refuse("--ledger", {**query, **drop_unset({"action": action})})
-        function = None if features is None else _find_features(features)
         settings = drop_unset({"steps": steps, "idle": idle, "name": name, **playing})
-        task = _play(env, function, make=dict(map(parse_option, options)), **settings)
+        task = _play(env, find_features(features), make=dict(map(parse_option, options)), **settings)
     elif find_format(where) is not None:
         _refuse("a ledger", query)
         _refuse("ENV", {**playing, **drop_unset({"features": features, "steps": steps, "make": options or None})})
@@ -126,10 +125,6 @@ def _read_declared(output: str | None) -> "Task | None":
     from plaudit.reward.task.task import Task
 
     return Task.load(output).drop_seen() if output is not None and Path(output).is_file() else None
-
-
-def _find_features(text: str) -> Any:
-    return find_function(f"{text}:features" if text.endswith(".py") else text)
 
 
 def _play(env: str | None, features: Any, **settings: Any) -> "Task":

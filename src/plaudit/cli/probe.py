@@ -1,33 +1,27 @@
 """`plaudit probe`: what earns most in an environment, and whether it is what is wanted."""
 
 import json
-import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli._support.environments import find_environment, make_option, parse_option
+from plaudit.cli._support.environments import (
+    budget_option,
+    find_environment,
+    find_features,
+    find_reference,
+    make_option,
+    parse_option,
+)
 from plaudit.cli._support.options import apply_task, task_option, tune, tuning_options
-from plaudit.plugins.arguments import find_beside, find_function, find_reward, open_ledger_to_write
+from plaudit.plugins.arguments import find_reward, open_ledger_to_write
 from plaudit.plugins.options import COUNT
 from plaudit.terminal import ExitCode, show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Probe
-
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dict[str, Any]:
-    time = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
-    if time and float(time[1]) > 0:
-        return {"seconds": float(time[1]) * _UNITS[time[2]]}
-    digits = re.sub("[_,]", "", text.strip())
-    if re.fullmatch(r"0*[1-9]\d*", digits, re.ASCII):
-        return {"steps": int(digits)}
-    raise click.BadParameter(f"{text!r} is neither a time, such as 90s, 5m or 1h, nor a number of steps: 200000.")
 
 
 @click.command(epilog="Example: plaudit probe balance.py CartPole-v1 --budget 2m --ledger probe.db")
@@ -38,14 +32,7 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
     metavar="FILE.py:NAME",
     help="The function from a step to the reward's inputs; `features` beside the reward unless given.",
 )
-@click.option(
-    "--budget",
-    metavar="TIME|STEPS",
-    callback=_parse_budget,
-    default="1m",
-    show_default=True,
-    help="A time, such as 5m, or steps, such as 200000: the same result for a seed.",
-)
+@budget_option()
 @click.option("--seeds", metavar="COUNT", type=COUNT, default=10, show_default=True, help="Episodes of each policy.")
 @click.option(
     "--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, show_default=True, help="Where seeds begin."
@@ -64,6 +51,12 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dic
     multiple=True,
     help="Judge by native, goal or a field that says what is better; can be repeated. All unless given.",
 )
+@click.option(
+    "--reference",
+    metavar="POLICY|LEDGER#RUN",
+    help="What is wanted: FILE.py:NAME, a function of an observation (and info) or an object with predict(), or "
+    "recorded episodes, LEDGER#run or LEDGER#run/actor.",
+)
 @make_option()
 @task_option()
 @tuning_options()
@@ -81,6 +74,7 @@ def probe(
     seed: int,
     max_steps: int,
     against: Sequence[str],
+    reference: str | None,
     options: Sequence[str],
     task: str | None,
     settings: Sequence[str],
@@ -93,11 +87,12 @@ def probe(
 
     ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name, a class, function or instance.
     Doing nothing, each constant action, chance, and what a search finds are played and ranked beside the environment's
-    own reward, the goal and fields that say what is better. Where something else than what is wanted earns more, it is
-    a finding, with episodes that show it. Ctrl-C prints what was found so far.
+    own reward, the goal, ends and fields that say what is better. Where another policy than the one that earns most is
+    clearly better by such a measure, it is a finding, with episodes that show it. --reference names what is wanted
+    where a search cannot do the task. Ctrl-C prints what was found so far.
 
-    The exit code is 0 without warnings, 1 with warnings, 2 if ENV cannot be probed or fails, 3 if nothing that was
-    tried shows what is wanted.
+    The exit code is 0 if what earns most is also what is wanted, 1 with warnings, 2 if ENV or the reference cannot be
+    played or fails, 3 if nothing was found and the question stays open: the report says why.
     """
     if run is not None and where is None:
         raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
@@ -105,15 +100,15 @@ def probe(
     chosen = {"seeds": seeds, "seed": seed, "max_steps": max_steps, "against": against or None, **budget}
     with ExitStack() as stack:
         ledger = None if where is None else stack.enter_context(open_ledger_to_write(where, new=True))
+        wanted = None if reference is None else find_reference(reference, stack)
         found = _probe(
             find_environment(env),
             paying,
-            find_beside(reward, "features")
-            if features is None
-            else find_function(f"{features}:features" if features.endswith(".py") else features),
+            find_features(features, reward),
             make=dict(map(parse_option, options)),
             ledger=ledger,
             run=run,
+            reference=wanted,
             **chosen,
         )
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
@@ -121,7 +116,7 @@ def probe(
         raise click.exceptions.Exit(ExitCode.INTERRUPTED)
     if not found.ok:
         raise click.exceptions.Exit(ExitCode.FOUND)
-    if found.report.undecided and len(found.report.undecided) == len(found.compared):
+    if found.verdict.answer == "undecided":
         raise click.exceptions.Exit(ExitCode.INCOMPLETE)
 
 

@@ -281,7 +281,8 @@ def test_json_holds_everything_there_is():
     assert one["suppressed"][0]["code"] == "unbounded"
     assert one["undecided"] == [{"code": "dominated-action", "term": "total", "why": "no answer within 3 s"}]
     assert one["skipped"] == {"zone-gap": "z3 is not installed", "zone-overlap": "z3 is not installed"}
-    assert one["counts"] == {"warning": 1, "advice": 1, "suppressed": 1, "undecided": 1, "failed": 0, "skipped": 2}
+    found = {"warning": 1, "advice": 1, "note": 0, "suppressed": 1, "contradicted": 0}
+    assert one["counts"] == {**found, "undecided": 1, "failed": 0, "skipped": 2}
 
 
 GROUNDS = (

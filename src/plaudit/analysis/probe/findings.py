@@ -1,193 +1,244 @@
-"""What a probe finds: policies that earn more than what is wanted, and are not what is wanted.
+"""What a probe says: the verdict in a sentence, findings with episodes that show them, and why something is open."""
 
-What is wanted is named by a measure: the environment's own reward, the goal, a field that says what is better. A policy
-is counted as wanted if it does three quarters as well by that measure as the best that was tried, counted from the best
-dull policy (for the goal, from never reaching it). There is a finding where what earns most is not wanted, earns more
-than everything that is, and what is wanted is no worse by any other measure. Both differences are taken seed by seed,
-and must be clear of chance. Where nothing does better than dull policies, nothing is known of what is wanted.
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from plaudit.analysis.probe.result import GOAL, NATIVE, PolicyOutcome, estimate_mean, format_estimate, list_dull
+from plaudit.analysis.probe.measures import GOAL, Measure
+from plaudit.analysis.probe.result import PolicyOutcome, Verdict, format_estimate
+from plaudit.analysis.probe.verdict import Judgement, Standings, count_agreeing_seeds
 from plaudit.checks.finding import Finding, Severity, Step, Undecided
 from plaudit.checks.formats.plain import format_number
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 
-Numbers = NDArray[np.float64]
-
-ENOUGH = 0.75
-"""How much of the best that was reached, beyond what is had for nothing, makes a policy one of those wanted."""
 CODES = {GOAL: "goal-not-best"}
 """The rule that a measure is about; of all others it is `outcome-order`."""
+Records = dict[tuple[str, int | None], tuple[int, int]]
+"""The first and last record of an episode, by policy and seed."""
+NOTHING_WANTED = (
+    "nothing says what is wanted; give a task with a goal= or with fields that are better= low or high, or --reference"
+)
 
 
-@dataclass(frozen=True)
-class Inversion:
-    """A policy that earns more than any that is wanted by a measure."""
+class Speaker:
+    """Puts into words what was found of the policies that a reward pays."""
 
-    measure: str
-    earns: PolicyOutcome
-    wanted: PolicyOutcome
-    severity: Severity
+    def __init__(self, reward: Reward, standings: Standings, judgements: Sequence[Judgement]) -> None:
+        self._reward, self._standings, self._judgements = reward, standings, judgements
+        self._worse = [each for each in judgements if each.answer == "worse"]
 
+    # -- the verdict ---------------------------------------------------------------------------------------------------
 
-class Comparison:
-    """Policies by one measure: which of them are wanted."""
+    def conclude(self, lacking: Collection[str]) -> tuple[Verdict, tuple[Undecided, ...]]:
+        """Return the verdict, and the questions that stay open."""
+        goal_lacks = self._reward._bound.goal is not None and GOAL in lacking
+        matter = [each for each in self._judgements if each.measure.name == GOAL] or list(self._judgements)
+        settled = [each for each in matter if each.answer == "best"]
+        open_ones = [each for each in matter if each not in settled and each not in self._worse[:1]]
+        reasons = [Undecided(_find_code(each.measure), "total", self._explain(each)) for each in open_ones]
+        if goal_lacks:
+            goal = self._name_goal()
+            why = f"whether the goal {goal} is reached is not known, as the features do not give what it reads"
+            reasons = [Undecided(CODES[GOAL], "total", why)]
+        warned = next((each for each in self._worse if each.severity == "warning"), None)
+        if warned is not None:
+            return Verdict("unwanted", _end(_capitalise(self.describe(warned)))), _keep_goal(reasons)
+        if not self._standings.policies:
+            reasons = [Undecided("outcome-order", "total", "no policy was played to the end")]
+        elif self._is_reference_best(matter):
+            return Verdict("wanted", self._describe_reference()), ()
+        elif settled and not goal_lacks:
+            return Verdict("wanted", self._describe_best(settled[0])), ()
+        elif not self._judgements and not goal_lacks:
+            reasons = [Undecided("outcome-order", "total", NOTHING_WANTED)]
+        reasons = reasons or [
+            Undecided(_find_code(each.measure), "total", f"{self.describe(each)}; this alone decides nothing")
+            for each in self._worse[:1]
+        ]
+        return Verdict("undecided", _end("Undecided: " + "; ".join(each.why for each in reasons[:2]))), tuple(reasons)
 
-    def __init__(self, reward: Reward, policies: Sequence[PolicyOutcome], measure: str) -> None:
-        """Compare them; there is at least one."""
-        self.measure, self.policies = measure, policies
-        self._sign = orient(reward, measure)
-        best = max(policies, key=self._mean)
-        dull = [] if measure == GOAL else list_dull(policies)
-        self._base = max(map(self._mean, dull), default=0.0)
-        self._reach = self._mean(best) - self._base
-        rest = max(dull, key=self._mean) if dull else None
-        gain = self.column(best) - (self.column(rest) if rest is not None else 0.0)
-        self.tells = self._reach > 0 and is_clearly_above(gain, 0.0)
-        """Whether something does better than is had for nothing: else nobody knows what is wanted."""
+    def _is_reference_best(self, matter: Sequence[Judgement]) -> bool:
+        reference, policies = self._standings.reference, self._standings.policies
+        if reference is None or any(each.answer in ("tie", "unconfirmed") for each in matter):
+            return False
+        return not self._standings.earns_less(reference, policies[0])
 
-    def column(self, policy: PolicyOutcome) -> Numbers:
-        """Return the measure of each episode; higher is better."""
-        return self._sign * policy.column(self.measure)
+    def _describe_reference(self) -> str:
+        reference, top = self._standings.reference, self._standings.policies[0]
+        assert reference is not None
+        paid = format_estimate(reference.earned)
+        if top is reference:
+            return f"What earns most is also what is wanted: nothing earns more than the reference, {paid}."
+        more = f"'{top.name}', with {format_estimate(top.earned)}"
+        return f"Nothing earns clearly more than the reference, {paid}; next to it is {more}."
 
-    def _mean(self, policy: PolicyOutcome) -> float:
-        return float(self.column(policy).mean())
+    def _describe_best(self, best: Judgement) -> str:
+        top, measure = best.earns, best.measure
+        known = f"What earns most is also what is wanted: '{top.name}' earns {format_estimate(top.earned)}, and "
+        if measure.name == GOAL:
+            hits, count = _count(top, GOAL)
+            known += f"reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
+            known += "and nothing that was played does clearly better"
+        else:
+            known += f"by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
+        tastes = [each for each in self._judgements if each.answer == "taste"]
+        if tastes and tastes[0].wanted is not None:
+            other = tastes[0]
+            known += (
+                f". '{tastes[0].wanted.name}' is better by {self._name(other.measure)}, and worse by another measure"
+            )
+        return _end(known)
 
-    def is_wanted(self, policy: PolicyOutcome) -> bool:
-        """Return whether a policy does about as well as the best."""
-        return self._mean(policy) - self._base >= ENOUGH * self._reach
+    # -- one measure ---------------------------------------------------------------------------------------------------
 
-    @property
-    def least_wanted(self) -> float:
-        """The measure, higher being better, from which on a policy is wanted."""
-        return self._base + ENOUGH * self._reach
-
-    def is_better_than_dull(self, policy: PolicyOutcome) -> bool:
-        """Return whether a policy does clearly better than is had for nothing."""
-        dull = [] if self.measure == GOAL else list_dull(self.policies)
-        rest = self.column(max(dull, key=self._mean)) if dull else 0.0
-        return is_clearly_above(self.column(policy) - rest, 0.0)
-
-
-def orient(reward: Reward, measure: str) -> float:
-    """Return 1 where more of a measure is better, and -1 where less is."""
-    if measure in (NATIVE, GOAL):
-        return 1.0
-    return 1.0 if reward.task.better.get(measure) == "high" else -1.0
-
-
-def is_clearly_above(values: Numbers, limit: float) -> bool:
-    """Return whether the mean of values, one a seed, is above a limit beyond chance; of one value nobody knows."""
-    return bool(estimate_mean(values).low > limit)
-
-
-def find_inversions(
-    reward: Reward, policies: Sequence[PolicyOutcome], measures: Sequence[str]
-) -> Iterator[Inversion | Undecided]:
-    """Yield for each measure the policy that earns most without being wanted, if it earns more than what is."""
-    if not policies:
-        return
-    comparisons = [Comparison(reward, policies, measure) for measure in measures]
-    for comparison in comparisons:
-        if not comparison.tells:
-            if comparison.measure in (NATIVE, GOAL):
-                yield Undecided(
-                    CODES.get(comparison.measure, "outcome-order"), "total", _explain_silence(reward, comparison)
-                )
-            continue
-        found = _find_inversion(comparison, comparisons)
-        if found is not None:
-            yield found
-
-
-def _explain_silence(reward: Reward, comparison: Comparison) -> str:
-    if comparison.measure == GOAL:
-        assert reward._bound.goal is not None
-        what = f"no policy that was tried reaches the goal {reward._bound.goal.name!r} beyond chance"
-    else:
-        what = "by the environment's own reward no policy that was tried does clearly better than dull ones"
-    return f"{what}; a longer --budget or more --seeds may"
-
-
-def _find_inversion(comparison: Comparison, others: Sequence[Comparison]) -> Inversion | None:
-    """Return what earns most of what is not wanted, dull policies first: they say most plainly what is wrong."""
-    policies = comparison.policies
-    unwanted = [each for each in policies if not comparison.is_wanted(each)]
-    for group in (list_dull(unwanted), unwanted):
-        earns = max(group, key=_mean_earned, default=None)
-        if earns is None:
-            continue
-        wanted = max(
-            (each for each in policies if comparison.is_wanted(each) and _is_no_worse(each, earns, others)),
-            key=_mean_earned,
-            default=None,
+    def describe(self, found: Judgement) -> str:
+        """Return what an agent will do instead of what is wanted, and how sure that is."""
+        earns, wanted = found.earns, found.wanted
+        assert wanted is not None
+        agreeing = count_agreeing_seeds(found)
+        sure = "" if agreeing is None else f" (so in {agreeing[0]} of {agreeing[1]} seeds)"
+        return (
+            f"an agent will do what '{earns.name}' does: it earns {format_estimate(earns.earned)}, more than "
+            f"'{wanted.name}' with {format_estimate(wanted.earned)}, and {self._describe_worse(found)}{sure}"
         )
-        if wanted is None or any(
-            _mean_earned(each) >= _mean_earned(earns) for each in policies if comparison.is_wanted(each)
+
+    def _describe_worse(self, found: Judgement) -> str:
+        assert found.wanted is not None
+        measure, (hits, count) = found.measure, _count(found.earns, found.measure.name)
+        other = _count(found.wanted, measure.name)
+        rest = f"in {hits} of {count} episodes, the other in {other[0]}{'' if other[1] == count else f' of {other[1]}'}"
+        if measure.kind == "goal":
+            return f"reaches the goal {self._name_goal()} {rest}"
+        if measure.kind == "end":
+            return f"ends with {measure.name!r} {rest}"
+        numbers = f"{_format(found.earns, measure)} against {_format(found.wanted, measure)}"
+        return f"is worse by {self._name(measure)}: {numbers}"
+
+    def _name(self, measure: Measure) -> str:
+        if measure.kind == "native":
+            return "the environment's own reward"
+        if measure.kind == "goal":
+            return f"the goal {self._name_goal()}"
+        if measure.kind == "end":
+            return f"{measure.name!r}"
+        declared = self._reward._bound.fields[measure.name]
+        aim = declared.aim
+        return (
+            f"the distance of {measure.name} from {aim:g}"
+            if aim is not None
+            else f"{measure.name}, better {declared.better}"
+        )
+
+    def _name_goal(self) -> str:
+        assert self._reward._bound.goal is not None
+        return repr(self._reward._bound.goal.name)
+
+    def _explain(self, found: Judgement) -> str:
+        """Return why a measure does not decide."""
+        top, name = found.earns, self._name(found.measure)
+        if found.answer == "unreached":
+            best = max(_count(each, GOAL) for each in self._standings.policies if GOAL in each.episodes[0].measures)
+            often = f", at best in {best[0]} of {best[1]} episodes" if best[0] else ""
+            return (
+                f"nothing that was played reaches {name} beyond chance{often}; "
+                "give a --reference that does, a longer --budget or more --seeds"
+            )
+        if found.answer == "same":
+            return f"by {name} nothing that was played differs beyond chance"
+        assert found.wanted is not None
+        other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
+        values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
+        match found.answer:
+            case "tie":
+                why = f"'{top.name}' and '{other.name}' earn about the same, {pay}, and differ by {name}: {values}"
+                return f"{why}; more --seeds may tell them apart"
+            case "paid":
+                return (
+                    f"'{top.name}' earns most, and '{other.name}' is better by {name} ({values}), but episodes that do "
+                    "well by it are paid at least as much: the task may only be hard; a longer --budget or a "
+                    "--reference may tell"
+                )
+            case "unconfirmed":
+                why = f"'{top.name}' earned more than '{other.name}', {pay}, and was worse by {name}: {values}"
+                return f"{why}; other seeds do not confirm it; more --seeds may tell"
+            case "taste":
+                return (
+                    f"'{top.name}' earns most, and '{other.name}' is better by {name} ({values}) and worse by another "
+                    "measure: a matter of taste"
+                )
+        return f"{self.describe(found)}; this alone decides nothing"
+
+    # -- findings ------------------------------------------------------------------------------------------------------
+
+    def list_findings(self, records: Records) -> Iterator[Finding]:
+        """Yield what is wrong: the gravest measure speaks, and names others that say the same."""
+        if self._worse:
+            first, *others = self._worse
+            same = [self._name(each.measure) for each in others if each.severity == first.severity]
+            more = f" So it is by {' and '.join(same)}." if same else ""
+            yield self._build(first, self.describe(first) + "." + more, first.severity, records)
+        yield from self._compare_with_reference(records)
+
+    def _compare_with_reference(self, records: Records) -> Iterator[Finding]:
+        """Yield advice where something earns more than the reference, and no measure tells the two apart."""
+        reference, standings = self._standings.reference, self._standings
+        if reference is None or any(each.severity == "warning" for each in self._worse):
+            return
+        top = standings.policies[0]
+        pairs = ((top, reference), (reference, top))
+        if standings.earns_less(reference, top) and not any(
+            standings.is_better(one, other, each) for one, other in pairs for each in standings.measures
         ):
-            continue
-        if is_clearly_above(earns.column("earned") - wanted.column("earned"), 0.0) and is_clearly_above(
-            comparison.column(wanted) - comparison.column(earns), 0.0
-        ):
-            severity: Severity = "advice" if comparison.is_better_than_dull(earns) else "warning"
-            return Inversion(comparison.measure, earns, wanted, severity)
-    return None
+            message = (
+                f"'{top.name}' earns {format_estimate(top.earned)}, more than the reference with "
+                f"{format_estimate(reference.earned)}, and no measure tells the two apart."
+            )
+            any_measure = Measure("earned", "wish")
+            yield self._build(Judgement(any_measure, "worse", top, reference), message, "advice", records)
+
+    def _build(self, found: Judgement, message: str, severity: Severity, records: Records) -> Finding:
+        assert found.wanted is not None
+        term, paid, instead = _find_paying_term(found.earns, found.wanted)
+        source = next((each.source for each in self._reward.terms if each.name == term), None)
+        return Finding(
+            code=_find_code(found.measure),
+            severity=severity,
+            term=term,
+            message=message,
+            advice=f"Look at what pays in such an episode: {term} gives {format_number(paid)} there and "
+            f"{format_number(instead)} in the other. Pay for what is wanted, once, or less for this.",
+            witness=tuple(_list_steps(found.earns, found.wanted, records)),
+            place=None if source is None else SourceLine(source.file, source.first),
+        )
 
 
-def _mean_earned(policy: PolicyOutcome) -> float:
-    return policy.earned.value
+def _find_code(measure: Measure) -> Literal["goal-not-best", "outcome-order"]:
+    return "goal-not-best" if measure.name == GOAL else "outcome-order"
 
 
-def _is_no_worse(wanted: PolicyOutcome, earns: PolicyOutcome, comparisons: Sequence[Comparison]) -> bool:
-    """Return whether what is wanted by one measure is worse by none: else the two are a matter of taste."""
-    return not any(is_clearly_above(each.column(earns) - each.column(wanted), 0.0) for each in comparisons)
+def _keep_goal(reasons: Sequence[Undecided]) -> tuple[Undecided, ...]:
+    """Return what stays open beside a warning: the goal, if that is."""
+    return tuple(each for each in reasons if each.code == CODES[GOAL])
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def describe_inversion(reward: Reward, found: Inversion, records: dict[tuple[str, int], tuple[int, int]]) -> Finding:
-    """Return an inversion as a finding; `records` are the first and last record of an episode, by policy and seed."""
-    earns, wanted = found.earns, found.wanted
-    term, paid, instead = _find_paying_term(earns, wanted)
-    source = next((each.source for each in reward.terms if each.name == term), None)
-    return Finding(
-        code=CODES.get(found.measure, "outcome-order"),
-        severity=found.severity,
-        term=term,
-        message=f"as it happened, {_format_who(earns)} earns {format_estimate(earns.earned)} and {_format_who(wanted)} "
-        f"{format_estimate(wanted.earned)}, though {_format_worse(reward, found)}.",
-        advice=f"Look at what pays in such an episode: {term} gives {format_number(paid)} there and "
-        f"{format_number(instead)} in the other. Pay for what is wanted, once, or less for this.",
-        witness=tuple(_list_steps(found, records)),
-        place=None if source is None else SourceLine(source.file, source.first),
-    )
+def _end(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
 
 
-def _format_who(policy: PolicyOutcome) -> str:
-    return f"'{policy.name}'"
+def _count(policy: PolicyOutcome, measure: str) -> tuple[int, int]:
+    return round(float(policy.column(measure).sum())), len(policy.episodes)
 
 
-def _format_worse(reward: Reward, found: Inversion) -> str:
-    one, other = found.earns.measures[found.measure], found.wanted.measures[found.measure]
-    if found.measure == GOAL:
-        assert reward._bound.goal is not None
-        count = len(found.earns.episodes)
-        shares = f"in {round(one.value * count)} of {count} episodes, and the other in {round(other.value * count)}"
-        return f"it reaches the goal {reward._bound.goal.name!r} {shares}"
-    numbers = f"{format_estimate(one)} against {format_estimate(other)}"
-    if found.measure == NATIVE:
-        return f"by the environment's own reward it is the worse one: {numbers}"
-    declared = reward._bound.fields[found.measure]
-    wish = f"close to {declared.aim:g}" if declared.aim is not None else declared.better
-    return f"{found.measure}, better {wish}, says it is the worse one: {numbers}"
+def _format(policy: PolicyOutcome, measure: Measure) -> str:
+    if measure.is_share:
+        return "{} of {}".format(*_count(policy, measure.name))
+    return format_estimate(policy.measures[measure.name])
 
 
 def _find_paying_term(earns: PolicyOutcome, wanted: PolicyOutcome) -> tuple[str, float, float]:
@@ -201,16 +252,17 @@ def _find_paying_term(earns: PolicyOutcome, wanted: PolicyOutcome) -> tuple[str,
     return best, mean(earns, best), mean(wanted, best)
 
 
-def _list_steps(found: Inversion, records: dict[tuple[str, int], tuple[int, int]]) -> Iterator[Step]:
+def _list_steps(earns: PolicyOutcome, wanted: PolicyOutcome, records: Records) -> Iterator[Step]:
     """Yield the first and the last step of an episode of each: the one in which they are furthest apart."""
-    apart = found.earns.column("earned") - found.wanted.column("earned")
-    at = int(apart.argmax())
-    for policy in (found.earns, found.wanted):
+    paired = not (earns.is_recorded or wanted.is_recorded)
+    at = int((earns.column("earned") - wanted.column("earned")).argmax()) if paired else 0
+    for policy in (earns, wanted):
         episode = policy.episodes[at]
-        numbers = records.get((policy.name, episode.seed), (None, None))
+        numbers = episode.records or records.get((policy.name, episode.seed), (None, None))
+        seed = "" if episode.seed is None else f", seed {episode.seed}"
         for signal, step, number in zip((episode.first, episode.last), (1, episode.length), numbers, strict=True):
             record = "" if number is None else f", record {number}"
-            note = f"{policy.name}, seed {episode.seed}, step {step} of {episode.length}{record}"
+            note = f"{policy.name}{seed}, step {step} of {episode.length}{record}"
             yield Step(dict(signal.inputs), signal.total, note)
             if episode.length == 1:
                 break

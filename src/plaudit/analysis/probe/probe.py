@@ -1,4 +1,4 @@
-"""`probe`: does anything dull earn more than what is wanted, in the environment that an agent would be trained in?"""
+"""`probe`: is what earns most also what is wanted, in the environment that an agent would be trained in?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from plaudit.analysis.probe.result import Probe
+    from plaudit.ledger.history import History
 
 SECONDS = 60.0
 """How long a probe takes unless told otherwise."""
@@ -29,16 +30,18 @@ def probe(
     seeds: int = 10,
     seed: int = 0,
     against: Sequence[str] | None = None,
+    reference: "Callable[..., Any] | History | Any" = None,
     ledger: Ledger | None = None,
     run: str | None = None,
     max_steps: int = 1000,
     progress: Callable[[int, int], None] | None = None,
 ) -> "Probe":
-    """Play dull and simple policies in an environment, pay them by a reward, and tell what earns more than is wanted.
+    """Play simple policies in an environment, pay them by a reward, and tell whether what earns most is wanted.
 
     Doing nothing, each constant action, chance, and what a cross-entropy search finds: linear policies and short cycles
     of actions that earn most, and linear policies that are best by the environment's own reward and by the goal. All
-    are compared in episodes with the same seeds, which the search has not seen. Ctrl-C ends it with what is known then.
+    are compared in episodes with the same seeds, which the search has not seen. What earns most is compared with
+    everything else; what is found wrong is confirmed in as many other seeds. Ctrl-C ends it with what is known then.
 
     Args:
         env: An environment, a function that makes one, or the id of one: "CartPole-v1".
@@ -51,8 +54,11 @@ def probe(
         steps: About how many steps it may take. With this alone the result is the same for a seed.
         seeds: In how many episodes each policy is compared: `seed`, `seed` + 1, …
         seed: Where seeds begin, and what the search is drawn by.
-        against: The measures that findings go by: "native", "goal", names of fields that say what is better. All there
-            are unless given.
+        against: The measures that the verdict goes by: "native", "goal", names of ends and of fields that say what is
+            better. All there are unless given.
+        reference: What does as is wanted: a function of an observation, or of an observation and `info`, to an action;
+            an object with `predict(observation)`, such as a model of Stable-Baselines3; or episodes that were recorded,
+            `ledger.history(run="expert")`, which the reward pays as they were recorded.
         ledger: Where the episodes that are compared are recorded, with the policy as actor.
         run: Under which run; "probe ENV" unless given, and numbered where that is taken.
         max_steps: After how many steps an episode is cut off where the environment itself sets no limit.
@@ -61,7 +67,7 @@ def probe(
     Raises:
         DefinitionError: An argument is not what it should be, or there is no simple policy for such actions.
         EnvironmentFailed: The environment raised an error; episodes that were recorded before are kept.
-        InputError: A step cannot be scored, or the environment gave NaN.
+        InputError: A step cannot be scored, the environment gave NaN, or a reference lacks inputs of the reward.
         MissingExtra: Gymnasium is not installed.
     """
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
@@ -76,14 +82,16 @@ def probe(
         raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
     validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))
     validate_counts(0, seed=seed)
-    if seed + seeds > FIRST_SEARCH_SEED:
-        raise DefinitionError(f"seed={seed} and the {seeds} after it must be below {FIRST_SEARCH_SEED:,}.")
+    if seed + 2 * seeds > FIRST_SEARCH_SEED:
+        raise DefinitionError(f"seed={seed} and the {2 * seeds} after it must be below {FIRST_SEARCH_SEED:,}.")
     if seconds is None and steps is None:
         seconds = SECONDS
     if seconds is not None and not seconds > 0:
         raise DefinitionError(f"seconds={seconds!r:.60} must be above 0.")
     with open_environment(env, make or {}) as (made, name):
-        job = ProbeRun(made, reward, features, name=name, ledger=ledger, run=run, max_steps=max_steps)
+        job = ProbeRun(
+            made, reward, features, name=name, ledger=ledger, run=run, max_steps=max_steps, reference=reference
+        )
         return job.run(seconds=seconds, steps=steps, seeds=seeds, seed=seed, against=against, progress=progress)
 
 

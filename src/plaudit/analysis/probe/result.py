@@ -6,28 +6,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plaudit.analysis.compare.comparison import Estimate
 from plaudit.analysis.compare.measures import CONFIDENCE
+from plaudit.analysis.probe.measures import GOAL, NATIVE, Numbers, estimate_mean
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_json
-from plaudit.checks.report import LocatedReport, Report, format_reports
+from plaudit.checks.formats.text import join_pieces, wrap_paragraph
+from plaudit.checks.report import WIDTH, LocatedReport, Report, format_reports
 from plaudit.frames import Tabular
-from plaudit.html import Markup, build_heading, build_note, build_table, join
-from plaudit.quantiles import t_quantile
+from plaudit.html import Markup, build_element, build_heading, build_note, build_table, join
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls, format_count, format_table, format_value
 
 if TYPE_CHECKING:
     from plaudit.plots.axes import Axes
 
-Numbers = NDArray[np.float64]
-Kind = Literal["idle", "constant", "random", "search"]
-"""Sorts of policies; all but the last look at nothing."""
-
-NATIVE, GOAL = "native", "goal"
-"""The measures that are no field: what the environment itself pays, and whether the goal is reached in an episode."""
+Kind = Literal["idle", "constant", "random", "search", "reference"]
+"""Sorts of policies; the first three look at nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +31,14 @@ class PlayedEpisode:
     """An episode of a probe."""
 
     policy: str
-    seed: int
+    seed: int | None
+    """None of an episode that was recorded before."""
     earned: float
     """What the reward paid, discounted as it declares."""
     measures: Mapping[str, float]
-    """What the environment paid, whether the goal was reached, and each field that says what is better: how often a
-    flag was set, the mean of a number or, where it has an aim, of how far it was from it."""
+    """What the environment paid, whether the goal was reached, whether it ended in a way that is good or bad, and each
+    field that says what is better: how often a flag was set, the mean of a number or, where it has an aim, of how far
+    it was from it."""
     terms: Mapping[str, float]
     """What each term paid in all."""
     length: int
@@ -48,20 +46,17 @@ class PlayedEpisode:
     """"terminated" or "truncated"."""
     first: Signal = field(repr=False)
     last: Signal = field(repr=False)
-
-
-def estimate_mean(values: Numbers) -> Estimate:
-    """Return the mean over seeds and its interval, by Student's t; none of a single value."""
-    mean = float(values.mean())
-    if len(values) < 2:
-        return Estimate(mean, float("nan"), float("nan"))
-    reach = t_quantile(CONFIDENCE, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Estimate(mean, mean - reach, mean + reach)
+    finals: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """Each field that says what is better, as it was in the last step."""
+    sign: Literal["good", "bad"] | None = None
+    """Whether it ended as is wanted, or as is not; None where nothing says so."""
+    records: tuple[int, int] | None = None
+    """The first and the last record of an episode that was recorded before."""
 
 
 @dataclass(frozen=True)
 class PolicyOutcome:
-    """How a policy fared, over an episode for each seed; all policies have the same seeds."""
+    """How a policy fared, over an episode for each seed; all policies that were played have the same seeds."""
 
     name: str
     kind: Kind
@@ -70,7 +65,12 @@ class PolicyOutcome:
     @property
     def is_dull(self) -> bool:
         """Whether it looks at nothing."""
-        return self.kind != "search"
+        return self.kind in ("idle", "constant", "random")
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its episodes were recorded before, and have no seeds in common with others."""
+        return self.episodes[0].records is not None
 
     @cached_property
     def earned(self) -> Estimate:
@@ -121,9 +121,21 @@ class PolicyOutcome:
         }
 
 
+_UNKNOWN = Estimate(float("nan"), float("nan"), float("nan"))
+
+
 def _to_plain(estimate: Estimate) -> dict[str, float | None]:
     ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: None if end != end else end for name, end in ends.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether what earns most is also what is wanted."""
+
+    answer: Literal["wanted", "unwanted", "undecided"]
+    text: str
+    """The answer in a sentence, or why there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +147,14 @@ class Probe(Tabular):
     """`landing@1`."""
     discount: float
     measures: tuple[str, ...]
-    """What episodes are measured by, beside what they earn: "native", "goal", fields that say what is better."""
+    """What episodes are measured by, beside what they earn: "native", "goal", ends, fields that say what is better."""
     compared: tuple[str, ...]
-    """The measures that findings go by."""
+    """The measures that the verdict goes by."""
     policies: tuple[PolicyOutcome, ...]
     report: Report
     """What was found: `outcome-order` and `goal-not-best`, as it happened."""
+    verdict: Verdict = Verdict("undecided", "")
+    """Whether what earns most is also what is wanted."""
     steps: int
     """Steps taken in all, those of the search with them."""
     seconds: float = field(compare=False)
@@ -172,7 +186,7 @@ class Probe(Tabular):
             "kind": [each.kind for each in self.policies],
         }
         for name in ("earned", *self.measures):
-            found = [each.earned if name == "earned" else each.measures[name] for each in self.policies]
+            found = [each.earned if name == "earned" else each.measures.get(name, _UNKNOWN) for each in self.policies]
             columns |= {name: [each.value for each in found]}
             columns |= {f"{name}.low": [each.low for each in found], f"{name}.high": [each.high for each in found]}
         columns["length"] = [each.length for each in self.policies]
@@ -189,6 +203,7 @@ class Probe(Tabular):
             "confidence": CONFIDENCE,
             "measures": list(self.measures),
             "compared": list(self.compared),
+            "verdict": {"answer": self.verdict.answer, "text": self.verdict.text},
             "policies": [each.to_dict() for each in self.policies],
             "report": format_json([located])["rewards"][0],
             "steps": self.steps,
@@ -208,6 +223,9 @@ class Probe(Tabular):
     def _list_lines(self) -> Iterator[str]:
         yield f"{self.reward} in {self.env}"
         yield ""
+        if self.verdict.text:
+            yield from (join_pieces(line) for line in wrap_paragraph(self.verdict.text, width=WIDTH))
+            yield ""
         yield format_table(self._list_rows())
         yield ""
         yield from self._list_notes()
@@ -218,7 +236,10 @@ class Probe(Tabular):
         headers, *rows = self._list_rows()
         table = build_table(headers, rows, right=headers[1:])
         notes = map(build_note, self._list_notes())
-        return join(build_heading(f"{self.reward} in {self.env}"), table, *notes, Markup(self.report._repr_html_()))
+        verdict = build_element("div", self.verdict.text)
+        return join(
+            build_heading(f"{self.reward} in {self.env}"), verdict, table, *notes, Markup(self.report._repr_html_())
+        )
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw what each policy earns, best paid first, with its interval over seeds.
@@ -245,7 +266,7 @@ class Probe(Tabular):
         )
 
     def _list_notes(self) -> Iterator[str]:
-        episodes = len(self.policies[0].episodes) if self.policies else 0
+        episodes = next((len(each.episodes) for each in self.policies if not each.is_recorded), 0)
         paid = "" if self.discount == 1.0 else f" What is earned is discounted by {self.discount:g} a step."
         yield (
             f"Means over {format_count(episodes, 'seed')} ± {CONFIDENCE:.0%} intervals; "
@@ -272,7 +293,7 @@ class Probe(Tabular):
 
     def _format_row(self, group: Sequence[PolicyOutcome]) -> tuple[str, ...]:
         each = group[0]
-        cells = (_format_measure(name, each.measures[name]) for name in self.measures)
+        cells = (_format_measure(name, each.measures.get(name)) for name in self.measures)
         fared = (format_estimate(each.earned), *cells, f"{each.length:,.0f}", f"{each.terminated:.0%}")
         return _name_group(group), *fared
 
@@ -285,7 +306,9 @@ def _name_measure(name: str) -> str:
     return {NATIVE: "native reward", GOAL: "goal reached"}.get(name, name)
 
 
-def _format_measure(name: str, estimate: Estimate) -> str:
+def _format_measure(name: str, estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "–"
     return f"{estimate.value:.0%}" if name == GOAL else format_estimate(estimate)
 
 
@@ -301,8 +324,3 @@ def format_estimate(estimate: Estimate) -> str:
     digits = max(0, 1 - int(np.floor(np.log10(reach)))) if reach < 10 else 0
     digits = min(digits, 6)
     return f"{estimate.value:,.{digits}f} ± {reach:,.{digits}f}"
-
-
-def list_dull(policies: Sequence[PolicyOutcome]) -> list[PolicyOutcome]:
-    """Return the policies that look at nothing."""
-    return [each for each in policies if each.is_dull]

@@ -9,7 +9,8 @@ from gymnasium import spaces
 
 from plaudit.analysis.environments import Env
 from plaudit.analysis.probe.episodes import ProbedEnvironment
-from plaudit.analysis.probe.findings import Comparison, Inversion, describe_inversion, find_inversions, orient
+from plaudit.analysis.probe.findings import Records, Speaker
+from plaudit.analysis.probe.measures import GOAL, NATIVE, Measure, list_measures
 from plaudit.analysis.probe.policies import (
     Constant,
     CycleFamily,
@@ -20,18 +21,21 @@ from plaudit.analysis.probe.policies import (
     count_outputs,
     list_dull_policies,
 )
-from plaudit.analysis.probe.result import GOAL, NATIVE, PlayedEpisode, PolicyOutcome, Probe
+from plaudit.analysis.probe.reference import ReferencePolicy, read_reference
+from plaudit.analysis.probe.result import PlayedEpisode, PolicyOutcome, Probe
 from plaudit.analysis.probe.search import Family, Numbers, Search
+from plaudit.analysis.probe.verdict import Judgement, Key, Standings, confirm
 from plaudit.checks.check import separate_allowed
-from plaudit.checks.finding import Undecided
 from plaudit.checks.report import LocatedReport, Report, TaskLabel
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, shorten
+from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
 DULL_SHARE = 0.3
 """How much of the budget dull policies may take; where that is not enough for all seeds, there are fewer."""
-FEWEST_SEEDS = 3
+FEWEST_SEEDS = 4
+"""Of fewer episodes, always and never are not beyond chance."""
 REWARD, CYCLES, WANTED = 0.35, 0.05, 0.4
 """How much goes into the search for what earns most, for cycles that do, and for what is wanted; the rest into what is
 both or, where nothing else than what is wanted earns most, into what earns even more."""
@@ -88,10 +92,18 @@ class ProbeRun:
         ledger: Ledger | None,
         run: str | None,
         max_steps: int,
+        reference: Any = None,
     ) -> None:
         self._reward, self._ledger, self._name = reward, ledger, name
         self._run = None if ledger is None else _choose_run(ledger, run or f"probe {name}")
-        self._dull = list_dull_policies(env.action_space)
+        self._first = list_dull_policies(env.action_space)
+        self._recorded: PolicyOutcome | None = None
+        self._remarks: list[str] = []
+        if isinstance(reference, History):
+            self._recorded, remark = read_reference(reference, reward)
+            self._remarks.append(remark)
+        elif reference is not None:
+            self._first.append(ReferencePolicy(reference, env.action_space))
         self._env = ProbedEnvironment(
             env, reward, features, ledger=ledger, run=self._run, max_steps=max_steps, name=name
         )
@@ -99,7 +111,8 @@ class ProbeRun:
         self._seeds: list[int] = []
         self._seen: list[Any] = []
         self._weights: dict[str, Numbers] = {}
-        self._remarks: list[str] = []
+        self._measures = {each.name: each for each in list_measures(reward)}
+        self._unconfirmed: set[Key] = set()
 
     def run(
         self,
@@ -117,8 +130,9 @@ class ProbeRun:
         self._against = against
         interrupted = False
         try:
-            self._play_dull(range(seed, seed + seeds))
+            self._play_first(range(seed, seed + seeds))
             self._search()
+            self._confirm(seed + seeds)
         except KeyboardInterrupt:
             interrupted = True
         except PlauditError as error:
@@ -132,13 +146,13 @@ class ProbeRun:
 
     # -- playing -------------------------------------------------------------------------------------------------------
 
-    def _play_dull(self, seeds: Iterable[int]) -> None:
-        """Play every dull policy with each seed, or with as many as there is time for."""
+    def _play_first(self, seeds: Iterable[int]) -> None:
+        """Play every dull policy, and the reference, with each seed, or with as many as there is time for."""
         for at, seed in enumerate(seeds):
             if at >= FEWEST_SEEDS and self._budget.spent > DULL_SHARE * (at + 1) / at:
                 self._remarks.append(f"The budget was enough for {at} seeds.")
                 return
-            for policy in self._dull:
+            for policy in self._first:
                 self._play(policy, [seed], seen=self._seen if policy.kind == "random" else None)
             self._seeds.append(seed)
 
@@ -152,7 +166,7 @@ class ProbeRun:
     def _search(self) -> None:
         """Search for what earns most, then for what is wanted and, where the one is not the other, for what is both."""
         linear = self._build_linear_family()
-        wanted = [name for name in (NATIVE, GOAL) if name in self._list_compared()]
+        wanted = [name for name in (NATIVE, GOAL) if name in self._name_compared()]
         share = REWARD if wanted else REWARD + WANTED
         if linear is not None:
             self._find_best(BY_REWARD, linear, lambda played: _mean(played, "earned"), until=share)
@@ -161,7 +175,7 @@ class ProbeRun:
             self._find_best(CYCLE_BY_REWARD, cycles, lambda played: _mean(played, "earned"), until=share + CYCLES)
         if linear is None:
             return
-        wanted = [name for name in wanted if name in self._list_compared()]  # after more steps it may be the same
+        wanted = [name for name in wanted if name in self._name_compared()]  # after more steps it may be the same
         for at, measure in enumerate(wanted, 1):
             until = share + CYCLES + WANTED * at / len(wanted)
             led = linear.near(self._weights[BEST_BY[NATIVE]]) if measure == GOAL and at > 1 else linear
@@ -207,28 +221,57 @@ class ProbeRun:
 
         Returns whether there was anything to defend it against.
         """
-        policies, measures = self._list_outcomes(), self._list_compared()
-        for found in find_inversions(self._reward, policies, measures):
-            if isinstance(found, Inversion) and found.wanted.name in self._weights and self._budget.spent < 1.0:
-                least = Comparison(self._reward, policies, found.measure).least_wanted
-                sign = orient(self._reward, found.measure)
+        found = self._find_warning()
+        if found is None or self._budget.spent >= 1.0:
+            return False
+        measure, least = found.measure, found.least
 
-                def objective(played: list[PlayedEpisode], least: float = least, measure: str = found.measure) -> float:
-                    short = least - sign * _mean(played, measure)  # noqa: B023  # called before the next round
-                    return _mean(played, "earned") if short <= 0 else -1e12 * (1.0 + short)
+        def objective(played: list[PlayedEpisode]) -> float:
+            short = least - measure.sign * _mean(played, measure.name)
+            return _mean(played, "earned") if short <= 0 else -1e12 * (1.0 + short)
 
-                near = linear.near(self._weights[found.wanted.name])
-                self._find_best(PAID_BEST, near, objective, until=1.0)
-                return True
-        return False
+        assert found.wanted is not None
+        near = self._weights.get(found.wanted.name)
+        self._find_best(PAID_BEST, linear if near is None else linear.near(near), objective, until=1.0)
+        return True
+
+    # -- judging -------------------------------------------------------------------------------------------------------
+
+    def _find_warning(self) -> Judgement | None:
+        judged = Standings(self._list_outcomes(), self._list_compared()).judge(self._unconfirmed)
+        return next((each for each in judged if each.answer == "worse" and each.severity == "warning"), None)
+
+    def _confirm(self, first: int) -> None:
+        """Play the two policies of a warning with other seeds: of many pairs, some look bad by chance."""
+        self._fresh = range(first, first + len(self._seeds))
+        fresh: dict[str, PolicyOutcome] = {}
+        while (found := self._find_warning()) is not None:
+            assert found.wanted is not None
+            pair = [self._play_fresh(each, fresh) for each in (found.earns, found.wanted)]
+            if confirm(found, *pair):
+                return
+            self._unconfirmed.add(found.key)
+
+    def _play_fresh(self, outcome: PolicyOutcome, fresh: dict[str, PolicyOutcome]) -> PolicyOutcome:
+        if outcome.is_recorded:
+            return outcome
+        if outcome.name not in fresh:
+            policy = self._played[outcome.name][0]
+            played = tuple(self._env.play(policy, seed) for seed in self._fresh)
+            fresh[outcome.name] = PolicyOutcome(outcome.name, outcome.kind, played)
+        return fresh[outcome.name]
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
-    def _list_compared(self) -> tuple[str, ...]:
-        """Return the measures that findings go by: those asked for or, unless asked, all that say something."""
+    def _list_compared(self) -> list[Measure]:
+        """Return the measures that the verdict goes by: those asked for or, unless asked, all that say something."""
+        return [self._measures[name] for name in self._name_compared()]
+
+    def _name_compared(self) -> tuple[str, ...]:
         there = self._env.measures
         if self._against is None:
-            return tuple(name for name in there if name != NATIVE or not self._env.same_as_native)
+            says_nothing = self._env.same_as_native or self._env.pays_nothing
+            return tuple(name for name in there if name != NATIVE or not says_nothing)
         for name in self._against:
             if name not in there:
                 known = ", ".join(there)
@@ -242,14 +285,15 @@ class ProbeRun:
             for name, (policy, played) in self._played.items()
             if self._seeds and len(played) >= len(self._seeds)
         ]
-        return sorted(whole, key=lambda each: -each.earned.value)
+        recorded = [self._recorded] if self._recorded is not None and whole else []
+        return sorted([*recorded, *whole], key=lambda each: -each.earned.value)
 
     def _build_result(self, interrupted: bool) -> Probe:
-        reward, policies, compared = self._reward, self._list_outcomes(), self._list_compared()
-        found = list(find_inversions(reward, policies, compared))
-        records = self._find_records()
-        findings = [describe_inversion(reward, each, records) for each in found if isinstance(each, Inversion)]
-        kept, suppressed = separate_allowed(reward, findings)
+        reward, policies, compared = self._reward, self._list_outcomes(), self._name_compared()
+        standings = Standings(policies, self._list_compared())
+        speaker = Speaker(reward, standings, standings.judge(self._unconfirmed))
+        verdict, undecided = speaker.conclude(self._env.lacking)
+        kept, suppressed = separate_allowed(reward, list(speaker.list_findings(self._find_records())))
         report = Report(
             reward=reward.name,
             version=reward.version,
@@ -257,7 +301,7 @@ class ProbeRun:
             task=TaskLabel.of(reward.task),
             findings=kept,
             suppressed=suppressed,
-            undecided=tuple(each for each in found if isinstance(each, Undecided)),
+            undecided=undecided,
             rest={name: each.at_rest for name, each in reward._bound.inputs.items()},
             seconds=self._budget.seconds,
         )
@@ -269,6 +313,7 @@ class ProbeRun:
             compared=compared,
             policies=tuple(policies),
             report=report,
+            verdict=verdict,
             steps=self._env.steps,
             seconds=self._budget.seconds,
             ledger=None if self._ledger is None else self._ledger.name,
@@ -282,15 +327,15 @@ class ProbeRun:
         yield from self._remarks
         if NATIVE not in compared and self._env.same_as_native:
             yield "The environment pays the same itself: its own reward is no measure."
-        if not compared:
-            yield "Nothing says what is wanted: give a task with a goal=, or with fields that are better= low or high."
+        elif self._env.pays_nothing:
+            yield "The environment's own reward was always 0: it is not a measure."
         if self._env.lacking:
             names = ", ".join(sorted(self._env.lacking))
             yield f"Not measured, as the features do not give what is read: {names}."
         if interrupted:
             yield "It was interrupted: this is what was known then."
 
-    def _find_records(self) -> dict[tuple[str, int], tuple[int, int]]:
+    def _find_records(self) -> Records:
         """Return the first and the last record of each episode, by policy and seed; nothing without a ledger."""
         if self._ledger is None:
             return {}

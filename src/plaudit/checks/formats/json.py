@@ -24,6 +24,7 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "version": report.version,
         "fingerprint": report.fingerprint,
         "task": None if report.task is None else asdict(report.task),
+        **({"summary": report.summary} if report.summary else {}),
         **({"remarks": list(report.remarks)} if report.remarks else {}),
         "incentives": [_format_incentive(each) for each in report.incentives],
         "findings": [_format_finding(finding, root) for finding in report.findings],

@@ -1,0 +1,214 @@
+"""`check_in_environment`: observe an environment, check a reward by what was seen, probe it, and tell all at once."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plaudit.analysis.observe.observe import Observation, observe
+from plaudit.analysis.probe.probe import probe
+from plaudit.checks.check import check
+from plaudit.checks.finding import SEVERITIES, Evidence, Finding
+from plaudit.checks.model import Outcomes
+from plaudit.checks.report import Report
+from plaudit.errors import DefinitionError, InputError, shorten
+from plaudit.reward.reward import Reward
+from plaudit.reward.task.task import Task
+from plaudit.terminal import format_count
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from plaudit.analysis.probe.result import Probe
+
+Progress = Callable[[str, int, int], None]
+"""Called with the stage ("observing", "checking", "probing"), how much of it is done, and of how much."""
+PLAYED_CODES = ("outcome-order", "goal-not-best")
+"""The rules that a probe answers by playing."""
+
+
+class EnvironmentCheck(NamedTuple):
+    """A reward, checked in an environment."""
+
+    report: Report
+    """What was found, in the definition and in play: one report, whose `summary` says what an agent will do."""
+    observation: Observation
+    probe: "Probe"
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the probe."""
+        return self.probe.interrupted
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether nothing was found, and nothing that was played shows what is wanted either."""
+        return not self.report.at_least("advice") and self.probe.verdict.answer == "undecided"
+
+
+def check_in_environment(
+    reward: Reward,
+    env: "gymnasium.Env[Any, Any] | Callable[..., gymnasium.Env[Any, Any]] | str",
+    features: Callable[..., Mapping[str, Any]] | None = None,
+    *,
+    task: Task | None = None,
+    make: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    outcomes: Outcomes | None = None,
+    timeout: float = 60.0,
+    observed_steps: int = 10_000,
+    seed: int = 0,
+    max_steps: int = 1000,
+    progress: Progress | None = None,
+    **probing: Any,
+) -> EnvironmentCheck:
+    """Observe an environment, check a reward by what was seen, and probe it; return one report of all three.
+
+    Findings of the definition are held against the steps that were seen. One that the probe shows as well is told once,
+    with the episodes. Ctrl-C in the probe ends it with what is known then.
+
+    Args:
+        reward: The reward to check.
+        env: An environment, a function that makes one, or the id of one: "CartPole-v1".
+        features: A function of (obs, action, next_obs, info) to the reward's inputs by name, as for `probe`.
+        task: What is wanted and what can happen; what was seen is joined to it, and to what the reward's own task says.
+        make: Options for making the environment, where it is not there yet.
+        only: Tell only what these rules find.
+        ignore: Leave out what these rules find.
+        outcomes: Whole episodes by name, from the worst to the best, as for `check`.
+        timeout: About the most seconds for the check of the definition.
+        observed_steps: How many steps are observed.
+        seed: Random seed of all that is played.
+        max_steps: After how many steps an episode is cut off where the environment itself sets no limit.
+        progress: Called with the stage, how much of it is done, and of how much.
+        probing: More arguments of `probe`: `seconds=` or `steps=` to spend on it, `seeds=`, `reference=`, `ledger=`, ….
+
+    Raises:
+        DefinitionError: There is no such environment, the features fail, or the task is not about this environment.
+        EnvironmentFailed: The environment raised an error.
+        InputError: A step cannot be scored, or the features lack something that the reward reads.
+        MissingExtra: Gymnasium is not installed.
+    """
+    if not isinstance(reward, Reward):
+        raise DefinitionError(f"check_in_environment takes a Reward, and this is {shorten(reward)}.")
+    import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
+    from plaudit.analysis.observe.disagreement import refuse_disagreement
+    from plaudit.analysis.probe.episodes import FeaturesByName
+
+    reward = reward._join_task(task)
+    tell = progress or (lambda stage, done, total: None)
+    common: dict[str, Any] = {"make": make, "seed": seed, "max_steps": max_steps}
+    seen = observe(
+        env,
+        features or FeaturesByName(reward),
+        steps=observed_steps,
+        progress=lambda done, total: tell("observing", done, total),
+        **common,
+    )
+    tell("observing", observed_steps, observed_steps)
+    name = seen.steps.source.partition(", ")[0]
+    _refuse_lacking(reward, seen, name)
+    refuse_disagreement(reward.task, seen.steps, name)
+    tell("checking", 0, 1)
+    informed = seen.task if reward.task.is_empty else reward.task.merge(seen.task)
+    report = check(
+        reward, task=informed, only=only, ignore=ignore, outcomes=outcomes, steps=seen.steps, timeout=timeout
+    )
+    tell("checking", 1, 1)
+    played = probe(
+        env, reward, features, progress=lambda done, total: tell("probing", done, total), **common, **probing
+    )
+    codes = {each.code for each in played.findings} - {*ignore}
+    shown = [each for each in played.findings if each.code in (codes & {*only} if only else codes)]
+    return EnvironmentCheck(join_reports(reward, report, played, shown, seen.steps.source), seen, played)
+
+
+def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:
+    """Refuse steps that lack something that the reward reads, before any of it is checked in vain."""
+    given = {*seen.steps.after, *seen.steps.before, "terminal", "terminated", "truncated", "original_reward"}
+    program = reward.program
+    for name, field in program.inputs.items():
+        carried = field.name in reward.states or name in program.counters
+        if field.name not in given and field.missing is None and not carried:
+            listed = ", ".join(sorted(seen.steps.after))
+            raise InputError(
+                f"reward {reward.name!r} reads {field.name!r}, which is not known in every step of {env}: the features "
+                f"give {listed}. Let them give {field.name!r} as well."
+            )
+
+
+# -- one report ------------------------------------------------------------------------------------------------------
+
+
+def join_reports(reward: Reward, checked: Report, played: "Probe", shown: Sequence[Finding], observed: str) -> Report:
+    """Return what the definition shows and what was played as one report; what both show is told once."""
+    findings = list(checked.findings)
+    for each in shown:
+        same = next((at for at, other in enumerate(findings) if _is_same_flaw(reward, other, each)), None)
+        if same is None:
+            findings.append(replace(each, evidence=Evidence("seen", _describe_episodes(played))))
+        else:
+            findings[same] = _attach(findings[same], each)
+    findings.sort(key=lambda each: (-SEVERITIES.index(each.severity), not each.is_seen))
+    settled = {code for code in PLAYED_CODES if code in checked.skipped}
+    return replace(
+        checked,
+        findings=tuple(findings),
+        suppressed=(*checked.suppressed, *played.report.suppressed),
+        undecided=(*checked.undecided, *played.report.undecided),
+        skipped={code: why for code, why in checked.skipped.items() if code not in settled},
+        summary=_summarise(findings, played),
+        remarks=(f"Observed: {observed}.", f"Probed: {format_count(played.steps, 'step')}.", *played.remarks),
+        seconds=checked.seconds + played.seconds,
+    )
+
+
+def _is_same_flaw(reward: Reward, found: Finding, shown: Finding) -> bool:
+    """Return whether a probe shows what a finding of the definition says: by its rule, or by the term that pays."""
+    if found.code == shown.code or found.claims is None or found.severity == "note":
+        return found.code == shown.code
+    if found.term != "total":
+        return found.term == shown.term
+    return found.claims != "step" and _find_paying_term(reward, found) == shown.term
+
+
+def _find_paying_term(reward: Reward, found: Finding) -> str | None:
+    """Return the term that pays most in the steps of a witness."""
+    paid: Counter[str] = Counter()
+    for step in found.witness:
+        with suppress(InputError):  # a row that cannot be scored may be what is wrong
+            paid.update({name: float(value) for name, value in reward._compiled(step.inputs).values.items()})
+    return max(paid, key=lambda name: paid[name], default=None)
+
+
+def _attach(found: Finding, shown: Finding) -> Finding:
+    """Return a finding of the definition with the episodes that show it; it is as grave as the graver of the two."""
+    graver = max(found.severity, shown.severity, key=SEVERITIES.index)
+    message = shown.message[:1].upper() + shown.message[1:]
+    return replace(
+        found, severity=graver, witness=(*found.witness, *shown.witness), evidence=Evidence("seen", f"Shown: {message}")
+    )
+
+
+def _describe_episodes(played: "Probe") -> str:
+    count = len(played.policies[0].episodes) if played.policies else 0
+    return f"Seen: each of the two was played in {format_count(count, 'episode')}."
+
+
+def _summarise(findings: Sequence[Finding], played: "Probe") -> str:
+    """Return what an agent will do, and how sure that is, in a sentence or two."""
+    verdict = played.verdict
+    first = next((each for each in findings if each.severity == "warning" and each.claims is not None), None)
+    if verdict.answer == "unwanted":
+        return f"{verdict.text} Episodes that were played show it."
+    if first is None:
+        return verdict.text
+    how = "play has been there" if first.is_seen else "nothing that was played has been there"
+    found = f"{_capitalise(first.message)} This follows from the definition; {how}."
+    return found if verdict.answer == "undecided" else f"{found} In play: {verdict.text}"
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
