@@ -59,6 +59,7 @@ def check(
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
     reward = reward._join_task(task)
+    from plaudit.checks.incentives import summarise_incentives
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.registry import CheckContext
     from plaudit.checks.rules.rivals import list_told_again
@@ -89,6 +90,7 @@ def check(
         version=reward.version,
         fingerprint=reward.fingerprint,
         task=TaskLabel.of(reward.task),
+        summary=summarise_incentives(run.incentives),
         incentives=tuple(run.incentives),
         findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,

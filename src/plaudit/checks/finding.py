@@ -100,7 +100,7 @@ class Finding:
         return [*lines, f"Assumed by default: {', '.join(assumed)}."] if assumed else lines
 
 
-IncentiveKind = Literal["step", "stay", "lap", "goal", "end", "bad end", "idle"]
+IncentiveKind = Literal["step", "stay", "lap", "pace", "goal", "end", "bad end", "event", "idle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +121,8 @@ class Incentive:
     """What it pays at most, as far as is known; equal to `pay` where that is proved."""
     worth: str = ""
     """What it adds up to, in words: "500 over 1,000 steps"; empty where neither discount nor horizon is declared."""
+    value: float = 0.0
+    """What it adds up to, as a number: what pays in each step without end is infinite where nobody says how long."""
 
 
 @dataclass(frozen=True, slots=True)

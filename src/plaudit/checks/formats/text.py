@@ -38,22 +38,26 @@ LABELS: Mapping[IncentiveKind, str] = {
     "step": "a step",
     "stay": "staying",
     "lap": "a lap",
+    "pace": "moving",
     "goal": "the goal",
     "end": "the end",
     "bad end": "a bad end",
+    "event": "each time",
     "idle": "doing nothing",
 }
 
 
 def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Iterator[Line]:
-    r"""Yield what pays most, a line each.
+    r"""Yield what pays most, a line each; of a single one the summary says it all.
 
     >>> stay = Incentive("stay", 0.5, "distance beyond 40 m", (), 0.5, "500 over 1,000 steps")
-    >>> print("\n".join(join_pieces(line) for line in format_incentive_lines([stay], 80)))
+    >>> goal = Incentive("goal", 100, "distance 0 m", (), 100)
+    >>> print("\n".join(join_pieces(line) for line in format_incentive_lines([stay, goal], 80)))
     What pays most:
-      staying   0.5 a step: distance beyond 40 m (500 over 1,000 steps)
+      staying    0.5 a step: distance beyond 40 m (500 over 1,000 steps)
+      the goal   100: distance 0 m
     """
-    if not incentives:
+    if len(incentives) < 2:
         return
     yield (Piece("What pays most:", "dim"),)
     longest = max(len(LABELS[each.kind]) for each in incentives)
@@ -80,7 +84,7 @@ def format_incentive_pay(incentive: Incentive) -> str:
         pay = f"{pay} or {'slightly ' if near else ''}more"
     if incentive.kind in ("end", "bad end"):
         return f"adds {pay}"
-    return f"{pay} a step" if incentive.kind in ("stay", "lap", "idle") else pay
+    return f"{pay} a step" if incentive.kind in ("stay", "lap", "pace", "idle") else pay
 
 
 def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:

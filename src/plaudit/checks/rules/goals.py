@@ -175,7 +175,7 @@ def find_idle_floor(context: CheckContext) -> Found:
 
     Where there is neither, no step may pay more than an idle one that leaves a wish open.
     """
-    steps, idle = count_steps(context.reward), _encode_idle(context)
+    steps, idle = count_steps(context.reward), encode_idle(context)
     best = _bound_best_outcome(context)
     scores = None if idle is None else drop_potentials(context).score(idle)
     if idle is None or scores is None:
@@ -229,7 +229,7 @@ def _find_best_idling(context: CheckContext, idle: NumericRow, pay: float) -> Fo
     )
 
 
-def _encode_idle(context: CheckContext) -> NumericRow | None:
+def encode_idle(context: CheckContext) -> NumericRow | None:
     """Return the idle step; None where none is declared, where states are carried, and where it reaches the goal."""
     reward = context.reward
     if reward._bound.idle is None or reward.states:
