@@ -21,7 +21,7 @@ _SHORTEST_NOTE = 16
 SLIGHTLY = 0.01
 """By this share of a pay another one is slightly more."""
 
-Part = Literal["", "title", "warning", "advice", "dim"]
+Part = Literal["", "title", "warning", "advice", "note", "dim"]
 
 
 class Piece(NamedTuple):

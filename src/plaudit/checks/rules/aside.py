@@ -104,16 +104,16 @@ def find_overshoots(context: CheckContext) -> Found:
     best = maximise_stay(context, inside=True)
     if best.row is None or best.value <= LEAST:
         return
-    edges = find_breakpoints(bound.goal_program)
-    for name, field in bound.goal_program.inputs.items():
-        own = f"s.{strip_step_end(name)}"
-        if field.kind != "number" or not edges.get(name) or own not in best.row or _is_wanted(field, best.row[own]):
+    row, edges = best.row, find_breakpoints(bound.goal_program)
+    for name, each in bound.goal_program.inputs.items():
+        own, field = f"s.{strip_step_end(name)}", bound.view(each)
+        if field.kind != "number" or not edges.get(name) or own not in row or _is_wanted(field, row[own]):
             continue
-        edge = min(edges[name], key=lambda each: abs(each - best.row[own]))
+        edge = min(edges[name], key=lambda place: abs(place - row[own]))
         at_edge = maximise_stay(context, inside=True, fixed={own: edge})
         if at_edge.row is None or best.value < DWARFS * max(at_edge.value, 0.0) or at_edge.value >= best.value:
             continue
-        far = format_state(field, best.row[own]) if math.isfinite(best.row[own]) else "far beyond"
+        far = format_state(field, row[own]) if math.isfinite(row[own]) else "far beyond"
         yield context.finding(
             "total",
             f"the goal {bound.goal.name!r} begins at {strip_step_end(name)} {format_state(field, edge)}, where staying "

@@ -112,9 +112,8 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
         pay = add_standing_step(model, question)
         best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
         for name, field in question.inputs.copy().items():
-            if field.monotone is not None:  # what counts up while one stays has gone all the way in the end
-                reach = declared_range(field)
-                end = question.number(reach.high if field.monotone == "up" else reach.low)
+            if way := context.reward.task.monotone.get(field.name):  # what counts up while one stays goes all the way
+                end = question.number(declared_range(field).high if way == "up" else declared_range(field).low)
                 question.require(question.compare(question.input(name, field), n.Eq, end))
         left = maximise_pay(context, question, pay)
         if best.row is None or left.row is None or left.value <= max(LEAST, FADED * best.value):

@@ -27,6 +27,7 @@ from plaudit.checks.solver.ranges import (
 )
 from plaudit.checks.solver.solver import limit_ranges
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.task.bound import TaskField
 
@@ -229,7 +230,7 @@ def _compare_in_good_company(context: CheckContext, field: TaskField, name: str)
     return None
 
 
-def _list_values(field: TaskField, breakpoints: Sequence[float], rest: float) -> list[float]:
+def _list_values(field: Field, breakpoints: Sequence[float], rest: float) -> list[float]:
     """Return values of an input in order: its ends, where the reward compares it, and some at even distances."""
     if choices := list_choices(field):
         return [*choices]
@@ -311,7 +312,7 @@ def _compare_values(
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
-            return Pair(*(_take_side(row, free, label) for label in labels), good=tied)
+            return Pair(_take_side(row, free, "worse"), _take_side(row, free, "better"), good=tied)
         case Impossible():
             context.known["alike"].add(alike)
     return answer
