@@ -190,7 +190,7 @@ def test_a_good_end_that_must_be_near_makes_it_a_warning():
         return 5 if outcome == "win" else -5 if outcome == "fall" else -50
 
     assert [each.severity for each in told(reward(step, over, discount=0.99), CODE)] == ["warning"]
-    assert [each.severity for each in told(reward(step, end, discount=0.995), CODE)] == ["advice"]
+    assert [each.severity for each in told(reward(step, end, discount=0.98), CODE)] == ["advice"]
 
 
 def test_where_a_step_can_be_free_nobody_gives_up():

@@ -126,12 +126,20 @@ def _compare_costs(context: CheckContext, going_on: Cost, end: BadEnd) -> str | 
             f"less than going on {long}, which costs {format_number(whole)}{f' at {discounted}' if discounted else ''}"
         )
     needed = math.floor((end.price + gain) / cost + LEAST) + 1
-    return f"less than {'one more step' if needed == 1 else f'{needed} more steps'}" if needed <= MOST_STEPS else None
+    if needed > MOST_STEPS or (end.name and not _is_far(context, going_on, end)):
+        return None
+    return f"less than {'one more step' if needed == 1 else f'{needed} more steps'}"
 
 
 def _count_worthwhile(going_on: Cost, end: BadEnd) -> float:
     """Return within how many steps the goal, or the best end, must be reached to be better than giving up."""
     return max(0.0, (end.best + end.price) / going_on.on_the_way)
+
+
+def _is_far(context: CheckContext, going_on: Cost, end: BadEnd) -> bool:
+    """Return whether the goal may be too far away, where nothing says how long the future is."""
+    within, least = _count_worthwhile(going_on, end), _count_least_steps(context)
+    return within <= MOST_STEPS * (1 + LEAST) or (least is not None and within < AMPLE * least)
 
 
 def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, cheaper: str) -> Finding:
