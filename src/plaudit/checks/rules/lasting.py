@@ -25,7 +25,7 @@ from plaudit.checks.rules.staying import (
 )
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Question, Unknown
-from plaudit.checks.solver.ranges import declared_range, is_unlimited
+from plaudit.checks.solver.ranges import declared_range, is_unlimited, limit_range
 from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 
@@ -118,7 +118,7 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
         best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
         for name, field in question.inputs.copy().items():
             if field.monotone is not None:  # what counts up while one stays has gone all the way in the end
-                reach = declared_range(field)
+                reach = declared_range(limit_range(field))
                 end = question.number(reach.high if field.monotone == "up" else reach.low)
                 question.require(question.compare(question.input(name, field), n.Eq, end))
         left = maximise_pay(context, question, pay)
