@@ -38,6 +38,8 @@ WANTED_SHARE = 0.01
 MOST_STRETCHES = 8
 MOST_NAMED = 3
 """Of a place so many states are named."""
+NOWHERE = ("everything at rest", "any state")
+"""What stands for a place where no state is worth naming, and where there is none."""
 
 
 def count_steps(reward: Reward) -> float | None:
@@ -315,7 +317,7 @@ def describe_place(model: RewardModel, row: NumericRow) -> str:
     shown = known if len(known) <= MOST_NAMED else moved
     parts = [f"{name.removeprefix('s.')} {format_state(field, row[name])}" for name, field in shown.items()]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
-    return ", ".join([*parts[:MOST_NAMED], *more]) or ("everything at rest" if known else "any state")
+    return ", ".join([*parts[:MOST_NAMED], *more]) or NOWHERE[not known]
 
 
 def describe_row(model: RewardModel, row: NumericRow) -> str:
