@@ -253,6 +253,19 @@ SAYS = {
 """What each rule says of its numbers, as assertions; a rule that is not here says none that a witness shows."""
 
 
+def told_places(claim):
+    """Assert that the numbers that say where an incentive is are those of its witness."""
+    inputs = claim.witness[0].inputs
+    for name, values in re.findall(r"(?:^|, )([a-z]\w*(?:\[\d\])?) (-?[\d.,]+(?: m)?(?: → -?[\d.,]+(?: m)?)*)(?=$|, )", claim.text):
+        ends = [each for each in (f"prev.{name}", f"curr.{name}", name) if each in inputs]
+        told = [claim.read(ends[0], each) for each in values.split(" → ")] if ends else []
+        if claim.said.kind == "lap":
+            told = told[:2]
+        held = list(dict.fromkeys(inputs[end] for end in ends))
+        if ends:
+            assert list(dict.fromkeys(told)) == held or claim.text.startswith(("any", "everything")), (name, told, held)
+
+
 def what_pays(claim):
     """Assert that what an incentive pays is what its witness earns, in the numbers that are shown."""
     (shown,) = re.search(rf"{N}|as much", format_incentive_pay(claim.said)).groups()
@@ -279,6 +292,7 @@ def believe(reward, report):
         else:
             text = f"{said.where} {format_incentive_pay(said)} {said.worth}"
             what_pays(claim)
+            told_places(claim)
         for written in re.findall(r"[\d,]*\.?\d+(?:e[+-]?\d+)?|\bnan\b", text):
             digits = re.sub("[,.]", "", written).strip("0")
             assert len(digits) <= MOST_DIGITS and "e" not in digits and "n" not in digits, f"{written} in {text}"

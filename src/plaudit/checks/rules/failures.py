@@ -10,6 +10,10 @@ from plaudit.checks.solver.ranges import NEAR, NumericRow, is_unlimited
 from plaudit.language import nodes as n
 
 
+KEPT, FAR = 0.5, 1000.0
+"""A witness in plain numbers is this share as far out, or this far."""
+
+
 @rule("unbounded", severity="warning", why="One row can outweigh a whole training run.")
 def find_unbounded_totals(context: CheckContext) -> Found:
     """Find totals that no declared range keeps finite."""
@@ -50,15 +54,21 @@ def find_unbounded_totals(context: CheckContext) -> Found:
 
 def _build_witness(context: CheckContext, word: str, row: NumericRow) -> Step:
     """Return a step whose total is far out: where the best row overflows, another one."""
-    model = context.model
-    step = model.build_step(_tame_row(row), plain=True)
+    model, sign = context.model, 1.0 if word == "high" else -1.0
+
+    def build(far: NumericRow) -> Step:
+        least = FAR if (total := model.build_step(far).total) is None else min(FAR, KEPT * sign * total)
+        (plain,) = model.simplify_rows([far], lambda rows: sign * (model.build_step(rows[0]).total or 0.0) >= least)
+        return model.build_step(plain)
+
+    step = build(_tame_row(row))
     if step.total is None:
         question = Question()
         total = model.add_row(question)["total"]
         asked = total if word == "high" else question.builder.simplify(n.Neg(total))
         match context.solver.find_above(question, asked, NEAR):
             case Witness(other):
-                return model.build_step(other, plain=True)
+                return build(other)
     return step
 
 

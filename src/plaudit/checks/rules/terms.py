@@ -42,12 +42,13 @@ def _find_constant(context: CheckContext, owner: Function, output: str, what: st
         span = context.span(output, tight=True)
     if is_close(span.low, span.high) and span.lowest is not None:
         read = model.reads[owner.name] if owner.name in model.terms else model.reads_result(owner.name)
+        (row,) = model.simplify_rows([span.lowest], lambda rows: model.score(rows[0]) is not None)
         given = f"{', '.join(owner.reads)} {'is' if len(owner.reads) == 1 else 'are'}"
         yield context.finding(
             owner.name,
             f"{what.format(format_number(span.ends[0]))}, whatever {given}.",
             advice,
-            witness=(model.build_step(span.lowest, only=read or None, plain=True),),
+            witness=(model.build_step(row, only=read or None),),
             facts=model.facts_about(*read),
         )
     elif not span.exact and is_close(span.least, span.most):
