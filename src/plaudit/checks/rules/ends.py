@@ -1,7 +1,7 @@
 """Rules about how an episode ends."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -24,7 +24,6 @@ from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, list_choices, value_at_rest
-from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
@@ -34,6 +33,8 @@ MOST_KINDS = 64
 SOON = 0.1
 """A good end that must be reached within this share of the steps that count, or else the bad one is better, is far."""
 LEAST = 1e-9
+NEARLY = 0.01
+"""What a witness in plain numbers may cost more, as a share."""
 
 
 @rule(
@@ -93,7 +94,14 @@ def _describe_cheap_end(
     context: CheckContext, every_step: str, cost: float, end: BadEnd, cheaper: str, going_on: NumericRow
 ) -> Finding:
     model = context.model
-    rows = model.simplify_rows([going_on, {**going_on, **end.row}], slack=SLACK)
+    rows = [going_on, {**going_on, **end.row}]
+    ended = _measure_total(model, rows[1])
+
+    def is_as_cheap(found: Sequence[NumericRow]) -> bool:
+        here, there = (_measure_total(model, row) for row in found)
+        return cost <= -here <= (1 + NEARLY) * cost and abs(there - ended) <= NEARLY * abs(ended)
+
+    rows = model.simplify_rows(rows, is_as_cheap)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
     return context.finding(
         "total",
@@ -104,6 +112,11 @@ def _describe_cheap_end(
         severity=_judge(context, cost, end),
         facts=model.facts_about(*model.reads["total"]),
     )
+
+
+def _measure_total(model: RewardModel, row: NumericRow) -> float:
+    scores = model.score(row)
+    return math.nan if scores is None else float(scores.total)
 
 
 def _judge(context: CheckContext, cost: float, end: BadEnd) -> Severity:

@@ -391,7 +391,8 @@ def find_short_sight(context: CheckContext) -> Found:
         yield context.finding(
             "total",
             f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
-            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts {_format_share(left)}.",
+            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
+            f"{_format_share(left)}.",
             f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
         )
 

@@ -108,8 +108,7 @@ def _describe_inversion(context: CheckContext, preference: Preference, row: Nume
     nobody = f" No term reads {', '.join(map(repr, unread))}." if unread else ""
     return context.finding(
         "total",
-        f"what is preferred{because} earns {shown[0]}, {how} what it is preferred to: "
-        f"{shown[1]}.{nobody}",
+        f"what is preferred{because} earns {shown[0]}, {how} what it is preferred to: {shown[1]}.{nobody}",
         "Change weights or terms until the preferred one earns more, or correct the preference.",
         witness=steps,
         facts=model.facts_about(*model.reads["total"]),

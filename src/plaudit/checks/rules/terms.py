@@ -117,9 +117,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",
         "Turn the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
         "rules this out.",
-        witness=(
-            model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name]),
-        ),
+        witness=(model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )
 
@@ -134,9 +132,7 @@ def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
         f"{term.name!r} is declared a bonus, and it never raises the total: at best it adds "
         f"{format_number(span.high)}.",
         "Turn the sign of the score or of the weight.",
-        witness=(
-            model.build_step(row, f"{term.name} adds {format_number(cost)}", only=model.reads[term.name]),
-        ),
+        witness=(model.build_step(row, f"{term.name} adds {format_number(cost)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )
 
@@ -148,7 +144,8 @@ def _simplify_value(model: RewardModel, term: str, row: NumericRow, value: float
         scores = model.score(rows[0])
         return math.nan if scores is None else float(scores.values[term])
 
-    sign, least = math.copysign(1, value), 1.0 if is_unlimited(value) else KEPT * abs(value)
+    far = is_unlimited(value) or any(map(is_unlimited, row.values()))
+    sign, least = math.copysign(1, value), min(1.0, KEPT * abs(value)) if far else KEPT * abs(value)
     (row,) = model.simplify_rows([row], lambda rows: sign * measure(rows) >= least)
     return row, measure([row])
 
