@@ -165,8 +165,8 @@ def idle(claim):
 
 
 def saturated(claim):
-    what, limit, side, at, name = claim.parse(
-        rf"is at its (\w+) of {N} (from|up to) {N} of the declared .* of (\S+): on"
+    what, limit, at, name = claim.parse(
+        rf"is at its (\w+) of {N} (?:from|up to) (?:about )?{N} of the declared .* of (\S+): on"
     )
     for step, typed in ((claim.witness[0], at), (claim.witness[1], claim.witness[1].inputs[name])):
         score = float(claim.score(step, **{name: typed}).scores[claim.said.term])
@@ -312,7 +312,8 @@ def believe(reward, report):
             told_places(claim)
         for written in re.findall(r"[\d,]*\.?\d+(?:e[+-]?\d+)?|\bnan\b", text):
             digits = re.sub("[,.]", "", written).strip("0")
-            assert len(digits) <= MOST_DIGITS and "e" not in digits and "n" not in digits, f"{written} in {text}"
+            assert len(digits) <= MOST_DIGITS, f"{written} in {text}"
+            assert digits.isdigit() or not digits, f"{written} in {text}"
 
 
 def draw(seed, wild):

@@ -56,10 +56,8 @@ def find_pay_for_staying(context: CheckContext) -> Found:
             where = "; ".join(f"{each.where}: {format_pay(each.pay)} a step" for each in paying if each.throughout)
             model = context.model
             steps = [model.build_step(read_standing_row(model, stay.row), stay.where) for stay in paying]
-            shaped = (
-                steps[0].total is not None and not is_unlimited(best.pay) and not is_close(steps[0].total, best.pay)
-            )
-            apart = ", potential-based terms left out" if shaped else ""
+            whole = is_unlimited(best.pay) or is_close(steps[0].total or 0.0, best.pay)
+            apart = "" if whole else ", potential-based terms left out"
             yield context.finding(
                 "total",
                 f"a step that leaves everything as it is pays {format_pay(best.pay, 'up to ')}{apart}, for ever"
