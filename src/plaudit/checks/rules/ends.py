@@ -1,7 +1,7 @@
 """Rules about how an episode ends."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
@@ -24,7 +24,6 @@ from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, list_choices, value_at_rest
-from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
@@ -36,6 +35,8 @@ SOON = 0.2
 AMPLE = 2.0
 """A goal is near enough if giving up is worse even for an agent that takes this many times the steps it needs."""
 LEAST = 1e-9
+NEARLY = 0.01
+"""What a witness in plain numbers may cost more, as a share."""
 
 
 @rule(
@@ -157,7 +158,14 @@ def _is_far(context: CheckContext, going_on: Cost, end: BadEnd) -> bool:
 
 def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, cheaper: str) -> Finding:
     model = context.model
-    rows = model.simplify_rows([going_on.row, {**going_on.row, **end.row}], slack=SLACK)
+    rows = [going_on.row, {**going_on.row, **end.row}]
+    begun, ended = (_measure_total(model, row) for row in rows)
+
+    def is_as_cheap(found: Sequence[NumericRow]) -> bool:
+        here, there = (_measure_total(model, row) for row in found)
+        return begun * (1 + NEARLY) <= here <= begun and abs(there - ended) <= NEARLY * abs(ended)
+
+    rows = model.simplify_rows(rows, is_as_cheap)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
     costs = f"pays {format_number(-end.price)}" if end.price < -LEAST else costs
     which = f"the bad end {end.name!r} {costs}" if end.name else f"there is an end that {costs}"
@@ -186,6 +194,11 @@ def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> 
     takes = "" if least is None else f", and it takes {format_number(math.ceil(least - LEAST))} at least"
     steps = "one step" if whole == 1 else f"{format_number(whole)} steps"
     return f" {what} is worth going for only within {'' if going_on.cheapest is None else 'about '}{steps}{takes}."
+
+
+def _measure_total(model: RewardModel, row: NumericRow) -> float:
+    scores = model.score(row)
+    return math.nan if scores is None else float(scores.total)
 
 
 def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:

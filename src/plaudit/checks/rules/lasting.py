@@ -56,14 +56,17 @@ def find_pay_for_staying(context: CheckContext) -> Found:
             paying = [stay for stay in stays if stay.pay > LEAST]
             where = "; ".join(f"{each.where}: {format_pay(each.pay)} a step" for each in paying if each.throughout)
             model = context.model
+            steps = [model.build_step(read_standing_row(model, stay.row), stay.where) for stay in paying]
+            whole = is_unlimited(best.pay) or is_close(steps[0].total or 0.0, best.pay)
+            apart = "" if whole else ", potential-based terms left out"
             yield context.finding(
                 "total",
-                f"a step that leaves everything as it is pays {format_pay(best.pay, 'up to ')}, for ever"
+                f"a step that leaves everything as it is pays {format_pay(best.pay, 'up to ')}{apart}, for ever"
                 f"{f' ({where})' if where else ''}.{better}",
                 "If finishing is what you want, make a step cost something or let the end pay more than waiting; if "
                 "staying alive is the task, allow this with that reason.",
                 severity=severity,
-                witness=(model.build_step(read_standing_row(model, stay.row), stay.where) for stay in paying),
+                witness=steps,
                 facts=model.facts_about(*model.reads["total"]),
             )
 
