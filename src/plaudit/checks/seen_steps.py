@@ -191,6 +191,18 @@ class SeenSteps:
         totals = np.broadcast_to(np.asarray(compiled(columns).total, np.float64), len(self))
         return np.where(known, totals, np.nan)
 
+    def sum_episodes(self, totals: Numbers, *, leave_out: Mask, discount: float) -> dict[int, float]:
+        """Return what each episode that time cut off earned, but for those with a row to `leave_out` or no total."""
+        last = np.concatenate((self.first[1:], [True]))
+        cut = {*self.episode[last & self.truncated].tolist()} - {*self.episode[leave_out | np.isnan(totals)].tolist()}
+        found = dict.fromkeys(sorted(cut), 0.0)
+        factor = 1.0
+        for first, episode, total in zip(self.first.tolist(), self.episode.tolist(), totals.tolist(), strict=True):
+            factor = 1.0 if first else factor * discount
+            if episode in found:
+                found[episode] += factor * total
+        return found
+
     def compare_paid(self, model: RewardModel, wished: TaskField) -> "tuple[PaidHalf, PaidHalf] | None":
         """Return what a wished field was in the better paid steps, and in the others; None where nobody can tell.
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plaudit.checks.finding import Finding, Severity, Step, Undecided
+from plaudit.checks.finding import Finding, Severity, Step
 from plaudit.checks.formats.plain import format_apart, format_number
 from plaudit.checks.model import RewardModel, find_tied_inputs
 from plaudit.checks.rules.registry import CheckContext, Found, rule
@@ -93,8 +93,8 @@ def find_pay_per_event(context: CheckContext) -> Found:
     discount = context.reward.task.discount or 1.0
     found: list[PaidEvent] = []
     for each in list_paid_events(context):
-        if not isinstance(each, PaidEvent):
-            yield each
+        if isinstance(each, UnknownEvent):
+            yield context.undecided("total", f"what a step pays in which {each.field!r} happens", reason=each.reason)
         elif each.worth is not None and not is_unlimited(each.pay):
             found += [each] if each.worth > end else []
         elif each.net > LEAST and (discount >= 1 or each.net > end * (1 - discount)):
@@ -171,19 +171,27 @@ def _compare_with_end(paid: PaidEvent, end: float, discount: float) -> str:
     return f"After {format_number(steps)} such step{'s' * (steps > 1)} {paid.field!r} has out-earned {against}."
 
 
-def list_paid_events(context: CheckContext) -> list[PaidEvent | Undecided]:
+@dataclass(frozen=True, slots=True)
+class UnknownEvent:
+    """An event of which nobody can tell whether it pays."""
+
+    field: str
+    reason: str
+
+
+def list_paid_events(context: CheckContext) -> list[PaidEvent | UnknownEvent]:
     """Return the events that pay, each with how often it can happen."""
     return context.recall("paid events", lambda: list(_list_paid_events(context)))
 
 
-def _list_paid_events(context: CheckContext) -> Iterator[PaidEvent | Undecided]:
+def _list_paid_events(context: CheckContext) -> Iterator[PaidEvent | UnknownEvent]:
     lasting = drop_shaping(context)
     if lasting is None:
         return
     for field, inputs in _list_events(lasting).items():
         match _find_event_pay(context, lasting, field, inputs):
             case Unknown(reason):
-                yield context.undecided("total", f"what a step pays in which {field!r} happens", reason=reason)
+                yield UnknownEvent(field, reason)
             case PaidEvent() as paid:
                 yield paid
 

@@ -81,7 +81,8 @@ def find_wrong_ways(context: CheckContext) -> Found:
 def find_unpriced_fields(context: CheckContext) -> Found:
     """Find fields of which it is said what is better, and of which nothing that is paid for depends.
 
-    It is a warning where facts, or steps that happened, show that what is paid for makes them worse.
+    It is a warning where facts, or steps that happened, show that what is paid for makes them worse, and where the goal
+    is not paid for either.
     """
     model = context.model
     paid = {model.fields[name].name for name in find_paid_inputs(context)}
@@ -96,14 +97,26 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             continue
         values = [_format_value(field, value) for value in _pick_two_values(field)]
         still = {name: value_at_rest(each) for name, each in model.program.inputs.items()}
+        nothing = _is_nothing_wanted_paid(context, paid)
+        besides = " Neither does anything pay for the goal." if nothing else ""
         yield context.finding(
             "total",
-            f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.",
+            f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.{besides}",
             "Give it a term, or a fact that says how what is paid for depends on it; if it is a wish for people alone, "
             "take it out of the task.",
+            severity="warning" if nothing else None,
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
             about=(field.name,),
         )
+        if nothing:
+            return  # one says it of all
+
+
+def _is_nothing_wanted_paid(context: CheckContext, paid: set[str]) -> bool:
+    """Return whether there is a goal, and neither it nor any wish has to do with anything that is paid for."""
+    model, bound = context.model, context.reward._bound
+    wanted = list_wanted_fields(context) + [bound.view(field) for field in bound.goal_program.inputs.values()]
+    return bound.goal is not None and not any(each.name in paid or _is_tied(model, each, paid) for each in wanted)
 
 
 def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
