@@ -159,12 +159,13 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
         return None
     over = {*seen.episode[reached | seen.terminated].tolist()}
     rows = [at for at, episode in enumerate(seen.episode.tolist()) if episode not in over and totals[at] == totals[at]]
-    if len({seen.episode[at] for at in rows}) < FEWEST_EPISODES:
+    episodes = len({seen.episode[at] for at in rows})
+    if episodes < FEWEST_EPISODES:
         return None
     mean, best = float(totals[rows].mean()), max(rows, key=lambda at: totals[at])
     row = seen.read_row(context.model, best)
     step = context.model.build_step(row, "the best paid step of it")
-    text = f"play that never reached the goal earned {format_number(mean)} a step"
+    text = f"{episodes:,} episodes that never reached the goal earned {format_number(mean)} a step on average"
     return Rival(mean * steps, text, (step,), "step")
 
 
