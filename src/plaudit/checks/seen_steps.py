@@ -37,7 +37,7 @@ MOST_ROWS = 2000
 
 @dataclass(frozen=True)
 class PaidHalf:
-    """What a field was on average in the better, or the worse, paid half of some steps."""
+    """What a field was, or how it changed, on average in the better paid steps, or in the others."""
 
     mean: float
     row: NumericRow
@@ -45,6 +45,8 @@ class PaidHalf:
     note: str
     spread: float
     """The standard deviation over all of them."""
+    change: bool
+    """Whether it is how the field changed in a step."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,8 @@ class SeenSteps:
         before = self.before.get(wished.name)
         if wished.aim is not None:
             values = np.abs(values - wished.aim)
-        if wished.kind == "number" and model.role(wished) == "state" and before is not None:
+        change = wished.kind == "number" and model.role(wished) == "state" and before is not None
+        if change and before is not None:
             first = before.astype(np.float64)
             values = values - (first if wished.aim is None else np.abs(first - wished.aim))
             known = known & ~self.first if wished.name in self.unknown_first else known
@@ -231,9 +234,11 @@ class SeenSteps:
         error = spread * math.sqrt(sum(1 / int(half.sum()) for half in halves))
         if abs(means[0] - means[1]) < SURE * error:
             return None
-        notes = ("better paid", "worse paid")
         rows = [self.read_row(model, int(np.flatnonzero(half)[0])) for half in halves]
-        best, worst = (PaidHalf(*each, spread) for each in zip(means, rows, notes, strict=True))
+        best, worst = (
+            PaidHalf(mean, row, note, spread, change)
+            for mean, row, note in zip(means, rows, ("better paid", "worse paid"), strict=True)
+        )
         return best, worst
 
     def find_kept(self, fields: Mapping[str, Field]) -> Mask:

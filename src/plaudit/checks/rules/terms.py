@@ -137,6 +137,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         yield context.undecided(term.name, "whether this penalty can pay")
         return
     row, paid = _simplify_value(model, term.name, row, float(scores.values[term.name]))
+    guessed = term.kind is None and any(name.startswith("prev.") for name in model.reads_score[term.name])
     weight = str(term.weight) if isinstance(term.weight, Schedule) else format_number(term.weight)
     declared = "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {weight}"
     yield context.finding(
@@ -144,6 +145,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",
         "Turn the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
         "rules this out.",
+        severity="advice" if guessed else None,  # a difference costs one way and pays the other
         witness=(model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )

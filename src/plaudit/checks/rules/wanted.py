@@ -4,9 +4,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding, Severity
+<<<<<<< HEAD
 from plaudit.checks.formats.plain import format_exactly, format_number
+=======
+from plaudit.checks.formats.plain import format_apart, format_number
+>>>>>>> rules
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.rules.staying import describe_row
@@ -25,11 +30,14 @@ from plaudit.checks.solver.ranges import (
     strip_step_end,
     value_at_rest,
 )
-from plaudit.checks.solver.solver import limit_ranges
+from plaudit.checks.solver.solver import limit_ranges, simplify_row
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.task.bound import TaskField
+
+if TYPE_CHECKING:
+    from plaudit.checks.seen_steps import PaidHalf
 
 LEAST_SHARE = 0.01
 """What a worse value earns more must be at least this share of what a better one can earn more.
@@ -126,7 +134,7 @@ def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
         if name.startswith("prev.") or not isinstance(pair := _compare_values(context, field, name, tied=True), Pair):
             continue
         rows = pair.worse, pair.better
-        values = [_format_value(field, row[name]) for row in rows]
+        values = _format_pair(field, *(row[name] for row in rows))
         worse, better = (model.build_step(row, f"{name} {value}") for row, value in zip(rows, values, strict=True))
         if worse.total is None or better.total is None or worse.total <= better.total:
             continue
@@ -155,16 +163,25 @@ def _find_seen_harm(context: CheckContext, field: TaskField) -> Finding | None:
     better = -1.0 if field.aim is not None or field.better == "low" else 1.0
     if better * (paid.mean - unpaid.mean) >= 0 or abs(paid.mean - unpaid.mean) < CLEAR_HARM * paid.spread:
         return None
-    what = f"how far {field.name} is from {format_number(field.aim)}" if field.aim is not None else field.name
     return context.finding(
         "total",
-        f"{_describe_wish(field)}, nothing pays for it, and in {len(context.steps):,} steps that were played {what} is "
-        f"{format_number(paid.mean)} on average in the better paid half and {format_number(unpaid.mean)} in the other.",
+        f"{_describe_wish(field)}, nothing pays for it, and better paid steps leave it worse: in "
+        f"{len(context.steps):,} steps that were played, {_describe_halves(field, paid, unpaid)}.",
         f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
         severity="warning",
         witness=(model.build_step(each.row, each.note) for each in (paid, unpaid)),
         about=(field.name,),
     )
+
+
+def _describe_halves(field: TaskField, paid: "PaidHalf", unpaid: "PaidHalf") -> str:
+    """Return what a field was in better paid steps and in the others."""
+    if field.kind == "flag":
+        return f"{field.name} is true in {paid.mean:.1%} of the better paid ones and in {unpaid.mean:.1%} of the others"
+    what = field.name if field.aim is None else f"its distance from {format_number(field.aim)}"
+    verb = "changes by" if paid.change else "is"
+    means = f"{verb} {format_number(paid.mean)} on average in the better paid ones and"
+    return f"{what} {means} {'by ' if paid.change else ''}{format_number(unpaid.mean)} in the others"
 
 
 def list_wanted_fields(context: CheckContext) -> list[TaskField]:
@@ -319,13 +336,23 @@ def _compare_values(
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
     if isinstance(answer, Unknown) and not deadline.passed:  # what nearly agrees takes many boxes to tell apart
+<<<<<<< HEAD
         boxed = replace(context.solver, boxes=MANY, quick=True).find_above(question, gain, least)
         answer = answer if isinstance(boxed, Unknown) else boxed
+=======
+        finer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
+        answer = answer if isinstance(finer, Unknown) else finer
+>>>>>>> rules
     match answer:
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
+<<<<<<< HEAD
             return Pair(_take_side(row, free, "worse"), _take_side(row, free, "better"), good=tied)
+=======
+            row = row if tied else row | simplify_row(question.program(gain), row)
+            return Pair(*(_take_side(row, free, label) for label in labels), good=tied)
+>>>>>>> rules
         case Impossible():
             context.known["alike"].add(alike)
     return answer
@@ -377,7 +404,7 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
     worse, better = model.build_step(rows[0], "worse"), model.build_step(rows[1], "better")
     if worse.total is None or better.total is None or worse.total <= better.total:
         return Impossible()  # floats do not bear out what was computed of the rationals
-    values = [_format_value(field, row[name]) for row in rows]
+    values = _format_pair(field, *(row[name] for row in rows))
     gain = format_number(worse.total - better.total)
     severity: Severity = "warning" if pair.good and not pair.peak else "advice"
     if pair.peak:
@@ -385,10 +412,10 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
             f"{_describe_wish(field)}, and with everything else as wanted it is paid most at {values[0]}: {gain} more "
             f"than at {values[1]}."
         )
-        advice = f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else pay for more."
+        advice = f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to {values[1]}."
     else:
         others = {each: value for each, value in rows[0].items() if strip_step_end(each) != strip_step_end(name)}
-        where = ", all else equal" if pair.good else f" where {describe_row(model, others)}"
+        where = ", all else equal" if pair.good else f" with {describe_row(model, others)}"
         message = f"{_describe_wish(field)}, and {name} {values[0]} earns {gain} more than {name} {values[1]}{where}."
         advice = (
             "Turn the sign of what pays for it, or give it a weight that the other terms do not outweigh; if it is not "
@@ -443,6 +470,15 @@ def _pick_two_values(field: TaskField) -> tuple[float, float]:
     if field.aim is not None:
         return max((low, high), key=lambda value: abs(value - (field.aim or 0.0))), field.aim
     return (low, high) if field.better == "high" else (high, low)
+
+
+def _format_pair(field: TaskField, worse: float, better: float) -> tuple[str, str]:
+    """Return two values of a field, with as many digits as it takes to tell them apart."""
+    return (
+        format_apart(worse, better)
+        if field.kind == "number"
+        else (_format_value(field, worse), _format_value(field, better))
+    )
 
 
 def _format_value(field: TaskField, value: float) -> str:
