@@ -72,18 +72,18 @@ def test_a_speed_that_leads_to_the_goal_or_that_the_goal_reads_is_no_rival():
 
 @pytest.mark.parametrize(
     ("said", "severity"),
-    [({}, "warning"), ({"aim": {"heat": 2}}, "advice"), ({"aim": {"heat": 1}}, "warning")],
+    [({}, "warning"), ({"better": {"taken": "high"}}, "advice"), ({"better": {"taken": "low"}}, "warning")],
     ids=["no wish", "as wished", "against a wish"],
 )
-def test_staying_that_is_paid_for_a_wish_that_it_meets_is_advice(said, severity):
+def test_what_is_paid_for_an_action_that_is_wanted_just_so_is_advice(said, severity):
     @term
-    def cosy(heat):
-        return 1 - abs(heat - 2)
+    def honey(taken):
+        return taken
 
-    made = reward(cosy, fields=[PLACE, Field("heat", low=0, high=3)], **said)
+    made = reward(honey, fields=[PLACE, Field("taken", low=0, high=3)], actions=["taken"], **said)
     (finding,) = told(made, CODE)
     assert finding.severity == severity
-    assert really(made, finding) == [1]
+    assert really(made, finding) == [3]
 
 
 # -- lives that were led --------------------------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ def noisy(**task):
 def test_what_episodes_earned_that_never_reached_the_goal_competes_with_it():
     episodes, made = wander(4), noisy()
     (finding,) = judge(made, *episodes).findings
-    mean = np.mean([each["sound"][1:] for each in episodes])
+    mean = np.mean([sum(each["sound"][1:]) for each in episodes])
     assert finding.severity == "warning"
     assert finding.message == (
-        f"4 episodes that never reached the goal earned {mean:.6g} a step on average: {50 * mean:.6g} over 50 steps, "
-        "more than the goal 'home', which is worth 1 at most."
+        f"4 episodes that were played until time was up and never reached the goal earned {mean:.6g} on average, more "
+        "than the goal 'home', which is worth 1 at most."
     )
     assert really(made, finding) == [max(max(each["sound"][1:]) for each in episodes)]
     assert told(made, CODE) == []
@@ -163,9 +163,8 @@ def test_what_episodes_earned_that_never_reached_the_goal_competes_with_it():
         (wander(4), {"ends": True}, {}),
         (wander(4, last=[0.1]), {}, {}),
         (wander(4), {}, {"goal_ends": False}),
-        (wander(4), {}, {"horizon": 1}),
     ],
-    ids=["too few", "ended otherwise", "reached it", "the goal goes on", "too short"],
+    ids=["too few", "ended otherwise", "reached it", "the goal goes on"],
 )
 def test_other_episodes_say_nothing_of_what_play_earns(episodes, options, said):
     assert judge(noisy(**said), *episodes, **options).findings == ()

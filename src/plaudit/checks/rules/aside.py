@@ -108,35 +108,23 @@ def find_overshoots(context: CheckContext) -> Found:
     best = maximise_stay(context, inside=True)
     if best.row is None or best.value <= LEAST:
         return
-<<<<<<< HEAD
-    row, edges = best.row, find_breakpoints(bound.goal_program)
+    row = best.row
     for name, each in bound.goal_program.inputs.items():
         own, field = f"s.{strip_step_end(name)}", bound.view(each)
-        if field.kind != "number" or not edges.get(name) or own not in row or _is_wanted(field, row[own]):
+        if field.kind != "number" or own not in row or _is_wanted(field, row[own]):
             continue
-        edge = min(edges[name], key=lambda place: abs(place - row[own]))
-        at_edge = maximise_stay(context, inside=True, fixed={own: edge})
-        if at_edge.row is None or best.value < DWARFS * max(at_edge.value, 0.0) or at_edge.value >= best.value:
-            continue
-        far = format_state(field, row[own]) if math.isfinite(row[own]) else "far beyond"
-=======
-    for name, field in bound.goal_program.inputs.items():
-        own = f"s.{strip_step_end(name)}"
-        if field.kind != "number" or own not in best.row or _is_wanted(field, best.row[own]):
-            continue
-        edge = _find_edge(bound.goal_program, name, best.row[own])
-        at_edge = None if edge is None else _maximise_at_edge(context, own, edge, best.row[own])
+        edge = _find_edge(bound.goal_program, name, row[own])
+        at_edge = None if edge is None else _maximise_at_edge(context, own, edge, row[own])
         if edge is None or at_edge is None or at_edge.row is None or not _dwarfs(context, best, at_edge):
             continue
         steps = (
             model.build_step(read_standing_row(model, at_edge.row), "at the edge of the goal"),
-            model.build_step(read_standing_row(model, best.row), "beyond it"),
+            model.build_step(read_standing_row(model, row), "beyond it"),
         )
-        far, near = format_state(field, best.row[own]), format_state(field, at_edge.row[own])
+        far, near = format_state(field, row[own]), format_state(field, at_edge.row[own])
         where = "where staying" if at_edge.row[own] == edge else f"and staying at {near}"
         endless = is_unlimited(best.value)
         more = "far beyond it as much as you like" if endless else f"at {far} it pays {format_number(best.value)}"
->>>>>>> rules
         yield context.finding(
             "total",
             f"the goal {bound.goal.name!r} begins at {strip_step_end(name)} {format_state(field, edge)}, {where} pays "

@@ -182,7 +182,6 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
     totals = None if seen is None else seen.score_rows(model)
     if seen is None or reached is None or totals is None:
         return None
-<<<<<<< HEAD
     found = seen.sum_episodes(totals, leave_out=reached, discount=context.reward.task.discount or 1.0)
     if len(found) < FEWEST_EPISODES:
         return None
@@ -193,18 +192,6 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
         f"{len(found):,} episodes that were played until time was up and never reached the goal earned {{}} on average"
     )
     return Rival(worth, text.format(format_number(worth)), (step,), "step", summed=True)
-=======
-    over = {*seen.episode[reached | seen.terminated].tolist()}
-    rows = [at for at, episode in enumerate(seen.episode.tolist()) if episode not in over and totals[at] == totals[at]]
-    episodes = len({seen.episode[at] for at in rows})
-    if episodes < FEWEST_EPISODES:
-        return None
-    mean, best = float(totals[rows].mean()), max(rows, key=lambda at: totals[at])
-    row = seen.read_row(context.model, best)
-    step = context.model.build_step(row, "the best paid step of it")
-    text = f"{episodes:,} episodes that never reached the goal earned {format_number(mean)} a step on average"
-    return Rival(mean * steps, text, (step,), "step")
->>>>>>> rules
 
 
 def _find_best_event(context: CheckContext, steps: float) -> Rival | None:

@@ -7,11 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding, Severity
-<<<<<<< HEAD
-from plaudit.checks.formats.plain import format_exactly, format_number
-=======
-from plaudit.checks.formats.plain import format_apart, format_number
->>>>>>> rules
+from plaudit.checks.formats.plain import format_apart, format_exactly, format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.rules.staying import describe_row
@@ -336,23 +332,14 @@ def _compare_values(
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
     if isinstance(answer, Unknown) and not deadline.passed:  # what nearly agrees takes many boxes to tell apart
-<<<<<<< HEAD
         boxed = replace(context.solver, boxes=MANY, quick=True).find_above(question, gain, least)
         answer = answer if isinstance(boxed, Unknown) else boxed
-=======
-        finer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
-        answer = answer if isinstance(finer, Unknown) else finer
->>>>>>> rules
     match answer:
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
-<<<<<<< HEAD
-            return Pair(_take_side(row, free, "worse"), _take_side(row, free, "better"), good=tied)
-=======
             row = row if tied else row | simplify_row(question.program(gain), row)
-            return Pair(*(_take_side(row, free, label) for label in labels), good=tied)
->>>>>>> rules
+            return Pair(_take_side(row, free, "worse"), _take_side(row, free, "better"), good=tied)
         case Impossible():
             context.known["alike"].add(alike)
     return answer
@@ -412,7 +399,10 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
             f"{_describe_wish(field)}, and with everything else as wanted it is paid most at {values[0]}: {gain} more "
             f"than at {values[1]}."
         )
-        advice = f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to {values[1]}."
+        advice = (
+            f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to "
+            f"{values[1]}."
+        )
     else:
         others = {each: value for each, value in rows[0].items() if strip_step_end(each) != strip_step_end(name)}
         where = ", all else equal" if pair.good else f" with {describe_row(model, others)}"
