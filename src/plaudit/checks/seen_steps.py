@@ -124,6 +124,15 @@ class SeenSteps:
         low, high = (min(each), max(each)) if (each := list_choices(declared)) else (declared.low, declared.high)
         return seen if low is None or high is None else min(seen, high - low)
 
+    def find_largest_change(self, name: str) -> tuple[float, int] | None:
+        """Return how far a field of numbers moved in a step at most, and in how many steps that is known."""
+        before, after = self.before.get(name), self.after.get(name)
+        if before is None or after is None or after.dtype.kind != "f":
+            return None
+        known = ~self.first if name in self.unknown_first else np.ones(len(self), bool)
+        change = np.abs(after[known] - before[known])
+        return (float(change.max()), int(known.sum())) if change.size and np.isfinite(change).all() else None
+
     def list_rows(self, model: RewardModel, *, most: int = MOST_ROWS) -> list[NumericRow]:
         """Return steps as rows of a reward's inputs, as far as these are known; of more than `most`, every second, ….
 

@@ -1,5 +1,6 @@
 """What a rule is, how a function becomes one, and what every rule of `check` is given to work with."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType, ModuleType
@@ -13,6 +14,7 @@ from plaudit.checks.solver.question import Unknown
 from plaudit.checks.solver.solver import Solver
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
+from plaudit.reward.task.statements import Seen
 
 if TYPE_CHECKING:
     from plaudit.checks.seen_steps import SeenSteps
@@ -132,6 +134,23 @@ class CheckContext:
         opened = {name: replace(task.fields[name], low=None, high=None, values=None) for name in seen}
         changed = task.evolve(fields=[*{**task.fields, **opened}.values()], **moving)
         return RewardModel(Reward._build(self.reward, task=changed)), {}
+
+    def limit_changes(self) -> "CheckContext | None":
+        """Return this context with changes no larger than were seen; None where that is nothing new.
+
+        What teleports and what moves step by step may be paid alike, and only one of them can be done.
+        """
+        task, limits = self.reward.task, dict[str, tuple[float, int]]()
+        for name in self.reward._transition if self.steps is not None else ():
+            found = self.steps.find_largest_change(name) if self.steps is not None else None
+            if found is not None and 0 < found[0] < task.max_change.get(name, math.inf):
+                limits[name] = found
+        if not limits:
+            return None
+        seen = {**task.seen, **{f"max_change.{name}": Seen(count, count) for name, (_, count) in limits.items()}}
+        changes = {**task.max_change, **{name: limit for name, (limit, _) in limits.items()}}
+        made = Reward._build(self.reward, task=task.evolve(max_change=changes, seen=seen))
+        return replace(self, model=RewardModel(made), known={})
 
     def recall(self, what: str, find: Callable[[], _Known]) -> _Known:
         """Return what is known under a name, found out when it is first asked for."""
