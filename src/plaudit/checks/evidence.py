@@ -1,6 +1,6 @@
 """Whether what a finding shows was seen in steps that happened, went otherwise there, or was not tried."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -53,7 +53,9 @@ class _Judge:
         """Return what the steps say of a finding; None where it claims nothing, or they lack what it is about."""
         if finding.claims is None or not finding.witness:
             return None
-        rows = [self._encode(step) for step in finding.witness]
+        reads = self.model.reads
+        about = reads.get(finding.term, reads["total"])
+        rows = [self._encode(step, step.about or about) for step in finding.witness]
         claim = _read_claim(finding.claims, rows)
         if claim == "cycle":
             return self._judge_cycle(rows)
@@ -65,9 +67,8 @@ class _Judge:
             return self._judge_stays(rows)
         return self._judge_steps(rows)
 
-    def _encode(self, step: Step) -> dict[str, float]:
+    def _encode(self, step: Step, about: Collection[str]) -> dict[str, float]:
         """Return what a step of a witness is about, as the checker computes with it."""
-        about = step.about or self.model.reads["total"]
         fields, carried = self.model.fields, self.model.reward.states
         return {
             name: encode_value(fields[name], value)
@@ -93,7 +94,7 @@ class _Judge:
         values, known = self._find(name)
         reach = NEAR * self.steps.find_width(name, self._field(strip_step_end(name)))
         with np.errstate(invalid="ignore"):
-            return known & ((values == value) | (np.abs(values - value) <= reach))
+            return np.asarray(known & ((values == value) | (np.abs(values - value) <= reach)))
 
     def _near_rows(self, row: Mapping[str, float]) -> Mask:
         near = np.ones(len(self.steps), bool)
@@ -103,7 +104,7 @@ class _Judge:
 
     def list_state(self, row: Mapping[str, float]) -> dict[str, float]:
         """Return the state that a row is in, by the names of fields: after the step where it is known there."""
-        found = {}
+        found: dict[str, float] = {}
         for name, value in row.items():
             plain = strip_step_end(name)
             if name not in OUTCOMES and self.model.role(self.model.fields[name]) == "state":
@@ -200,9 +201,8 @@ class _Judge:
             least = min(int(each.sum()) for each in seen)
             text = f"each step of it was made, the rarest {format_count(least, 'time')} in {self._count}."
             return Evidence("seen", f"Seen: {text}")
-        return self._find_contradiction(motions) or self._deny(
-            self._begins(motions[[each.any() for each in seen].index(False)]), ", and none made every step of it"
-        )
+        missing = next(motion for motion, rows in zip(motions, seen, strict=True) if not rows.any())
+        return self._find_contradiction(motions) or self._deny(self._begins(missing), ", and none made this step")
 
     def _judge_steps(self, rows: Sequence[Mapping[str, float]]) -> Evidence | None:
         given = [{name: value for name, value in row.items() if name not in OUTCOMES} for row in rows]
@@ -215,7 +215,7 @@ class _Judge:
         if all(each.any() for each in seen):
             text = f"{int(np.any(seen, axis=0).sum()):,} of {self._count} were like this."
             return Evidence("seen", f"Seen: {text}")
-        return self._deny(np.any(seen, axis=0), " it, not each of what is compared")
+        return self._deny(np.any(seen, axis=0), " one of these, and none near another")
 
     def _read_motion(self, row: Mapping[str, float]) -> _Motion:
         state = self.list_state(row)

@@ -116,7 +116,14 @@ class SeenSteps:
 
     def find_width(self, name: str, declared: Field) -> float:
         """Return the range of an input: as declared or as seen, whichever is smaller; 0 where it is not a number."""
-        found = self.find_column(strip_step_end(name), declared)
+        key = "width", strip_step_end(name), declared
+        if key not in self._kept:
+            self._kept[key] = self._measure_width(strip_step_end(name), declared)
+        width: float = self._kept[key]
+        return width
+
+    def _measure_width(self, name: str, declared: Field) -> float:
+        found = self.find_column(name, declared)
         if found is None or declared.kind != "number":
             return 0.0
         values = found[0][np.isfinite(found[0])]
