@@ -158,6 +158,19 @@ def _corpus_line(reporter: pytest.TerminalReporter) -> str:
     return f"caught {seen['caught']} of {bad} bad, {seen['alarm']} false alarms on {good} good" if seen else ""
 
 
+def _world_lines(reporter: pytest.TerminalReporter) -> list[str]:
+    """Return of how many worlds a check warned, a line for each kind of task it had; each test of one records its result."""
+    reports = [report for outcome in ("passed", "failed") for report in reporter.stats.get(outcome, [])]
+    seen = Counter(value for report in reports for key, value in report.user_properties if key == "worlds")
+
+    def count(how: str, which: str) -> str:
+        warned = seen[f"{how} {which} warned"]
+        return f"{warned} of {warned + seen[f'{how} {which} quiet']} {which}"
+
+    told = dict.fromkeys(value.split()[0] for value in seen)
+    return [f"worlds: {how}: {count(how, 'flawed')} warned of, {count(how, 'sound')}" for how in told]
+
+
 def _counts(reporter: pytest.TerminalReporter) -> list[str]:
     """Return what tests counted (kills, losses of power, edits found …), added up over all tests of one kind."""
     totals: dict[str, Counter[str]] = {}
@@ -173,7 +186,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Say how the checks did on known rewards, how many tests were skipped, and why."""
     if line := _corpus_line(terminalreporter):
         terminalreporter.line(f"Corpus of known rewards: {line}")
-    for line in _counts(terminalreporter):
+    for line in (*_world_lines(terminalreporter), *_counts(terminalreporter)):
         terminalreporter.line(line)
     reasons = _skip_reasons(config)
     if not reasons:

@@ -101,8 +101,8 @@ def test_only_a_reward_can_be_checked():
 
 def test_the_gravest_come_first():
     severities = [finding.severity for finding in check(reward())]
-    assert severities == sorted(severities, reverse=True)
-    assert {"warning", "advice"} == set(severities)
+    assert severities == sorted(severities, key=["warning", "advice", "note"].index)
+    assert {"warning", "note"} == set(severities)
 
 
 def test_a_report_names_its_reward():

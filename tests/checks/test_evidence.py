@@ -93,22 +93,12 @@ def test_a_stay_that_play_kept_is_seen() -> None:
     assert found.evidence.says.startswith("Seen: this state was kept for 3 steps or more in ")
 
 
-def test_a_stay_where_nothing_ever_stayed_is_dropped_and_counted() -> None:
-    report = check(pay_for_staying(), steps=play_steps(ride))
-    assert report.at_least("advice") == ()
-    [dropped] = report.contradicted
-    assert dropped.code == "goal-not-best"
-    assert "dropped    1 finding: play went otherwise (--json shows them)" in str(report)
-    assert (
-        format_json([LocatedReport(report)])["rewards"][0]["contradicted"][0]["evidence"]["verdict"] == "contradicted"
-    )
+def test_a_stay_where_nothing_ever_stayed_is_contradicted() -> None:
+    assert judge(pay_for_staying(), play_steps(ride), "stay", {"place": 8.0}) == "contradicted"
 
 
 def test_a_stay_beyond_what_was_played_is_not_tried() -> None:
-    reward = pay_for_staying(high=1000)
-    [found] = check(reward, steps=play_steps(walk)).by_code("goal-not-best")
-    assert found.evidence == Evidence("not tried", "Not tried: none of 4,000 steps came near.")
-    assert "Not tried: none of 4,000 steps came near." in str(check(reward, steps=play_steps(walk)))
+    assert judge(pay_for_staying(high=1000), play_steps(walk), "stay", {"place": 900.0}) == "not tried"
 
 
 def test_without_steps_nothing_is_said() -> None:
@@ -124,7 +114,7 @@ def test_a_cycle_whose_every_step_was_made_is_seen() -> None:
     assert "each step of it was made" in seen.evidence.says
 
 
-def test_a_cycle_of_leaps_that_nothing_made_is_dropped() -> None:
+def test_a_cycle_of_leaps_that_nothing_made_is_dropped_counted_and_listed_in_json() -> None:
     @term
     def leap(prev, curr):
         return 1.0 if curr.place > prev.place + 5 else 0.0
@@ -137,6 +127,11 @@ def test_a_cycle_of_leaps_that_nothing_made_is_dropped() -> None:
     [dropped, *_] = report.contradicted
     assert dropped.evidence is not None
     assert "in none did place move by more than 1" in dropped.evidence.says
+    count = f"{len(report.contradicted)} finding"
+    assert f"dropped    {count}" in str(report)
+    assert "play went otherwise (--json shows them)" in str(report)
+    [listed, *_] = format_json([LocatedReport(report)])["rewards"][0]["contradicted"]
+    assert listed["evidence"]["verdict"] == "contradicted"
 
 
 def test_a_way_back_that_nothing_took_is_not_tried_for_it_may_take_skill() -> None:
@@ -168,6 +163,8 @@ def test_findings_that_were_seen_come_first_among_those_as_grave() -> None:
     assert [each.term for each in check(both, only="wrong-sign")] == ["heat_costs", "place_costs"]
     judged = check(both, only="wrong-sign", steps=steps)
     assert [(each.term, each.is_seen) for each in judged] == [("place_costs", True), ("heat_costs", False)]
+    assert judged.findings[1].evidence == Evidence("not tried", "Not tried: none of 4,000 steps came near.")
+    assert "Not tried: none of 4,000 steps came near." in str(judged)
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,10 @@ def check(
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
     reward = reward._join_task(task)
+    from plaudit.checks.incentives import summarise_incentives
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
-    from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
+    from plaudit.checks.rules.rivals import list_told_again
 
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
@@ -93,6 +94,7 @@ def check(
         version=reward.version,
         fingerprint=reward.fingerprint,
         task=TaskLabel.of(reward.task),
+        summary=summarise_incentives(run.incentives),
         incentives=tuple(run.incentives),
         findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,

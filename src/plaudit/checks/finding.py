@@ -100,7 +100,7 @@ class Finding:
         return [*lines, f"Assumed by default: {', '.join(assumed)}."] if assumed else lines
 
 
-IncentiveKind = Literal["step", "stay", "lap", "goal", "end", "bad end", "idle"]
+IncentiveKind = Literal["step", "stay", "lap", "pace", "goal", "end", "bad end", "event", "idle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,11 @@ class Incentive:
     """What an agent that knows nothing but the reward has a reason to do: one way of life, and what it pays."""
 
     kind: IncentiveKind
-    """A single step; staying in a place; going round a lap; a step that reaches the goal; what the best end adds, and
-    the cheapest end that costs; doing nothing."""
+    """A single step; staying in a place; going round a lap; a step that reaches the goal; what the best end adds to a
+    step, and the cheapest end that costs; doing nothing."""
     pay: float
-    """What it pays: a stay, a lap and doing nothing in each step, anything else once."""
+    """What its witness earns: a stay, a lap and doing nothing in each step, anything else once. Infinite where there
+    is no bound, of which a witness shows a part."""
     where: str
     """Where that is, in words: "distance beyond 40 m"."""
     witness: tuple[Step, ...]
@@ -120,6 +121,8 @@ class Incentive:
     """What it pays at most, as far as is known; equal to `pay` where that is proved."""
     worth: str = ""
     """What it adds up to, in words: "500 over 1,000 steps"; empty where neither discount nor horizon is declared."""
+    value: float = 0.0
+    """What it adds up to, as a number: what pays in each step without end is infinite where nobody says how long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from plaudit.checks.finding import Ground
 from plaudit.checks.model import RewardModel
 from plaudit.language.field import find_field_name
+from plaudit.reward.task.statements import Event
 from plaudit.reward.task.task import Task
 
 ROLES = {"state": "persists from step to step", "action": "is chosen", "event": "happens in single steps"}
@@ -46,6 +47,9 @@ def _list_statements(model: RewardModel, parts: tuple[str, ...], fields: Iterabl
             yield from (
                 _build_ground(task, part, name, says.format(name)) for name in fields if name in getattr(task, part)
             )
+    if "events" in parts:
+        counted = [name for name in fields if task.events.get(name) not in (None, Event())]
+        yield from (_build_ground(task, "events", name, f"how often {name} happens") for name in counted)
     if "max_change" in parts:
         free = [name for name in fields if name in model.reward._transition and name not in task.max_change]
         numbers = [name for name in free if bound.fields[name].kind == "number"]

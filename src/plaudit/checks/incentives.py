@@ -1,21 +1,32 @@
-"""What an agent that knows nothing but a reward has a reason to do: the best step, stay, lap and end.
+"""What an agent that knows nothing but a reward has a reason to do, best paid first, and that in a sentence.
 
 Nothing here is worked out anew: the rules and the incentives read the same answers.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from plaudit.checks.bounds import open_end
 from plaudit.checks.finding import Incentive, IncentiveKind
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel, refuse_contradiction
 from plaudit.checks.rules.ends import find_bad_end
+from plaudit.checks.rules.events import PaidEvent, list_paid_events
+from plaudit.checks.rules.goals import encode_idle
 from plaudit.checks.rules.loops import describe_way, find_laps, list_lap_steps
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import (
+    LEAST,
+    add_standing_step,
+    count_steps,
     describe_row,
     describe_worth,
+    drop_shaping,
     find_best_end,
+    find_paces,
     find_stays,
     maximise_pay,
     read_standing_row,
@@ -23,17 +34,22 @@ from plaudit.checks.rules.staying import (
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Question, Unknown
-from plaudit.checks.solver.ranges import encode_value, strip_step_end
-from plaudit.checks.solver.solver import Solver, TimeIsUp, simplify_maximum
+from plaudit.checks.solver.ranges import NumericRow, is_unlimited, strip_step_end
+from plaudit.checks.solver.solver import SLACK, Solver, TimeIsUp, simplify_maximum
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
+
+MOST_STAYS, MOST_EVENTS = 3, 2
+"""Of places and events that pay so many are told."""
+LASTING: tuple[IncentiveKind, ...] = ("stay", "lap", "pace", "idle")
+"""What pays in each step for as long as it is done."""
 
 
 def incentives(
     reward: Reward, *, task: Task | None = None, timeout: float = 60.0, z3: bool = True
 ) -> tuple[Incentive, ...]:
-    """Return what `reward` pays most for: a single step, a place to stay, a lap, an end, and doing nothing.
+    """Return what `reward` pays most for, best first: places to stay, a lap, a speed, the goal, ends, doing nothing.
 
     Args:
         reward: The reward to look at.
@@ -50,7 +66,7 @@ def incentives(
     ... def back(distance):
     ...     return 0.5 if distance > 40 else 0.0
     >>> follow = Reward("follow", version="1", terms=[back], fields=[Field("distance", low=0, high=200, unit="m")])
-    >>> [step, stay] = incentives(follow, task=Task(states=["distance"]))
+    >>> [stay] = incentives(follow, task=Task(states=["distance"]))
     >>> stay.kind, stay.where, stay.pay, stay.witness[0].inputs
     ('stay', 'distance beyond 40 m', 0.5, {'distance': 200.0})
     """
@@ -62,12 +78,69 @@ def incentives(
     return tuple(list_incentives(context))
 
 
-def list_incentives(context: CheckContext) -> Iterator[Incentive]:
-    """Yield what pays most, each with a witness that was run; what nobody can tell is left out."""
-    finders = (_find_best_step, _list_stays, _find_best_lap, _find_goal, _list_ends, _find_idle_pay)
+def list_incentives(context: CheckContext) -> list[Incentive]:
+    """Return what there is to do, best paid first, each with a witness that was run; what nobody can tell is left out.
+
+    The best single step is told only where nothing else is: a step that cannot be repeated says little.
+    """
+    found: list[Incentive] = []
     with suppress(TimeIsUp):
-        for find in finders:
-            yield from find(context)
+        for find in (
+            _list_stays,
+            _find_best_lap,
+            _find_best_pace,
+            _find_goal,
+            _list_ends,
+            _list_events,
+            _find_idle_pay,
+        ):
+            found += find(context)
+        found += [] if found else _find_best_step(context)
+    if any(each.kind == "goal" for each in found) and context.reward.task.goal_ends:
+        found = [each for each in found if each.kind != "end"]  # the goal is the end that is wanted
+    return sorted((replace(each, value=_count_value(context, each)) for each in found), key=lambda each: -each.value)
+
+
+def _count_value(context: CheckContext, incentive: Incentive) -> float:
+    """Return what it adds up to in an episode."""
+    if incentive.kind == "event":
+        return incentive.value
+    goes_on = incentive.kind in LASTING or (incentive.kind == "goal" and not context.reward.task.goal_ends)
+    if not goes_on or incentive.pay == 0:
+        return incentive.pay
+    steps = count_steps(context.reward)
+    return math.copysign(math.inf, incentive.pay) if steps is None else incentive.pay * steps
+
+
+def summarise_incentives(incentives: Sequence[Incentive]) -> str:
+    """Return what an agent is paid most to do, in a sentence; empty where nobody can tell."""
+    if not incentives:
+        return ""
+    best, goal = incentives[0], next((each for each in incentives if each.kind == "goal"), None)
+    where = f" ({best.where})" if best.where else ""
+    adds_up = f", {best.worth}" if best.worth else ""
+    other = "" if goal is None or goal is best else f"; the goal pays {format_incentive_pay(goal)}"
+    told = f"An agent is paid most to {_DOES[best.kind]}{where}: {format_incentive_pay(best)}{adds_up}{other}."
+    repeated = [each for each in incentives if each.kind == "event" and not each.worth and each is not best]
+    open_ended = [each for each in repeated if goal is not None and each.pay < goal.pay / 2]
+    if open_ended:
+        told += (
+            f" Each time {open_ended[0].where} pays {format_incentive_pay(open_ended[0])}, however often it happens."
+        )
+    return told
+
+
+_DOES: Mapping[IncentiveKind, str] = {
+    "step": "look for the best step",
+    "stay": "stay",
+    "lap": "go round",
+    "pace": "keep moving",
+    "goal": "reach the goal",
+    "end": "end the episode",
+    "bad end": "end the episode badly",
+    "event": "have this happen again and again",
+    "idle": "do nothing",
+}
 
 
 def _find_best_step(context: CheckContext) -> Iterator[Incentive]:
@@ -82,17 +155,19 @@ def _describe_best(context: CheckContext, kind: IncentiveKind, question: Questio
         return
     step = context.model.build_step(best.row)
     if step.total is not None:
-        where = describe_row(context.model, best.row)
-        yield Incentive(kind, open_end(best.value), where, (step,), open_end(best.bound))
+        pay = math.inf if is_unlimited(best.value) else step.total
+        yield Incentive(kind, pay, describe_row(context.model, best.row), (step,), open_end(max(best.bound, pay)))
 
 
 def _list_stays(context: CheckContext) -> Iterator[Incentive]:
     reward, model = context.reward, context.model
     stays = find_stays(context, outside_goal=reward._bound.goal is not None and reward.task.goal_ends)
-    for stay in () if isinstance(stays, Unknown) else stays:
+    known = [] if isinstance(stays, Unknown) else stays
+    for stay in [each for each in known if each.pay > LEAST][:MOST_STAYS] or known[:1]:
         step = model.build_step(read_standing_row(model, stay.row), "stay")
-        worth = describe_worth(context, stay.pay)
-        yield Incentive("stay", open_end(stay.pay), stay.where, (step,), open_end(stay.bound), worth)
+        pay = math.inf if is_unlimited(stay.pay) or step.total is None else step.total
+        bound = pay if is_close(stay.pay, stay.bound) else max(pay, stay.bound)
+        yield Incentive("stay", pay, stay.where, (step,), open_end(bound), describe_worth(context, pay))
 
 
 def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
@@ -100,7 +175,27 @@ def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
     if lap is not None:
         read = [name for name in context.model.fields if strip_step_end(name) in lap.moved]
         where, steps = describe_way(context.model, lap).replace(":", "", 1), tuple(list_lap_steps(context, lap, read))
-        yield Incentive("lap", lap.mean, where, steps, lap.mean, describe_worth(context, lap.mean))
+        mean = math.fsum(step.total or 0.0 for step in steps) / len(steps)
+        yield Incentive("lap", mean, where, steps, mean, describe_worth(context, mean))
+
+
+def _find_best_pace(context: CheckContext) -> Iterator[Incentive]:
+    """Yield the speed that pays most to keep up."""
+    model, lasting = context.model, drop_shaping(context)
+    paces = find_paces(model)
+    if lasting is None or not paces:
+        return
+    question = Question()
+    pay = add_standing_step(lasting, question, moving=paces, outside_goal=context.reward.task.goal_ends)
+    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    if best.row is None or is_unlimited(best.value):
+        return
+    row = read_standing_row(model, best.row)
+    kept = {name: row[name] for name in row if model.fields[name].name in paces and row[name] != 0}
+    step = model.build_step(row, "keeping it up")
+    if kept and step.total is not None:
+        where = describe_row(model, kept)
+        yield Incentive("pace", step.total, where, (step,), step.total, describe_worth(context, step.total))
 
 
 def _find_goal(context: CheckContext) -> Iterator[Incentive]:
@@ -114,24 +209,56 @@ def _find_goal(context: CheckContext) -> Iterator[Incentive]:
 
 
 def _list_ends(context: CheckContext) -> Iterator[Incentive]:
-    model = context.model
-    best = find_best_end(context)
+    best, bad = find_best_end(context), find_bad_end(context)
     if best is not None and best.row is not None:
-        step = model.build_step({**best.row, "terminal": 1.0}, "the end")
-        where = describe_row(model, best.row)
-        yield Incentive("end", open_end(best.value), where, (step,), open_end(best.bound))
-    bad = find_bad_end(context)
+        yield from _describe_end(context, "end", best.row, best.value, best.bound)
     if bad is not None and best is not None and not is_close(-bad.price, best.value):
-        step = model.build_step({**bad.row, "terminal": 1.0}, "the end")
-        yield Incentive("bad end", 0.0 - bad.price, describe_row(model, bad.row), (step,), 0.0 - bad.price)
+        yield from _describe_end(context, "bad end", bad.row, -bad.price, -bad.price)
+
+
+def _describe_end(
+    context: CheckContext, kind: IncentiveKind, row: NumericRow, value: float, bound: float
+) -> Iterator[Incentive]:
+    """Yield what a step earns more for ending the episode than if it went on."""
+    model = context.model
+
+    def adds(rows: Sequence[NumericRow]) -> float:
+        totals = [step.total for step in map(model.build_step, rows)]
+        return math.nan if totals[0] is None or totals[1] is None else totals[0] - totals[1]
+
+    rows: list[NumericRow] = [{**row, "terminal": 1.0}, {**row, "terminal": 0.0}]
+    paid = adds(rows)
+    rows = model.simplify_rows(rows, lambda found: abs(adds(found) - paid) <= SLACK * abs(paid))
+    pay = value if is_unlimited(value) else adds(rows)
+    if not math.isnan(pay):
+        steps = tuple(map(model.build_step, rows, ("the end", "going on")))
+        at_most = pay if is_close(value, bound) else max(pay, bound)
+        yield Incentive(kind, open_end(pay), describe_row(model, rows[0]), steps, open_end(at_most))
+
+
+def _list_events(context: CheckContext) -> Iterator[Incentive]:
+    """Yield the events that pay, with what they add up to where it is said how often they can happen.
+
+    What the goal reads, and what ends the episode, does not happen again.
+    """
+    bound = context.reward._bound
+    last = {field.name for field in bound.goal_program.inputs.values()} | {*context.reward.task.ends}
+    paid = [each for each in list_paid_events(context) if isinstance(each, PaidEvent) and each.field not in last]
+    for event in sorted(paid, key=lambda each: -each.pay)[:MOST_EVENTS]:
+        steps = tuple(event.list_steps(context.model))
+        if is_unlimited(event.pay) or steps[0].total is None:
+            continue
+        pay, worth = steps[0].total, ""
+        if event.times is not None:
+            worth = f"{format_number(pay * event.times)} in all, {event.describe_times()}"
+        row, fields = read_standing_row(context.model, event.row), context.model.fields
+        where = describe_row(context.model, {name: row[name] for name in row if fields[name].name == event.field})
+        yield Incentive("event", pay, where, steps, pay, worth, pay * (event.times or 1.0))
 
 
 def _find_idle_pay(context: CheckContext) -> Iterator[Incentive]:
-    """Yield what a step of doing nothing pays, as it is declared."""
-    model, idle = context.model, context.reward._bound.idle
-    if idle is None:
-        return
-    fields = model.fields
-    step = model.build_step({name: encode_value(fields[name], idle[name]) for name in idle if name in fields}, "idle")
-    if step.total is not None:
+    """Yield what a step of doing nothing pays, as it is declared; one that reaches the goal is not idle."""
+    idle = encode_idle(context)
+    step = None if idle is None else context.model.build_step(idle, "idle")
+    if step is not None and step.total is not None:
         yield Incentive("idle", step.total, "", (step,), step.total, describe_worth(context, step.total))

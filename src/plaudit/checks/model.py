@@ -1,20 +1,21 @@
 """A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from plaudit.checks.finding import Step
-from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.boxes import compile_question, maximise
 from plaudit.checks.solver.deadline import NEVER, Deadline
+from plaudit.checks.solver.plainer import simplify_numbers
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import (
     NumericRow,
     decode_row,
-    is_plain,
-    list_plainer_values,
+    encode_value,
+    list_choices,
     strip_step_end,
     value_at_rest,
 )
@@ -204,6 +205,18 @@ class RewardModel:
         """Inputs that nothing but schedules read."""
         return self.program.counters - self.reward._formula.inputs.keys()
 
+    def find_good_value(self, name: str, field: TaskField | None = None) -> float:
+        """Return what an input is where all is well: what is wanted of it or, of all else, what an idle agent meets."""
+        field, idle = field or self.fields[name], self.reward._bound.idle or {}
+        if field.aim is not None:
+            return field.aim
+        if field.better is not None and not name.startswith("prev."):
+            low, *_, high = list_choices(field) or (field.low, field.high)
+            best = high if field.better == "high" else low
+            if best is not None:
+                return float(best)
+        return encode_value(field, idle[name]) if name in idle else value_at_rest(field)
+
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
         return self.complete(row)[1]
@@ -241,8 +254,8 @@ class RewardModel:
 
         A row that stands alone may be told in `plain` numbers that every term scores the same.
         """
+        row = self.simplify_rows([row])[0] if plain else row
         row, scores = self.complete(row)
-        row = row if scores is None or not plain else self._simplify_numbers(row, scores)
         inputs = decode_row({name: row[name] for name in self._ordered_inputs}, self.program.inputs)
         about = tuple(name for name in inputs if name in only) if only is not None else ()
         return Step(inputs, None if scores is None else float(scores.total), note, about)
@@ -255,18 +268,82 @@ class RewardModel:
             self.program.inputs, key=lambda name: (plain.index(strip_step_end(name)), name.startswith("curr."))
         )
 
-    def _simplify_numbers(self, row: NumericRow, scores: Scores) -> NumericRow:
-        """Return a row of rounder numbers with the same scores, and the same total: schedules may count one of them."""
-        for name, value in row.items():
-            if is_plain(value) or name not in self.program.inputs or self.fields[name].kind != "number":
-                continue
-            for plain in list_plainer_values(self.fields[name], value):
-                other = {**row, name: plain}
-                same = self.fields[name].holds(plain) and self.score(other)
-                if same and same.total == scores.total and dict(same.scores) == dict(scores.scores):
-                    row = other
-                    break
-        return row
+    def simplify_rows(
+        self,
+        rows: Sequence[NumericRow],
+        holds: Callable[[Sequence[NumericRow]], bool] | None = None,
+        *,
+        slack: float = 0.0,
+        keep: Collection[str] = (),
+    ) -> list[NumericRow]:
+        """Return the rows of a witness in numbers that a person would write, of which the claim still `holds`.
+
+        First numbers are looked for that every term scores the same, then others nearby of which `holds(rows)` is true:
+        it is given whole rows and computes with floats what the message says. Where that is the totals alone, they may
+        change by a share of themselves, the `slack`. A field that has the same value in several places, such as before
+        and after a step that changes nothing, keeps it the same. Ranges, facts and declared changes are kept. What
+        `keep` names stays as it is, and so do all rows where nothing plainer is found.
+        """
+        whole = [{**row, **self.complete_row(row)} for row in rows]
+        places = {
+            (strip_step_end(name), value): self.fields[name]
+            for row in whole
+            for name, value in row.items()
+            if name in self.fields and name not in keep
+        }
+
+        def fill(values: Mapping[tuple[str, float], float]) -> list[NumericRow]:
+            return [
+                {
+                    name: value if name in keep else values.get((strip_step_end(name), value), value)
+                    for name, value in row.items()
+                }
+                for row in whole
+            ]
+
+        known = [self.score(row) for row in whole]
+        if slack:
+            holds = partial(self._have_totals, [each and float(each.total) for each in known], slack)
+        possible = [self._can_happen(row) for row in whole]
+
+        def is_same(values: Mapping[tuple[str, float], float]) -> bool:
+            found = fill(values)
+            return all(map(_scores_same, map(self.score, found), known)) and is_true(values)
+
+        def is_true(values: Mapping[tuple[str, float], float]) -> bool:
+            found = fill(values)
+            happens = all(self._can_happen(row) for row, before in zip(found, possible, strict=True) if before)
+            return happens and (holds is None or holds(found))
+
+        values = simplify_numbers({place: place[1] for place in places}, places, is_same)
+        if holds is not None:
+            values = simplify_numbers(values, places, is_true, near=True)
+        return fill(values)
+
+    def _have_totals(self, totals: Sequence[float | None], slack: float, rows: Sequence[NumericRow]) -> bool:
+        found = [scores and float(scores.total) for scores in map(self.score, rows)]
+        return all(
+            one is other or (one is not None and other is not None and abs(one - other) <= slack * abs(other))
+            for one, other in zip(found, totals, strict=True)
+        )
+
+    def _can_happen(self, row: NumericRow) -> bool:
+        """Return whether every fact is true of a row; what it leaves out is at rest."""
+        program, compute = self._step_question
+        return compute({name: row.get(name, value_at_rest(field)) for name, field in program.inputs.items()}) == 1
+
+    @cached_property
+    def _step_question(self) -> tuple[Program, Callable[[NumericRow], float]]:
+        question = Question()
+        self.require_facts(question)
+        program = question.program(question.builder.simplify(n.Number(question.all(question.given))))
+        return program, compile_question(program)
+
+
+def _scores_same(one: Scores | None, other: Scores | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.total == other.total and dict(one.scores) == dict(other.scores)
 
 
 def drop_sure_guards(bound: Program) -> Program:

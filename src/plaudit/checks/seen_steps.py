@@ -1,7 +1,7 @@
 """Steps that were played or recorded, as columns: what the witnesses of findings are held against."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from plaudit.checks.model import RewardModel, find_state_fields
 from plaudit.checks.solver.ranges import NumericRow, list_choices, strip_step_end, value_at_rest
 from plaudit.errors import DefinitionError
 from plaudit.language.field import Field
+from plaudit.reward.task.bound import TaskField
 
 Column: TypeAlias = NDArray[Any]
 Numbers: TypeAlias = NDArray[np.float64]
@@ -26,8 +27,24 @@ DRIFT = 0.001
 """How far it may have moved after these steps if every one of them goes the same way."""
 FINE = 0.02
 """Rows that differ by less than this share of each range are told once."""
+FEWEST = 50
+"""So many steps must have been paid better, and as many worse, to compare the two."""
+SURE = 5.0
+"""By how many standard errors two means must differ to differ."""
 MOST_ROWS = 2000
 """The most rows that are listed."""
+
+
+@dataclass(frozen=True)
+class PaidHalf:
+    """What a field was on average in the better, or the worse, paid half of some steps."""
+
+    mean: float
+    row: NumericRow
+    """One of the steps."""
+    note: str
+    spread: float
+    """The standard deviation over all of them."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,15 @@ class SeenSteps:
             return None
         rows = self.actions.reshape(len(self), -1)
         return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def make_mask(self, flags: Iterable[bool]) -> Mask:
+        """Return a flag for each row as an array."""
+        return np.fromiter(flags, bool, len(self))
+
+    def read_row(self, model: RewardModel, at: int) -> NumericRow:
+        """Return one step as a row of a reward's inputs, as far as these are known."""
+        found = {name: self.find_column(name, declared) for name, declared in model.fields.items()}
+        return {name: float(each[0][at]) for name, each in found.items() if each is not None and each[1][at]}
 
     def count_episodes(self, rows: Mask) -> int:
         """Return in how many episodes one of `rows` is."""
@@ -131,14 +157,14 @@ class SeenSteps:
         low, high = (min(each), max(each)) if (each := list_choices(declared)) else (declared.low, declared.high)
         return seen if low is None or high is None else min(seen, high - low)
 
-    def find_largest_change(self, name: str) -> tuple[float, int] | None:
-        """Return how far a field of numbers moved in a step at most, and in how many steps that is known."""
-        before, after = self.before.get(name), self.after.get(name)
-        if before is None or after is None or after.dtype.kind != "f":
+    def find_largest_change(self, declared: Field) -> float | None:
+        """Return how far a field has moved in a step at most; None where it is not known before and after steps."""
+        before, after = self.before.get(declared.name), self.after.get(declared.name)
+        if declared.kind != "number" or before is None or after is None or before.ndim > 1:
             return None
-        known = ~self.first if name in self.unknown_first else np.ones(len(self), bool)
-        change = np.abs(after[known] - before[known])
-        return (float(change.max()), int(known.sum())) if change.size and np.isfinite(change).all() else None
+        known = ~self.first if declared.name in self.unknown_first else slice(None)
+        moves = np.abs(after.astype(np.float64) - before.astype(np.float64))[known]
+        return float(np.nanmax(moves)) if np.isfinite(moves).any() else None
 
     def list_rows(self, model: RewardModel, *, most: int = MOST_ROWS) -> list[NumericRow]:
         """Return steps as rows of a reward's inputs, as far as these are known; of more than `most`, every second, ….
@@ -171,6 +197,39 @@ class SeenSteps:
         compiled = model.reward.compile("numpy", on_bad="mask")
         totals = np.broadcast_to(np.asarray(compiled(columns).total, np.float64), len(self))
         return np.where(known, totals, np.nan)
+
+    def compare_paid(self, model: RewardModel, wished: TaskField) -> "tuple[PaidHalf, PaidHalf] | None":
+        """Return what a wished field was in the better paid steps, and in the others; None where nobody can tell.
+
+        Of a state it is how it changed in the step; of an aim, how far from it.
+        """
+        totals, found = self.score_rows(model), self.find_column(wished.name, wished)
+        if totals is None or found is None or wished.kind == "category":
+            return None
+        values, known = found
+        before = self.before.get(wished.name)
+        if wished.aim is not None:
+            values = np.abs(values - wished.aim)
+        if wished.kind == "number" and model.role(wished) == "state" and before is not None:
+            first = before.astype(np.float64)
+            values = values - (first if wished.aim is None else np.abs(first - wished.aim))
+            known = known & ~self.first if wished.name in self.unknown_first else known
+        known = known & np.isfinite(totals) & np.isfinite(values)
+        middle = np.median(totals[known]) if known.any() else 0.0
+        halves = [known & (totals > middle), known & (totals < middle)]
+        if min(int(half.sum()) for half in halves) < FEWEST:
+            halves = [known & (totals >= middle), known & (totals < middle)]
+        if min(int(half.sum()) for half in halves) < FEWEST:
+            return None
+        spread = float(values[known].std())
+        means = [float(values[half].mean()) for half in halves]
+        error = spread * math.sqrt(sum(1 / int(half.sum()) for half in halves))
+        if abs(means[0] - means[1]) < SURE * error:
+            return None
+        notes = ("better paid", "worse paid")
+        rows = [self.read_row(model, int(np.flatnonzero(half)[0])) for half in halves]
+        best, worst = (PaidHalf(*each, spread) for each in zip(means, rows, notes, strict=True))
+        return best, worst
 
     def find_kept(self, fields: Mapping[str, Field]) -> Mask:
         """Return the rows after which fields stayed as they are for three steps and more; none without fields."""

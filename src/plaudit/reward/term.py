@@ -22,7 +22,7 @@ from plaudit.language.reading.source import ReadFunction, Source, read_source, v
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
 
-Intent = Literal["goal", "penalty", "shaping", "bonus"]
+Intent = Literal["goal", "penalty", "shaping", "bonus", "intrinsic"]
 PARAMETERS = ("weight", "low", "high")
 """Names every term has for itself, so that no knob may use them."""
 

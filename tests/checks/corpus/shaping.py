@@ -39,7 +39,7 @@ def one_way_shaping():
 @bad(
     "not-potential-based",
     source="Ng, Harada & Russell 1999; the negative control of Gleave et al., EPIC (ICLR 2021)",
-    severity="advice",
+    severity="note",
 )
 def shaping_without_its_discount():
     """The agent discounts by 0.99 and the shaping does not: φ(s') − φ(s) instead of 0.99 φ(s') − φ(s).

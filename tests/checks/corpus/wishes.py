@@ -43,7 +43,11 @@ def _running(*terms):
     return Reward("running", version="1", terms=[forward, *terms], fields=fields, task=task)
 
 
-@bad("unpriced", source="Irpan, Deep reinforcement learning doesn't work yet (2018): the half-cheetah on its back")
+@bad(
+    "unpriced",
+    severity="advice",
+    source="Irpan, Deep reinforcement learning doesn't work yet (2018): the half-cheetah on its back",
+)
 def runs_on_its_back():
     """Forward velocity is all that is paid, and a robot that fell on its back found a way to move there."""
     return _running()
@@ -142,7 +146,11 @@ def _tetris(*terms):
     return Reward("tetris", version="1", terms=[lost, *terms], fields=fields, task=task)
 
 
-@bad("unpriced", source="Murphy, The first level of Super Mario Bros. is easy (SIGBOVIK 2013): Tetris, paused for ever")
+@bad(
+    "unpriced",
+    severity="advice",
+    source="Murphy, The first level of Super Mario Bros. is easy (SIGBOVIK 2013): Tetris, paused for ever",
+)
 def pauses_for_ever():
     """Only to lose costs, and the game that is paused is never lost: the moment before the end lasts for ever."""
     return _tetris()

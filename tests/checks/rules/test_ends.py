@@ -29,7 +29,7 @@ def test_the_suicidal_agent():
     assert (finding.severity, finding.term) == ("advice", "total")
     assert finding.message == (
         "every step that leaves everything as it is costs at least 1, and there is an end that costs 5: less than 6 "
-        "more steps."
+        "more steps. The best end, worth 10 at most, is worth going for only within 15 steps."
     )
     assert really(made, finding) == [-1, -6]
     assert finding.witness[1].inputs == {"terminal": True, "outcome": "fall"}
@@ -51,7 +51,7 @@ def test_an_end_that_is_dearer_than_a_hundred_steps_is_not_cheap(weight, told_st
 def test_the_discount_decides_what_going_on_costs(discount, costs):
     found = told(reward(step, end, discount=discount), CODE)
     ending = f"less than going on for ever, which costs {costs} at a discount of {discount}."
-    assert [each.message.endswith(ending) for each in found] == ([True] if costs else [])
+    assert [ending in each.message for each in found] == ([True] if costs else [])
 
 
 def test_flags_make_kinds_of_ends():
@@ -111,7 +111,8 @@ def test_a_death_for_nothing_is_found_as_one_for_next_to_nothing_is(death):
     (finding,) = told(made, CODE)
     assert "costs nothing more" in finding.message if death == 0 else "costs 0.001" in finding.message
     assert finding.witness[1].inputs["outcome"] == "fall"
-    assert finding.message.endswith("less than going on for ever, which costs 100 at a discount of 0.99.")
+    assert "less than going on for ever, which costs 100 at a discount of 0.99." in finding.message
+    assert finding.message.endswith("The best end, worth 20 at most, is worth going for only within 20 steps.")
     really(made, finding)
 
 
@@ -189,7 +190,7 @@ def test_a_good_end_that_must_be_near_makes_it_a_warning():
         return 5 if outcome == "win" else -5 if outcome == "fall" else -50
 
     assert [each.severity for each in told(reward(step, over, discount=0.99), CODE)] == ["warning"]
-    assert [each.severity for each in told(reward(step, end, discount=0.99), CODE)] == ["advice"]
+    assert [each.severity for each in told(reward(step, end, discount=0.98), CODE)] == ["advice"]
 
 
 def test_where_a_step_can_be_free_nobody_gives_up():

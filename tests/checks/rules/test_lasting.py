@@ -77,7 +77,7 @@ def test_staying_in_the_goal_is_no_flaw():
     [
         ("3 - abs(x)", "pays up to 3, for ever.", 0.0),
         ("1 / (0.1 + x) if x >= 0 else 0", "pays up to 10, for ever.", 0.0),
-        ("x if x < 5 else 0", "pays up to 5, for ever.", 4.999),
+        ("x if x < 5 else 0", "pays up to 4.999, for ever.", 4.999),
         ("x if x <= 2.5 else 0", "pays up to 2.5, for ever.", 2.5),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_fact_about_the_way_says_what_stays():
     ("end", "severity", "ending"),
     [
         (10, "warning", "That is worth 10, as much as the best end."),  # the same but for rounding
-        (10.000004, "advice", "That is worth 10 at most, less than an end that pays 10.000004."),
+        (10.000004, "advice", "That is worth 10 at most, less than the best end, which pays 10.000004."),
     ],
 )
 def test_numbers_that_differ_are_written_so_that_they_do_and_others_are_called_the_same(end, severity, ending):
@@ -153,7 +153,7 @@ def test_numbers_that_differ_are_written_so_that_they_do_and_others_are_called_t
 @pytest.mark.parametrize(
     ("discount", "severity", "ending"),
     [
-        (0.9, "advice", "That is worth 10 at most, less than an end that pays 50."),
+        (0.9, "advice", "That is worth 10 at most, less than the best end, which pays 50."),
         (0.99, "warning", "That is worth 100, more than the best end, which pays 50."),
         (1.0, "warning", "After 50 steps it has out-earned the best end, which pays 50."),
         (None, "warning", "After 50 steps it has out-earned the best end, which pays 50."),

@@ -61,7 +61,7 @@ def test_a_difference_of_potentials_is_left_alone(text, discount):
 def test_what_does_not_telescope_is_told_with_steps_that_show_it(text, discount):
     reward = shaping(text, discount=discount)
     (finding,) = told(reward, "not-potential-based")
-    assert (finding.severity, finding.term) == ("advice", "shaped")
+    assert (finding.severity, finding.term) == ("note", "shaped")
     steps = finding.witness
     totals = really(reward, finding)
     assert len(steps) == 3

@@ -151,7 +151,7 @@ def test_terms_that_another_drowns_are_listed_under_it():
 
     made = reward(small, crash, plain, fields=[UNIT, Field("hit", flag=True)])
     (finding,) = told(made, "dominated-term")
-    assert (finding.severity, finding.term) == ("advice", "crash")
+    assert (finding.severity, finding.term) == ("note", "crash")
     assert finding.message == (
         "'crash' can be 200, more than a hundred times what these can be at most: small (0.5), plain (1)."
     )

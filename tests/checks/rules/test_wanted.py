@@ -42,11 +42,14 @@ def reward(*terms, fields, **task):
     return Reward("r", version="1", terms=terms, fields=fields, task=Task(**task))
 
 
-def test_a_worse_value_that_earns_more_is_found():
+def test_pay_that_rises_up_to_a_value_short_of_the_best_may_be_meant():
     made = reward(near, fields=[DISTANCE], better={"distance": "low"})
     (finding,) = told(made, WRONG_WAY)
-    assert (finding.severity, finding.term) == ("warning", "near")
-    assert finding.message == ("'distance' is better low, and distance 2 earns 2 more than distance 0, all else equal.")
+    assert (finding.severity, finding.term) == ("advice", "near")
+    assert finding.message == (
+        "'distance' is better low, and with everything else as wanted it is paid most at 2: 2 more than at 0."
+    )
+    assert "aim={'distance': 2}" in finding.advice
     assert really(made, finding) == [1, -1]
     assert told(reward(near, fields=[Field("distance", low=2, high=5)], better={"distance": "low"}), WRONG_WAY) == []
 
@@ -131,7 +134,7 @@ def test_where_fields_have_no_range_the_wrong_way_is_found_all_the_same():
 def test_what_nothing_pays_for_is_unpriced():
     made = reward(near, fields=[DISTANCE, ENERGY], better={"energy": "low"})
     (finding,) = told(made, UNPRICED)
-    assert finding.severity == "warning"
+    assert finding.severity == "advice"
     assert finding.message == "'energy' is better low, and nothing pays for it: no term reads 'energy'."
     assert len(set(really(made, finding))) == 1
     assert [step.note for step in finding.witness] == ["energy 9", "energy 0"]
@@ -147,10 +150,16 @@ def test_a_term_without_weight_pays_for_nothing():
 def test_what_a_fact_ties_to_something_that_is_paid_for_is_priced():
     @fact
     def physics(energy, distance):
-        return energy == distance * distance / 3
+        return energy == 2 * distance
 
+    far = [Field("distance", low=2, high=5), ENERGY]
+    assert told(reward(near, fields=far, better={"energy": "low"}, facts=[physics]), UNPRICED) == []
     made = reward(near, fields=[DISTANCE, ENERGY], better={"energy": "low"}, facts=[physics])
-    assert told(made, UNPRICED) == []
+    (finding,) = told(made, UNPRICED)
+    assert finding.severity == "warning"
+    assert "what is paid for makes it worse" in finding.message
+    worse, better = finding.witness
+    assert worse.total > better.total
 
 
 def test_both_sides_of_a_preference_about_what_nobody_reads_earn_the_same():

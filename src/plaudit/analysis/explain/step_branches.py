@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from plaudit.checks.branches import Condition, Value
 from plaudit.checks.formats.plain import format_number
-from plaudit.checks.solver.ranges import is_plain
+from plaudit.checks.solver.plainer import is_plain
 from plaudit.errors import did_you_mean
 from plaudit.language.reading.source import SourceLine
 from plaudit.terminal import escape_controls, format_value

@@ -4,7 +4,9 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path, PurePath
+from struct import pack, unpack
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +16,10 @@ from plaudit.terminal import escape_line
 MOST_SENTENCES = 6
 """Of longer witnesses the rest is counted."""
 
+NOTHING = 1e-9
+"""A number nearer to 0 is told as 0."""
+LONGEST = 1e15
+"""Numbers from here on have an exponent."""
 MOST_DIGITS = 9
 """Numbers that differ further behind are the same but for rounding."""
 
@@ -22,13 +28,25 @@ Value = float | bool | str
 
 
 def format_number(value: Any) -> str:
-    """Return a number as people write it.
+    """Return a number as people write it: six digits, no exponent up to 1e15, and 0 for what is next to nothing.
 
-    >>> format_number(12000.0), format_number(0.30000000000000004), format_number(-0.0)
-    ('12,000', '0.3', '0')
+    >>> format_number(12000.0), format_number(0.30000000000000004), format_number(2e-05), format_number(-4.9e-324)
+    ('12,000', '0.3', '0.00002', '0')
     """
-    rounded = float(f"{value:.6g}") + 0.0
-    return f"{rounded:,.0f}" if abs(rounded) < 1e15 and rounded == int(rounded) else f"{rounded:g}"
+    rounded = float(f"{value:.6g}")
+    if abs(rounded) < NOTHING:
+        return "0"
+    if not abs(rounded) < LONGEST:
+        return f"{rounded:g}"
+    return f"{rounded:,.0f}" if rounded == int(rounded) else _write_out(rounded)
+
+
+def _write_out(value: float) -> str:
+    """Return all digits of a number, without an exponent where that is no longer than people read."""
+    text = repr(value)
+    if "e" in text and NOTHING <= abs(value) < LONGEST:
+        text = f"{Decimal(text):f}"
+    return text.removesuffix(".0")
 
 
 def format_apart(one: float, other: float) -> tuple[str, str]:
@@ -39,32 +57,74 @@ def format_apart(one: float, other: float) -> tuple[str, str]:
     """
     short = format_number(one), format_number(other)
     for digits in range(7, MOST_DIGITS + 1) if short[0] == short[1] else ():
-        long = f"{one + 0.0:.{digits}g}", f"{other + 0.0:.{digits}g}"
-        if long[0] != long[1]:
-            return long
+        long = float(f"{one + 0.0:.{digits}g}"), float(f"{other + 0.0:.{digits}g}")
+        if long[0] != long[1] and max(map(abs, long)) >= NOTHING:
+            return _write_out(long[0]), _write_out(long[1])
     return short
+
+
+def format_exactly(value: Value) -> str:
+    """Return an input in a sentence: as people write it where that is the same number, else with all of its digits.
+
+    >>> format_exactly(12000.0), format_exactly(0.1 + 0.2), format_exactly(True)
+    ('12,000', '0.30000000000000004', 'true')
+    """
+    text = format_value(value)
+    return text if isinstance(value, bool | str) or float(text) != float(f"{value:.6g}") else format_number(value)
+
+
+def format_place(value: float) -> str:
+    """Return a number that something happens at as people write it; "about" where that is another number.
+
+    >>> format_place(16.5), format_place(12.3456789), format_place(1 / 3)
+    ('16.5', '12.3456789', 'about 0.333333')
+    """
+    if is_short(value):
+        return format_number(value) if float(f"{value:.6g}") == value else _write_out(value)
+    return f"about {format_number(value)}"
+
+
+def is_short(value: float) -> bool:
+    """Return whether a number has no more digits than people write."""
+    return value == float(f"{value:.{MOST_DIGITS}g}") and (value == 0 or abs(value) >= NOTHING)
 
 
 def format_value(value: Value) -> str:
     """Return an input so that typing it in gives the same input: all digits of a number, none to spare.
 
+    What an environment computed in 32 bits has no more digits than those hold.
+
     >>> format_value(35.0), format_value(4.500000000000001), format_value(True), format_value("coding")
     ('35', '4.500000000000001', 'true', 'coding')
+    >>> format_value(4.800000190734863), format_value(5.2e-05), format_value(1e6)
+    ('4.8', '0.000052', '1000000')
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return escape_line(value)
-    return repr(float(value)).removesuffix(".0")
+    return _write_out(_shorten(float(value)))
+
+
+def _shorten(value: float) -> float:
+    """Return the number with the fewest digits that is the same in 32 bits, if `value` has no more than those."""
+    if not 1e-30 < abs(value) < 1e30 or _to_32_bits(value) != value:
+        return value
+    return next(short for digits in range(6, 18) if _to_32_bits(short := float(f"{value:.{digits}g}")) == value)
+
+
+def _to_32_bits(value: float) -> float:
+    found: float = unpack("f", pack("f", value))[0]
+    return found
 
 
 def format_total(total: float | None) -> str:
     """Return a total in six digits; "none" where there is none.
 
-    >>> format_total(0.1 + 0.2), format_total(-113.0), format_total(None)
-    ('0.3', '-113', 'none')
+    >>> format_total(0.1 + 0.2), format_total(-113.0), format_total(1e6), format_total(None)
+    ('0.3', '-113', '1000000', 'none')
     """
-    return "none" if total is None else f"{total:z.6g}"
+    return "none" if total is None else format_number(total).replace(",", "")
 
 
 def encode_number(value: Value | None) -> Value | None:

@@ -18,8 +18,10 @@ MOST_STEPS = 12
 """Of longer witnesses the middle is left out."""
 _GAP = "   "
 _SHORTEST_NOTE = 16
+SLIGHTLY = 0.01
+"""By this share of a pay another one is slightly more."""
 
-Part = Literal["", "title", "warning", "advice", "dim"]
+Part = Literal["", "title", "warning", "advice", "note", "dim"]
 
 
 class Piece(NamedTuple):
@@ -36,22 +38,26 @@ LABELS: Mapping[IncentiveKind, str] = {
     "step": "a step",
     "stay": "staying",
     "lap": "a lap",
+    "pace": "moving",
     "goal": "the goal",
     "end": "the end",
     "bad end": "a bad end",
+    "event": "each time",
     "idle": "doing nothing",
 }
 
 
 def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Iterator[Line]:
-    r"""Yield what pays most, a line each.
+    r"""Yield what pays most, a line each; of a single one the summary says it all.
 
     >>> stay = Incentive("stay", 0.5, "distance beyond 40 m", (), 0.5, "500 over 1,000 steps")
-    >>> print("\n".join(join_pieces(line) for line in format_incentive_lines([stay], 80)))
+    >>> goal = Incentive("goal", 100, "distance 0 m", (), 100)
+    >>> print("\n".join(join_pieces(line) for line in format_incentive_lines([stay, goal], 80)))
     What pays most:
-      staying   0.5 a step: distance beyond 40 m (500 over 1,000 steps)
+      staying    0.5 a step: distance beyond 40 m (500 over 1,000 steps)
+      the goal   100: distance 0 m
     """
-    if not incentives:
+    if len(incentives) < 2:
         return
     yield (Piece("What pays most:", "dim"),)
     longest = max(len(LABELS[each.kind]) for each in incentives)
@@ -66,16 +72,19 @@ def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Itera
 
 
 def format_incentive_pay(incentive: Incentive) -> str:
-    """Return what it pays: "up to 5" where plain numbers pay a little less, "5 or more" where it may be more."""
+    """Return what it pays: "adds 2" of an end, "4.999 or slightly more" where few digits pay a little less than most.
+
+    "5 or more" where it was not decided how much more it may be.
+    """
     pay, bound = (format_number(value) if math.isfinite(value) else "" for value in (incentive.pay, incentive.bound))
-    totals = [step.total for step in incentive.witness if step.total is not None]
     if not pay:
         pay = "as much as you like"
-    elif incentive.kind in ("step", "stay", "goal") and any(format_number(total) != pay for total in totals):
-        pay = f"up to {pay}"
     elif bound != pay:
-        pay = f"{pay} or more"
-    return f"{pay} a step" if incentive.kind in ("stay", "lap", "idle") else pay
+        near = incentive.bound - incentive.pay <= SLIGHTLY * abs(incentive.pay)
+        pay = f"{pay} or {'slightly ' if near else ''}more"
+    if incentive.kind in ("end", "bad end"):
+        return f"adds {pay}"
+    return f"{pay} a step" if incentive.kind in ("stay", "lap", "pace", "idle") else pay
 
 
 def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:

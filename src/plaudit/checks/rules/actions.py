@@ -1,6 +1,6 @@
 """The rule about actions: one that another is never worse than, and sometimes better."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plaudit.checks.finding import Finding, Severity, Step
@@ -13,6 +13,8 @@ from plaudit.language.field import Field
 from plaudit.reward.task.bound import TaskField
 
 MOST_ACTIONS = 16
+LEAST = 1e-9
+"""By how much an action must earn more in the witness."""
 
 
 @rule(
@@ -139,7 +141,14 @@ def _format_action(field: Field, value: float) -> str:
 
 
 def _compare_steps(model: RewardModel, name: str, better: float, worse: float, row: NumericRow) -> Iterator[Step]:
+    rows = []
     for label, action in (("this", better), ("that", worse)):
         own = {each.removesuffix(f", {label}"): value for each, value in row.items() if each.endswith(f", {label}")}
         shared = {each: value for each, value in row.items() if ", " not in each}
-        yield model.build_step({**shared, **own, name: action}, "better" if label == "this" else "worse")
+        rows.append({**shared, **own, name: action})
+
+    def is_better(found: Sequence[NumericRow]) -> bool:
+        one, other = map(model.score, found)
+        return one is not None and other is not None and float(one.total) - float(other.total) > LEAST
+
+    yield from map(model.build_step, model.simplify_rows(rows, is_better, keep=[name]), ("better", "worse"))

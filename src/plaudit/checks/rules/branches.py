@@ -3,14 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, product
 
 from plaudit.checks.branches import MarkedTerm, list_places, mark_branches
 from plaudit.checks.finding import Step
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_number, format_place, format_value, is_short
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try
+from plaudit.checks.solver.plainer import simplify_numbers
 from plaudit.checks.solver.question import Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import NumericRow, list_choices, value_at_rest
 from plaudit.language import nodes as n
@@ -22,6 +24,8 @@ from plaudit.reward.lower import Function
 MOST_LISTED = 5
 """So many branches of a term are listed one by one; of more, how many there are."""
 ORDERED = (n.Lt, n.Le, n.Gt, n.Ge)
+NEARLY = 0.01
+"""How much of a jump, or of a score, may be lost for a witness with few digits."""
 MOST_SETTINGS = 12
 """How many settings of the other inputs an edge is looked at in."""
 
@@ -121,19 +125,16 @@ def find_zone_overlaps(context: CheckContext) -> Found:
             if apart or not _is_two_sided(program, test) or not _follows_other_tests(program, reached):
                 continue
             (name,) = names
-            taken = [
-                x
-                for x in _list_middles(program, name)
-                if _holds(program, test, name, x) and not _holds(program, reached, name, x)
-            ]
+            taken = [x for x in _list_middles(program, name) if _is_taken(program, test, reached, {name: x})]
             if taken:
                 place = read.locate(at)
+                row = simplify_numbers({name: taken[0]}, program.inputs, partial(_is_taken, program, test, reached))
                 yield context.finding(
                     term.name,
-                    f"`{place.text.rstrip(':')}` in {term.name!r} claims {name} = {format_number(taken[0])}, which "
+                    f"`{place.text.rstrip(':')}` in {term.name!r} claims {name} = {format_value(row[name])}, which "
                     "an earlier test has already taken.",
                     "Let the zones touch: begin each where the one before it ends.",
-                    witness=(context.model.build_step({name: taken[0]}, only=frozenset([name])),),
+                    witness=(context.model.build_step(row, only=frozenset([name])),),
                     place=place,
                 )
 
@@ -166,9 +167,11 @@ def _list_middles(program: Program, name: str) -> list[float]:
     return [x for x in middles if program.inputs[name].holds(x)]
 
 
-def _holds(program: Program, at: int, name: str, value: float) -> bool:
-    row = {each: value_at_rest(field) for each, field in program.inputs.items()} | {name: value}
-    return bound_nodes_within(program, {each: Interval(x, x) for each, x in row.items()})[at].low == 1
+def _is_taken(program: Program, test: int, reached: int, given: Mapping[str, float]) -> bool:
+    """Return whether a test is true of a row that does not get to it."""
+    row = {each: value_at_rest(field) for each, field in program.inputs.items()} | dict(given)
+    found = bound_nodes_within(program, {each: Interval(x, x) for each, x in row.items()})
+    return found[test].low == 1 and found[reached].low != 1
 
 
 @rule(
@@ -182,15 +185,15 @@ def find_zone_gaps(context: CheckContext) -> Found:
     for term in context.reward.terms:
         reported: set[tuple[str, float]] = set()
         for edge in _find_edges(context, term.name):
-            if not edge.alone or (edge.input, edge.at) in reported:
+            if not edge.alone or not is_short(edge.at) or (edge.input, edge.at) in reported:
                 continue
             reported.add((edge.input, edge.at))
             yield context.finding(
                 term.name,
-                f"{term.name!r} is {format_number(edge.here)} at {edge.input} = {format_number(edge.at)} alone: "
+                f"{term.name!r} is {format_number(edge.here)} at {edge.input} = {format_place(edge.at)} alone: "
                 f"{format_number(edge.below)} just below it and {format_number(edge.above)} just above.",
                 "One of the two zones should take this value: write <= or >= for < or >.",
-                witness=_steps_around(context, edge),
+                witness=_steps_around(context, term.name, edge),
             )
 
 
@@ -214,10 +217,10 @@ def find_jumps(context: CheckContext) -> Found:
         yield context.finding(
             term.name,
             f"the score of {term.name!r} jumps by {format_number(worst.jump)} at {worst.input} = "
-            f"{format_number(worst.at)}: from {format_number(worst.below)} just below to {format_number(worst.above)} "
+            f"{format_place(worst.at)}: from {format_number(worst.below)} just below to {format_number(worst.above)} "
             f"just above.{more}",
             "A slope between the two would tell an agent which way is better; keep the jump where the edge is real.",
-            witness=_steps_around(context, worst),
+            witness=_steps_around(context, term.name, worst),
         )
 
 
@@ -225,15 +228,32 @@ def _recall_branches(context: CheckContext, term: Function) -> MarkedTerm | None
     return context.recall(f"branches of {term.name}", lambda: mark_branches(context.reward, term))
 
 
-def _steps_around(context: CheckContext, edge: Edge) -> tuple[Step, ...]:
-    model = context.model
+def _steps_around(context: CheckContext, term: str, edge: Edge) -> tuple[Step, ...]:
+    """Return a step on either side of an edge, and one at it where people can write that number."""
     shown = frozenset({edge.input, *edge.row})
-    beside = (
-        (math.nextafter(edge.at, -math.inf), "just below"),
-        (edge.at, "here"),
-        (math.nextafter(edge.at, math.inf), "just above"),
+    places = {
+        "just below": _step_aside(context, term, edge, -1, edge.below),
+        "here": edge.at,
+        "just above": _step_aside(context, term, edge, 1, edge.above),
+    }
+    return tuple(
+        context.model.build_step({**edge.row, edge.input: x}, note, only=shown)
+        for note, x in places.items()
+        if note != "here" or is_short(x)
     )
-    return tuple(model.build_step({**edge.row, edge.input: x}, note, only=shown) for x, note in beside)
+
+
+def _step_aside(context: CheckContext, term: str, edge: Edge, side: int, score: float) -> float:
+    """Return a number beside an edge, as far from it as it may be for few digits: the score there is as said."""
+    field = context.model.fields[edge.input]
+    size = abs(edge.at) or (1.0 if field.low is None or field.high is None else field.high - field.low)
+    first = 3 - math.floor(math.log10(size))
+    for digits in range(first, first + 6):
+        x = round(edge.at + side * 10.0**-digits, digits)
+        found = context.model.score({**edge.row, edge.input: x}) if field.holds(x) and x != edge.at else None
+        if found is not None and abs(float(found.scores[term]) - score) <= NEARLY * max(edge.jump, abs(score)):
+            return x
+    return math.nextafter(edge.at, side * math.inf)
 
 
 def _find_edges(context: CheckContext, term: str) -> list[Edge]:

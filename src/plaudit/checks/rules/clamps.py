@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding
-from plaudit.checks.formats.plain import format_number
-from plaudit.checks.model import UNCLAMPED
+from plaudit.checks.formats.plain import format_number, format_place
+from plaudit.checks.model import UNCLAMPED, RewardModel
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import to_column
 from plaudit.checks.solver.ranges import NumericRow, declared_range, strip_step_end, value_at_rest
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SHARE = 0.9
 """A clamp that binds on this share of a declared range says nothing on most of it."""
 POINTS = 2001
+MOST_INPUTS = 8
+"""Of rewards with more inputs no rows are shown at which a clamp does not bind."""
 Curve = Callable[["np.ndarray"], "np.ndarray"]
 """What becomes of one input's values."""
 
@@ -90,12 +93,9 @@ def _find_saturation(context: CheckContext, term: Term, name: str, side: str, li
     if np.ptp(score(points)[bound]) <= 1e-9 * max(1.0, abs(limit)):
         return  # it would say no more without the clamp
     threshold, rising = _locate_threshold(points, bound, binds)
+    threshold = _round_inside(threshold, rising, high - low, binds)
     share = max(float(bound.mean()), (high - threshold if rising else threshold - low) / (high - low))
-    where = (
-        f"from {_format_threshold(threshold, high - low)}"
-        if rising
-        else f"up to {_format_threshold(threshold, high - low)}"
-    )
+    where = f"{'from' if rising else 'up to'} {format_place(threshold)}"
     what = "cap" if side == "high" else "floor"
     end: NumericRow = {"terminal": 1.0} if term.terminal else {}
     row: NumericRow = {name: threshold, **end}
@@ -118,9 +118,17 @@ def _format_percent(share: float) -> str:
     return f"{min(share, 0.9999):.2%}".replace(".00%", "%").replace("%", " %")
 
 
-def _format_threshold(value: float, width: float) -> str:
-    """Return a threshold as people write it: whole where the range is a long one."""
-    return format_number(math.ceil(value - 1e-9)) if width >= 1000 and value >= 10 else format_number(value)
+def _round_inside(threshold: float, rising: bool, width: float, binds: Curve) -> float:
+    """Return a number with few digits at which the clamp binds: whole where the range is a long one."""
+    import numpy as np
+
+    first = max(0, 3 - math.floor(math.log10(width)))
+    for digits in range(first, first + 7):
+        step = 10.0**-digits
+        for near in (round(threshold, digits), round(threshold + (step if rising else -step), digits)):
+            if abs(near - threshold) <= step and bool(binds(np.array([near]))[0]):
+                return near + 0.0
+    return threshold
 
 
 def _locate_threshold(points: np.ndarray, bound: np.ndarray, binds: Curve) -> tuple[float, bool]:
@@ -168,20 +176,29 @@ def find_idle_clamps(context: CheckContext) -> Found:
             continue
         if not math.isfinite(reach.low) or not math.isfinite(reach.high):
             continue
-        witness = [
-            context.model.build_step(row, note, plain=True)
-            for row, note in ((reach.lowest, "the lowest"), (reach.highest, "the highest"))
-            if row is not None
-        ]
+        model, few = context.model, len(context.model.program.inputs) <= MOST_INPUTS
+        ends = ((reach.lowest, "the lowest"), (reach.highest, "the highest")) if few else ()
+        rows = [(_simplify_end(model, name, row), note) for row, note in ends if row is not None]
         yield context.finding(
             name,
             f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it always "
             f"lies in [{', '.join(format_number(end) for end in reach.ends)}].",
             "Drop the clamp, or set it where it protects.",
-            witness=witness if len(context.model.program.inputs) <= 8 else (),
+            witness=[model.build_step(row, note) for row, note in rows],
             facts=context.model.facts_about(*context.model.reads[name]),
         )
 
 
 def _format_end(value: float | None, missing: str) -> str:
     return missing if value is None else format_number(value)
+
+
+def _simplify_end(model: RewardModel, name: str, row: NumericRow) -> NumericRow:
+    """Return a row in plain numbers that a term, or the total, scores nearly the same."""
+
+    def measure(rows: Sequence[NumericRow]) -> float:
+        scores = model.score(rows[0])
+        return math.nan if scores is None else float(scores.total if name == "total" else scores.scores[name])
+
+    end = measure([row])
+    return model.simplify_rows([row], lambda rows: abs(measure(rows) - end) <= SLACK * abs(end))[0]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from plaudit.checks.finding import Finding, Severity
@@ -23,15 +23,18 @@ from plaudit.checks.rules.staying import (
 from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
-from plaudit.checks.solver.ranges import NumericRow, is_unlimited, list_choices, value_at_rest
+from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, list_choices, value_at_rest
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
 """An end that is dearer than so many steps is not cheap, where nothing says how long the future is."""
 MOST_KINDS = 64
 """So many kinds of ends are distinguished."""
-SOON = 0.1
-"""A good end that must be reached within this share of the steps that count, or else the bad one is better, is far."""
+SOON = 0.2
+"""A goal that must be reached within this share of the steps that count, or else the bad end is better, is far."""
+AMPLE = 2.0
+"""A goal is near enough if giving up is worse even for an agent that takes this many times the steps it needs."""
 LEAST = 1e-9
 
 
@@ -39,27 +42,35 @@ LEAST = 1e-9
     "cheap-end",
     severity="advice",
     why="Where every step costs, an agent may learn to end the episode badly and soon.",
-    uses=("roles", "goal", "horizon", "discount"),
+    uses=("roles", "goal", "horizon", "discount", "idle"),
     claims="end",
 )
 def find_cheap_ends(context: CheckContext) -> Found:
-    """Find bad ends that are cheaper than going on, everywhere or in one zone of a state."""
+    """Find bad ends that are cheaper than going on: everywhere, for an idle agent, or in one zone of a state."""
     lasting = drop_shaping(context)
     end = None if lasting is None else find_bad_end(context)
     if lasting is None or end is None:
         return
     question = Question()
-    best = context.solver.maximise(question, add_standing_step(lasting, question))
+    best = context.solver.maximise(question, add_standing_step(lasting, question, outside_goal=_goal_ends(context)))
     cost = -best.bound
-    if cost > LEAST:
-        if best.row is not None and (cheaper := _compare_costs(context, cost, end)):
-            going_on = read_standing_row(context.model, best.row)
-            yield _describe_cheap_end(context, f"every step that leaves everything as it is costs at least "
-                                      f"{format_number(cost)}", cost, end, cheaper, going_on)  # fmt: skip
+    idle = _find_idle_cost(context) if end.name else None
+    if cost > LEAST and best.row is not None:
+        going_on = Cost("every step that leaves everything as it is", cost, read_standing_row(context.model, best.row))
+        if idle is not None and idle.cost > cost:
+            going_on = replace(idle, cheapest=cost)
+        if cheaper := _compare_costs(context, going_on, end):
+            yield _describe_cheap_end(context, going_on, end, cheaper)
     elif best.value < -LEAST:
         yield context.undecided("total", "whether every step costs")
+    elif idle is not None and idle.cost > LEAST and (cheaper := _compare_costs(context, idle, end)):
+        yield _describe_cheap_end(context, idle, end, cheaper)
     else:
         yield from _find_cheap_end_of_zone(context, lasting, end)
+
+
+def _goal_ends(context: CheckContext) -> bool:
+    return context.reward._bound.goal is not None and context.reward.task.goal_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +81,47 @@ class BadEnd:
     row: NumericRow
     best: float = 0.0
     """The most that a good end, or the goal, is worth."""
+    name: str = ""
+    """What it is called, where somebody declared that it is bad."""
 
 
-def _compare_costs(context: CheckContext, cost: float, end: BadEnd) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What going on costs in each step, how that is said, and a row."""
+
+    who: str
+    cost: float
+    row: NumericRow
+    cheapest: float | None = None
+    """What a step costs where it costs least, if that is less: on the way there it costs something in between."""
+
+    @property
+    def on_the_way(self) -> float:
+        """What a step costs on the way from here to where it costs least."""
+        return self.cost if self.cheapest is None else (self.cost + self.cheapest) / 2
+
+
+def _find_idle_cost(context: CheckContext) -> Cost | None:
+    """Return what an idle agent pays in each step; None where it is not said what that meets."""
+    idle, model = context.reward._bound.idle, drop_potentials(context)
+    if idle is None or context.reward.states:
+        return None
+    row = {name: encode_value(model.fields[name], value) for name, value in idle.items() if name in model.fields}
+    scores = model.score(row)
+    return None if scores is None else Cost("a step of doing nothing", -float(scores.total), row, 0.0)
+
+
+def _compare_costs(context: CheckContext, going_on: Cost, end: BadEnd) -> str | None:
     """Return by how much giving up is cheaper; None where it is not. The step that ends costs as any other does."""
-    steps = count_steps(context.reward)
-    free = end.price <= LEAST  # who ends for nothing must not be better off for going on to the best end
+    cost, steps = going_on.cost, count_steps(context.reward)
+    free = end.price <= LEAST and not end.name  # whether it is bad nobody said: it must beat the best end as well
     gain = max(0.0, end.best) if free else 0.0
     if steps is not None:
         whole = cost * steps
         if whole <= (cost + end.price + gain) * (1 + LEAST) + LEAST:
             return None
+        if end.name and _count_worthwhile(going_on, end) >= steps:
+            return None  # whoever can reach the goal at all is better off for it
         long, _, discounted = describe_horizon(context.reward).partition(" at ")
         return (
             f"less than going on {long}, which costs {format_number(whole)}{f' at {discounted}' if discounted else ''}"
@@ -89,31 +130,79 @@ def _compare_costs(context: CheckContext, cost: float, end: BadEnd) -> str | Non
     return f"less than {'one more step' if needed == 1 else f'{needed} more steps'}" if needed <= MOST_STEPS else None
 
 
-def _describe_cheap_end(
-    context: CheckContext, every_step: str, cost: float, end: BadEnd, cheaper: str, going_on: NumericRow
-) -> Finding:
+def _count_worthwhile(going_on: Cost, end: BadEnd) -> float:
+    """Return within how many steps the goal, or the best end, must be reached to be better than giving up."""
+    return max(0.0, (end.best + end.price) / going_on.on_the_way)
+
+
+def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, cheaper: str) -> Finding:
     model = context.model
+    rows = model.simplify_rows([going_on.row, {**going_on.row, **end.row}], slack=SLACK)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
+    which = f"the bad end {end.name!r} {costs}" if end.name else f"there is an end that {costs}"
     return context.finding(
         "total",
-        f"{every_step}, and there is an end that {costs}: {cheaper}.",
+        f"{going_on.who} costs {'' if end.name else 'at least '}{format_number(going_on.cost)}, and {which}: {cheaper}."
+        f"{_describe_break_even(context, going_on, end)}",
         "Let the bad end cost more than the steps that it saves, make a step cheaper, or pay for coming closer to a "
         "good end; if giving up may be right, allow this with that reason.",
-        witness=(
-            model.build_step(going_on, "going on", plain=not any(model.step_ends())),
-            model.build_step({**going_on, **end.row}, "the end"),
-        ),
-        severity=_judge(context, cost, end),
+        witness=map(model.build_step, rows, ("going on", "the end")),
+        severity=_judge(context, going_on, end),
         facts=model.facts_about(*model.reads["total"]),
     )
 
 
-def _judge(context: CheckContext, cost: float, end: BadEnd) -> Severity:
+def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> str:
+    """Return within how many steps finishing is worth it, in a sentence; nothing where there is nothing to finish."""
+    if not math.isfinite(end.best) or is_unlimited(end.best) or end.best + end.price < 0:
+        return ""
+    what = "The goal" if context.reward._bound.goal is not None else "The best end"
+    within = math.floor(_count_worthwhile(going_on, end) + LEAST)
+    if within < 1:
+        return f" {what}, worth {format_number(end.best)} at most, does not make up for a single step."
+    least = _count_least_steps(context)
+    takes = "" if least is None else f", and it takes {format_number(math.ceil(least - LEAST))} at least"
+    steps = "one step" if within == 1 else f"{format_number(within)} steps"
+    return f" {what}, worth {format_number(end.best)} at most, is worth going for only within {steps}{takes}."
+
+
+def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:
     """Return how grave a cheap end is: a warning where the good end is better only if it is very near."""
-    steps = count_steps(context.reward)
-    if steps is None or end.best <= -math.inf:
+    steps, least = count_steps(context.reward), _count_least_steps(context)
+    if end.best <= -math.inf:
         return "advice"
-    return "warning" if (end.best + end.price) / cost <= SOON * steps * (1 + LEAST) else "advice"
+    within = _count_worthwhile(going_on, end)
+    if end.name and least is not None:
+        return "warning" if within < AMPLE * least else "advice"
+    if steps is None:
+        return "warning" if end.name and within <= 1 else "advice"
+    return "warning" if within <= SOON * steps * (1 + LEAST) else "advice"
+
+
+def _count_least_steps(context: CheckContext) -> float | None:
+    """Return how many steps the goal takes at least, from where an episode begins; None where nothing says so.
+
+    How far a field moves in a step is declared, or was seen.
+    """
+    task, bound = context.reward.task, context.reward._bound
+    if bound.goal is None:
+        return None
+    found = []
+    for name, field in bound.goal_program.inputs.items():
+        start, most = task.start.get(field.name), task.max_change.get(field.name)
+        if most is None and context.steps is not None:
+            most = context.steps.find_largest_change(field)
+        if start is None or not most or field.kind != "number" or field.shape or name.startswith("prev."):
+            continue
+        question = Question()
+        reached = add_goal(context, question)
+        ends = [float(each) for each in (start if isinstance(start, list | tuple) else (start,))]
+        ways = [question.distance(question.input(name, field), question.number(each)) for each in ends]
+        nearest = [
+            maximise_where(context, question, question.builder.simplify(n.Neg(each)), reached).bound for each in ways
+        ]
+        found.append(-max(nearest) / most)
+    return max((each for each in found if math.isfinite(each) and each > 0), default=None)
 
 
 def find_bad_end(context: CheckContext) -> BadEnd | None:
@@ -121,15 +210,19 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
 
     That is an end that costs, or that pays nothing where another one is paid for. Kinds differ in what can be counted,
     flags and categories. One that can also pay is bad only where no other is, and one in which nothing happened counts
-    for nothing only where no other is bad. Where no term asks how it ended, facts say which ends there are.
+    for nothing only where no other is bad. Where the task says which ends are bad, it is the cheapest of those; where
+    no term asks how it ended either, facts say which ends there are.
     """
     return context.recall("bad end", lambda: _find_bad_end(context))
 
 
 def _find_bad_end(context: CheckContext) -> BadEnd | None:
+    declared = [end for end in _list_declared_ends(context) if end is not None]
+    if declared:
+        return min(declared, key=lambda each: each.price)
     model = select_end(context)
     if model is None:
-        return _find_declared_end(context)
+        return _find_end_by_facts(context)
     best = bound_best_end(context)
     bad: dict[str, list[BadEnd]] = {"costs": [], "may pay": [], "free": []}
     for kind in _list_kinds(model):
@@ -147,7 +240,57 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
     return min(bad["costs"] or bad["may pay"] or bad["free"], key=lambda each: each.price, default=None)
 
 
-def _find_declared_end(context: CheckContext) -> BadEnd | None:
+def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
+    """Yield the ends that the task calls bad, each as it is had for the least: all else as an idle agent meets it."""
+    model, bound, worth = drop_potentials(context), context.reward._bound, _bound_finish(context)
+    for name, end in context.reward.task.ends.items():
+        if end.sign != "bad":
+            continue
+        program = bound.end_programs.get(name)
+        read = set(program.inputs) if program is not None else {name}
+        still = {
+            each: value
+            for each, value in _list_beginning(context, model).items()
+            if each not in read and each not in model.program.counters
+        }
+        ending = {**still, **({"terminal": 1.0} if "terminal" in model.fields else {})}
+        question = Question()
+        if program is not None:
+            question.require(question.copy(program, fixed=ending)[name])
+        elif name in model.fields:
+            ending[name] = 1.0
+        total = model.add_row(question, fixed=ending)["total"]
+        best = context.solver.maximise(question, total)
+        scores = model.score({**still, **({name: 0.0} if name in model.fields else {})})
+        if best.row is None or is_unlimited(best.value) or scores is None:
+            continue
+        row = {each: value for each, value in {**best.row, **ending}.items() if each in read or each == "terminal"}
+        yield BadEnd(float(scores.total) - best.value, row, worth, name)
+
+
+def _list_beginning(context: CheckContext, model: RewardModel) -> NumericRow:
+    """Return a row as an episode begins: as it is said, or else as an idle agent meets it."""
+    start, idle = context.reward.task.start, context.reward._bound.idle or {}
+    found = {}
+    for name, field in model.fields.items():
+        begins = start.get(field.name)
+        if isinstance(begins, list | tuple) and len(begins) == 2 and not field.shape:
+            begins = begins[0] if field.kind != "number" else (begins[0] + begins[1]) / 2
+        plain = begins is not None and not field.shape and not isinstance(begins, list | tuple)
+        said = begins if plain else idle.get(name)
+        found[name] = value_at_rest(field) if said is None else encode_value(field, said)
+    return found
+
+
+def _bound_finish(context: CheckContext) -> float:
+    """Return the most that the goal, where it ends the episode, or the best end is worth; -inf where there is none."""
+    worth = bound_goal(context) if context.reward.task.goal_ends else None
+    best = bound_best_end(context)
+    known = [each for each in (worth, best if best > 0 else None) if each is not None]
+    return max(known, default=-math.inf)
+
+
+def _find_end_by_facts(context: CheckContext) -> BadEnd | None:
     """Return the cheapest end outside the goal that facts tell of; None where they tell of none."""
     if "terminal" not in context.reward._bound.facts_program.inputs:
         return None
@@ -193,26 +336,14 @@ def _find_cheap_end_of_zone(context: CheckContext, lasting: RewardModel, end: Ba
     """Yield the costliest zone of a state in which going on is dearer than the end."""
     if end.price <= LEAST:
         return  # where some step is free, an end for nothing saves nothing
-    zones = [zone for zone in _list_costly_zones(context, lasting) if _compare_costs(context, zone.cost, end)]
-    if not zones:
-        return
-    worst = max(zones, key=lambda zone: zone.cost)
-    every_step = f"{worst.text} every step that leaves everything as it is costs at least {format_number(worst.cost)}"
-    cheaper = _compare_costs(context, worst.cost, end) or ""
-    row = read_standing_row(context.model, worst.row)
-    yield _describe_cheap_end(context, every_step, worst.cost, BadEnd(end.price, end.row, math.inf), cheaper, row)
+    dear = BadEnd(end.price, end.row, math.inf, end.name)
+    zones = [zone for zone in _list_costly_zones(context, lasting) if _compare_costs(context, zone, dear)]
+    if zones:
+        worst = max(zones, key=lambda zone: zone.cost)
+        yield _describe_cheap_end(context, worst, dear, _compare_costs(context, worst, dear) or "")
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
-    """A stretch of a state in which every step that stays costs: where, how much at least, and a row."""
-
-    text: str
-    cost: float
-    row: NumericRow
-
-
-def _list_costly_zones(context: CheckContext, model: RewardModel) -> Iterator[Zone]:
+def _list_costly_zones(context: CheckContext, model: RewardModel) -> Iterator[Cost]:
     """Yield the stretches between the places at which the reward compares a state where staying always costs."""
     question = Question()
     whole = question.program(add_standing_step(model, question))
@@ -228,7 +359,9 @@ def _list_costly_zones(context: CheckContext, model: RewardModel) -> Iterator[Zo
             question.require(question.compare(at, n.Lt, question.number(high)))
             best = context.solver.maximise(question, asked)
             if best.row is not None and best.bound < -LEAST:
-                yield Zone(_format_stretch(name.removeprefix("s."), low, high), -best.bound, best.row)
+                where = _format_stretch(name.removeprefix("s."), low, high)
+                row = read_standing_row(context.model, best.row)
+                yield Cost(f"{where} every step that leaves everything as it is", -best.bound, row)
 
 
 def _format_stretch(name: str, low: float, high: float) -> str:

@@ -1,44 +1,40 @@
 """Rules about the goal: that it can be reached and seen, and that neither idling nor anything else is worth more."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from plaudit.checks.finding import Finding, Severity, Step
-from plaudit.checks.formats.plain import format_number, format_value
-from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
+from plaudit.checks.finding import Severity
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.model import find_tied_inputs, locate_source, name_step_inputs
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     TOLERANCE,
     add_standing_step,
     bound_best_end,
-    build_row,
     count_steps,
     describe_horizon,
     drop_potentials,
     maximise_pay,
-    read_standing_row,
 )
-from plaudit.checks.solver.boxes import Maximum, evaluate
+from plaudit.checks.solver.boxes import Maximum, compile_question, evaluate
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import (
     NumericRow,
-    decode_value,
     encode_value,
     is_unlimited,
     strip_step_end,
     value_at_rest,
 )
 from plaudit.language import nodes as n
-from plaudit.language.program import Builder, renumber
-from plaudit.reward.declared import build_facts_program
-from plaudit.reward.reward import Reward
+
+if TYPE_CHECKING:
+    from plaudit.checks.seen_steps import Mask, SeenSteps
 
 IDLE_SHARE = 0.5
 """Doing nothing that is worth more than this share of the best goal or end is worth a word."""
 MOST_BEYOND = 10
 """An episode of more than so many times the steps that a discount sees has an end that nobody sees."""
-STAYING, ENDING = "staying", "the other end"
 
 
 @rule(
@@ -68,45 +64,18 @@ def find_unreachable_goals(context: CheckContext) -> Found:
             )
 
 
-@rule(
-    "goal-not-best",
-    severity="warning",
-    why="Where something else pays more than the goal, the goal is not learnt.",
-    uses=("roles", "goal", "horizon", "discount", "rates"),
-    claims="stay",
-)
-def find_better_than_goal(context: CheckContext) -> Found:
-    """Find a way to stay outside the goal, to go round outside it, or to end elsewhere, that pays more than it."""
-    steps = count_steps(context.reward)
-    worth = bound_goal(context)
-    if steps is None or worth is None:
-        return
-    for find in (_find_best_stay, _find_best_lap, _find_best_other_end):
-        other = find(context, steps)
-        if other is not None and other.worth > worth + TOLERANCE * max(1.0, abs(worth)):
-            yield _describe_better(context, other, worth)
-            return
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """What else there is to do than to reach the goal: what it is worth, how it is told, and the steps of it."""
-
-    worth: float
-    text: str
-    steps: tuple[Step, ...]
-
-
 def bound_goal(context: CheckContext) -> float | None:
     """Return the most that reaching the goal, and what follows it, can be worth; None where that is not known.
 
     Nothing follows where the goal ends the episode. Otherwise the best is to stay in it, or to reach it in every step
     where one cannot stay.
     """
-    return context.recall("goal", lambda: _bound_goal(context) if context.reward._bound.goal is not None else None)
+    steps, known = count_steps(context.reward), context.reward._bound.goal is not None
+    return context.recall("goal", lambda: bound_goal_over(context, steps) if known else None)
 
 
-def _bound_goal(context: CheckContext) -> float | None:
+def bound_goal_over(context: CheckContext, steps: float | None) -> float | None:
+    """Return the most that the goal can be worth over some steps; None where that has no bound."""
     paid = drop_potentials(context)
     question = Question()
     once = paid.add_row(question)["total"]
@@ -116,10 +85,9 @@ def _bound_goal(context: CheckContext) -> float | None:
         return None
     if context.reward.task.goal_ends:
         return best.bound
-    steps = count_steps(context.reward)
     if steps is None:
         return None
-    stay = _maximise_stay(context, inside=True)
+    stay = maximise_stay(context, inside=True)
     after = stay.bound if stay.possible else best.bound
     return None if is_unlimited(after) else best.bound + (steps - 1) * after
 
@@ -138,10 +106,10 @@ def maximise_where(context: CheckContext, question: Question, asked: int, condit
     return replace(best, row=row)
 
 
-def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
-    """Return the most that a step pays that changes nothing, inside the goal or outside it.
+def maximise_stay(context: CheckContext, *, inside: bool, fixed: NumericRow | None = None) -> Maximum:
+    """Return the most that a step pays that changes nothing, inside the goal or outside it; states may be `fixed`.
 
-    Fields whose rate is not 0 do not stay as they are.
+    How fast something goes is 0 in it, also where only the goal reads that.
     """
     question = Question()
     pay = add_standing_step(drop_potentials(context), question)
@@ -155,6 +123,9 @@ def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
     for name, field in question.inputs.copy().items():
         if field.name in rates:
             conditions.append(question.compare(question.input(name, field), n.Eq, question.number(0.0)))
+    for name, value in (fixed or {}).items():
+        at = question.input(name, question.inputs[name])
+        conditions.append(question.compare(at, n.Eq, question.number(value)))
     return maximise_where(context, question, pay, question.all(conditions))
 
 
@@ -172,74 +143,16 @@ def add_goal(
     return copy[goal.name]
 
 
-def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
-    best = _maximise_stay(context, inside=False)
-    if best.row is None or is_unlimited(best.value):
+def find_goal_rows(context: CheckContext, seen: "SeenSteps") -> "Mask | None":
+    """Return the steps that happened in which the goal is reached; None where they lack something that it reads."""
+    program, goal = context.reward._bound.goal_program, context.reward._bound.goal
+    columns = {name: seen.find_column(name, field) for name, field in program.inputs.items()}
+    if goal is None or any(each is None for each in columns.values()):
         return None
-    model = context.model
-    note = STAYING + _describe_unread(context, {strip_step_end(name[2:]): value for name, value in best.row.items()})
-    step = model.build_step(read_standing_row(model, best.row), note, plain=not any(model.step_ends()))
-    pays = f"staying outside the goal pays {format_number(best.value)} a step"
-    return Other(best.value * steps, pays, (step,)) if step.total is not None else None
-
-
-def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
-    """Return the best lap outside the goal that the search for loops that pay finds."""
-    if not any(name.startswith("prev.") for name in context.model.program.inputs):
-        return None
-    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
-
-    paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
-    laps = StateGraph(paid).laps()
-    if not laps:
-        return None
-    lap = max(laps, key=lambda each: each.mean)
-    ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
-    rows = [build_row(paid, *each) for each in ends]
-    pays = f"a lap of {len(rows)} steps outside the goal pays {format_number(lap.mean)} a step"
-    return Other(lap.mean * steps, pays, tuple(context.model.build_step(row) for row in rows))
-
-
-def _rule_out_goal(reward: Reward) -> Reward:
-    assert reward._bound.goal is not None
-    facts, goal = reward._bound.facts_program, reward._bound.goal_program
-    builder, moved = Builder(facts.nodes), dict[int, int]()
-    for at, node in enumerate(goal.nodes):
-        moved[at] = builder.add(renumber(node, moved))
-    outside = f"{reward._bound.goal.name}_is_not_reached"
-    flags = {**facts.outputs, outside: builder.add(n.Not(moved[goal.outputs[reward._bound.goal.name]]))}
-    guards = [replace(guard, node=moved[guard.node], where=outside) for guard in goal.value_guards]
-    program = build_facts_program(
-        reward.name, tuple(builder.nodes), flags, [*facts.value_guards, *guards], {**goal.inputs, **facts.inputs}
-    )
-    made = Reward._build(reward)
-    vars(made._bound)["facts_program"] = program
-    return made
-
-
-def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
-    paid = drop_potentials(context)
-    if "terminal" not in paid.fields:
-        return None
-    question = Question()
-    total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
-    context.model.require_facts(question, fixed={"terminal": 1.0})
-    outside = question.negate(add_goal(context, question, fixed={"terminal": 1.0}))
-    best = maximise_where(context, question, total, outside)
-    if best.row is None or is_unlimited(best.value):
-        return None
-    note = ENDING + _describe_unread(context, best.row)
-    step = context.model.build_step({**best.row, "terminal": 1.0}, note)
-    return Other(best.value, f"an end outside the goal pays {format_number(best.value)}", (step,))
-
-
-def _describe_unread(context: CheckContext, row: NumericRow) -> str:
-    """Return what a row has of fields that the goal reads and no term does: a witness does not hold them."""
-    read = {field.name for field in context.model.program.inputs.values()}
-    goal = context.reward._bound.goal_program
-    unread = {name: field for name, field in goal.inputs.items() if field.name not in read}
-    values = {name: decode_value(field, row[name]) for name, field in unread.items() if name in row}
-    return "".join(f", {name} {format_value(value)}" for name, value in values.items() if name != "terminal")
+    at = program.outputs[goal.name]
+    ask = compile_question(replace(program, outputs={"given": at, "asked": at}))
+    lists = [each[0].tolist() for each in columns.values() if each is not None]
+    return seen.make_mask(ask(dict(zip(columns, row, strict=True))) == 1.0 for row in zip(*lists, strict=True))
 
 
 def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
@@ -251,49 +164,6 @@ def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
     return evaluate(program, whole) == 1
 
 
-def _describe_better(context: CheckContext, other: Other, worth: float) -> Finding:
-    goal = context.reward._bound.goal
-    assert goal is not None
-    total = (
-        ""
-        if other.steps[0].note.startswith(ENDING)
-        else f": {format_number(other.worth)} {describe_horizon(context.reward)}"
-    )
-    return context.finding(
-        "total",
-        f"{other.text}{total}, more than the goal {goal.name!r}, which is worth {format_number(worth)} at most.",
-        "Let the goal pay more than what else there is to do, or let every other step cost something.",
-        witness=other.steps,
-        facts=context.model.facts_about(*context.model.reads["total"]),
-    )
-
-
-def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[Finding]:
-    """Yield the findings whose witness is that of `goal-not-best`, which says more of it.
-
-    Of pay for staying that is so where every step outside the goal pays no more; staying inside it is no flaw. Of laps
-    it is so where they have as many steps: the one outside the goal is the other, cut short.
-    """
-    for better in [each for each in findings if each.code == "goal-not-best"]:
-        totals = {step.total for step in better.witness}
-        for finding in findings:
-            own = [step for step in finding.witness if not _is_in_goal(context, step)]
-            if finding.code == "pays-for-staying" and better.witness[0].note.startswith(STAYING):
-                if all((step.total or 0.0) <= (better.witness[0].total or 0.0) for step in own):
-                    yield finding
-            elif finding.code == "loop-that-pays" and len(better.witness) > 1:
-                if len(finding.witness) == len(better.witness):
-                    yield finding
-            elif finding.code == "cheap-end" and totals <= {step.total for step in own}:
-                yield finding
-
-
-def _is_in_goal(context: CheckContext, step: Step) -> bool:
-    """Return whether the step of a witness reaches the goal, as far as its inputs tell."""
-    row = {name: encode_value(context.model.fields[name], value) for name, value in step.inputs.items()}
-    return context.reward._bound.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)
-
-
 @rule(
     "idle-floor",
     severity="warning",
@@ -301,13 +171,20 @@ def _is_in_goal(context: CheckContext, step: Step) -> bool:
     uses=("goal", "horizon", "discount", "idle"),
 )
 def find_idle_floor(context: CheckContext) -> Found:
-    """Find an idle life that is worth as much as the best goal or end, or a large share of it."""
-    steps, idle = count_steps(context.reward), _encode_idle(context)
+    """Find an idle life that is worth as much as the best goal or end, or a large share of it.
+
+    Where there is neither, no step may pay more than an idle one that leaves a wish open.
+    """
+    steps, idle = count_steps(context.reward), encode_idle(context)
     best = _bound_best_outcome(context)
     scores = None if idle is None else drop_potentials(context).score(idle)
-    if steps is None or idle is None or scores is None or best is None:
+    if idle is None or scores is None:
         return
     pay = float(scores.total)
+    if best is None and context.reward._bound.goal is None:
+        yield from _find_best_idling(context, idle, pay)
+    if steps is None or best is None:
+        return
     worth = pay * steps
     if worth >= best - TOLERANCE * max(1.0, abs(best)):
         how = "at least as much as"
@@ -328,7 +205,31 @@ def find_idle_floor(context: CheckContext) -> Found:
     )
 
 
-def _encode_idle(context: CheckContext) -> NumericRow | None:
+def _find_best_idling(context: CheckContext, idle: NumericRow, pay: float) -> Found:
+    """Yield that no step pays more than doing nothing, though something is wanted that doing nothing does not bring."""
+    model, bound = context.model, context.reward._bound
+    wished = [field for field in bound.fields.values() if field.better is not None or field.aim is not None]
+    whole = {**{name: encode_value(bound.known_inputs[name], value) for name, value in (bound.idle or {}).items()}}
+    left = [
+        field.name
+        for field in wished
+        for name, each in bound.known_inputs.items()
+        if each.name == field.name and not name.startswith("prev.")
+        if name in whole and whole[name] != model.find_good_value(name, field)
+    ]
+    question, copy = model.any_step
+    if not left or pay < context.solver.maximise(question, copy["total"]).bound - TOLERANCE * max(1.0, abs(pay)):
+        return
+    yield context.finding(
+        "total",
+        f"doing nothing pays {format_number(pay)} a step, and no step pays more, though {left[0]!r} is not as wanted "
+        "then.",
+        f"Pay for {left[0]!r}, or let doing nothing cost something.",
+        witness=(model.build_step(idle, "doing nothing"),),
+    )
+
+
+def encode_idle(context: CheckContext) -> NumericRow | None:
     """Return the idle step; None where none is declared, where states are carried, and where it reaches the goal."""
     reward = context.reward
     if reward._bound.idle is None or reward.states:
@@ -369,12 +270,21 @@ def find_short_sight(context: CheckContext) -> Found:
     ends = reached or any(term.terminal and term.weight != 0 for term in context.reward.terms)
     if discount is None or horizon is None or discount >= 1 or not ends:
         return
-    seen = 1 / (1 - discount)
+    seen, left = 1 / (1 - discount), discount**horizon
     if horizon > MOST_BEYOND * seen * (1 + TOLERANCE):
         yield context.finding(
             "total",
             f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
             f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
-            f"{discount**horizon:.1g} times as much.",
+            f"{_format_share(left)}.",
             f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
         )
+
+
+def _format_share(left: float) -> str:
+    """Return how much something still counts.
+
+    >>> _format_share(0.00023), _format_share(2e-46)
+    ('0.0002 times as much', 'less than a millionth as much')
+    """
+    return "less than a millionth as much" if left < 1e-6 else f"{format_number(float(f'{left:.1g}'))} times as much"

@@ -1,33 +1,34 @@
-"""Rules about pay that goes on: for staying where one is, and for events that may happen again and again."""
+"""Rules about pay that goes on: for staying where one is, and bonuses that are meant to fade and do not."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from plaudit.checks.finding import Severity, Step
+from plaudit.checks.finding import Severity
 from plaudit.checks.formats.plain import format_apart, format_number
-from plaudit.checks.model import RewardModel, find_tied_inputs
+from plaudit.checks.model import RewardModel
+from plaudit.checks.rules.goals import bound_goal
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     LEAST,
     add_standing_step,
     bound_best_end,
     count_steps,
+    describe_place,
     describe_worth,
-    drop_shaping,
     find_stays,
     format_pay,
     has_end,
+    is_staying_wanted,
     maximise_pay,
     read_standing_row,
 )
 from plaudit.checks.solver.boxes import is_close
-from plaudit.checks.solver.question import Impossible, Question, Unknown
-from plaudit.checks.solver.ranges import NumericRow, is_unlimited, value_at_rest
+from plaudit.checks.solver.question import Question, Unknown
+from plaudit.checks.solver.ranges import declared_range, is_unlimited
+from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 
-MOST_SHOWN = 4
-"""Of so many events a witness shows the steps."""
+FADED = 0.1
+"""A bonus fades if at most this share of it is left when what counts up, or down, has gone all the way."""
 
 
 @rule(
@@ -40,14 +41,12 @@ MOST_SHOWN = 4
 def find_pay_for_staying(context: CheckContext) -> Found:
     """Find states that pay in every step in which nothing happens, where something else is to be done.
 
-    Where no end, goal, idle step or horizon is declared nobody can tell whether staying is the task: what staying pays
-    is then among the incentives and no finding.
+    Where nobody says that there is anything to finish, and where the best place to stay is what is wanted, what staying
+    pays is among the incentives and no finding.
     """
-    reward = context.reward
-    bound = reward._bound
-    if not has_end(context) and bound.goal is None and bound.idle is None and reward.task.horizon is None:
+    if not _may_finish(context) or is_staying_wanted(context):
         return
-    match find_stays(context, outside_goal=reward._bound.goal is not None):
+    match find_stays(context, outside_goal=context.reward._bound.goal is not None):
         case Unknown():
             yield context.undecided("total")
         case [best, *_] as stays if best.pay > LEAST:
@@ -67,141 +66,65 @@ def find_pay_for_staying(context: CheckContext) -> Found:
             )
 
 
+def _may_finish(context: CheckContext) -> bool:
+    """Return whether anything says that there is more to do than to stay: an end, a goal, a limit, an idle agent."""
+    task, bound = context.reward.task, context.reward._bound
+    said = bound.goal is not None or bound.idle is not None or task.horizon is not None or bool(task.ends)
+    return said or has_end(context)
+
+
 def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]:
     """Return what an ending pays that competes with staying, and how grave it is that staying pays as much."""
-    best, steps = bound_best_end(context), count_steps(context.reward)
+    ends = context.reward.task.goal_ends  # else what the goal is worth goes on too
+    goal = bound_goal(context) if ends else None
+    best, steps = max(bound_best_end(context), goal or 0.0), count_steps(context.reward)
+    what = "the goal" if goal is not None and best == goal else "the best end"
     if best <= 0 or is_unlimited(best) or is_unlimited(pay):
         over = describe_worth(context, pay)
         return f" That is worth {over}." if over else "", "advice"
     if steps is None:
         needed = math.ceil(best / pay - LEAST)
         return (
-            f" After {format_number(needed)} steps it has out-earned the best end, which pays {format_number(best)}.",
+            f" After {format_number(needed)} steps it has out-earned {what}, which pays {format_number(best)}.",
             "warning",
         )
     worth = pay * steps
     shown, price = format_apart(worth, best)
     if is_close(worth, best):
-        return f" That is worth {shown}, as much as the best end.", "warning"
+        return f" That is worth {shown}, as much as {what}.", "warning"
     if worth < best:
-        return f" That is worth {shown} at most, less than an end that pays {price}.", "advice"
-    return f" That is worth {shown}, more than the best end, which pays {price}.", "warning"
+        return f" That is worth {shown} at most, less than {what}, which pays {price}.", "advice"
+    return f" That is worth {shown}, more than {what}, which pays {price}.", "warning"
 
 
 @rule(
-    "pays-per-event",
-    severity="advice",
-    why="What pays whenever it happens can be worth more, repeated, than finishing.",
-    uses=("roles", "horizon", "discount"),
+    "bonus-never-fades",
+    severity="warning",
+    why="A bonus for what is new that a known state goes on paying replaces the task.",
+    uses=("roles", "monotone"),
 )
-def find_pay_per_event(context: CheckContext) -> Found:
-    """Find events whose pay, repeated, is worth more than the best end."""
-    end = bound_best_end(context)
-    lasting = drop_shaping(context)
-    if lasting is None or end <= 1e-9 or is_unlimited(end):
-        return
-    discount = context.reward.task.discount or 1.0
-    found: list[PaidEvent] = []
-    for field, inputs in _list_events(lasting).items():
-        match _find_event_pay(context, lasting, field, inputs):
-            case Unknown(reason):
-                yield context.undecided("total", f"what a step pays in which {field!r} happens", reason=reason)
-            case PaidEvent() as paid if discount >= 1 or paid.pay > end * (1 - discount):
-                found.append(paid)
-    if not found:
-        return
-    found.sort(key=lambda each: -each.pay)
-    model = context.model
-    first, *others = found
-    parts = [f"{first.field!r} pays {format_pay(first.pay, 'up to ')} a step"]
-    parts += [f"{each.field!r} {format_pay(each.pay, 'up to ')}" for each in others]
-    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if others else parts[0]
-    yield context.finding(
-        "total",
-        f"{listed}, again and again while nothing else changes. {_compare_event_with_end(first, end, discount)}",
-        "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
-        "to. If it is not an event, list it among the states of the task; if it cannot happen again and again, declare "
-        "the fact that says so, or allow this with that reason.",
-        witness=(step for each in found[:MOST_SHOWN] for step in _event_steps(model, each)),
-        facts=model.facts_about(*model.reads["total"]),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PaidEvent:
-    """An event, the most that a step with it pays, and that step."""
-
-    field: str
-    pay: float
-    row: NumericRow
-    happening: frozenset[str]
-    """The inputs that are at rest where it does not happen."""
-
-
-def _list_events(model: RewardModel) -> dict[str, frozenset[str]]:
-    """Return the inputs of each event that can change the total and does not follow from the action."""
-    action = model.reward.action
-    found: dict[str, frozenset[str]] = {}
-    for name in sorted(model.reads["total"] - {"terminal"} - model.program.counters, key=list(model.fields).index):
-        field = model.fields[name]
-        if model.role(field) == "event" and not (action is not None and name in find_tied_inputs(model, action)):
-            found[field.name] = found.get(field.name, frozenset()) | {name}
-    return found
-
-
-def _find_event_pay(
-    context: CheckContext, model: RewardModel, field: str, inputs: frozenset[str]
-) -> PaidEvent | Impossible | Unknown:
-    """Return what an event pays in a step that leaves all else as it is; Impossible if nothing.
-
-    If it never pays by itself, other events may happen with it that a fact ties to it.
-    """
-    alone = _maximise_event_pay(context, model, field, inputs, inputs)
-    together = frozenset(
-        other for name in inputs for other in find_tied_inputs(model, name) if other in model.resting_events
-    )
-    happening = (inputs | together) - {"terminal"}
-    if alone != Impossible() or happening == inputs:
-        return alone
-    return _maximise_event_pay(context, model, field, inputs, happening)
-
-
-def _maximise_event_pay(
-    context: CheckContext, model: RewardModel, field: str, inputs: frozenset[str], happening: frozenset[str]
-) -> PaidEvent | Impossible | Unknown:
-    question = Question()
-    pay, less = add_standing_step(model, question, happening=happening), add_standing_step(model, question)
-    question.require(question.compare(question.minus(pay, less), n.Gt, question.number(1e-9)))
-    fields = {name: model.fields[name] for name in sorted(inputs)}
-    happens = [
-        question.compare(question.input(name, each), n.Ne, question.input(name, each, value_at_rest(each)))
-        for name, each in fields.items()
-    ]
-    question.require(question.builder.any(happens))
-    best = maximise_pay(context, question, pay)
-    if best.bound <= 1e-9:
-        return Impossible()
-    if best.row is None or best.value <= 1e-9:
-        return Unknown(context.solver.explain_unknown())
-    return PaidEvent(field, best.value, best.row, happening)
-
-
-def _compare_event_with_end(paid: PaidEvent, end: float, discount: float) -> str:
-    against = f"the best end, which pays {format_number(end)}"
-    if is_unlimited(paid.pay):
-        return f"One such step can out-earn {against}."
-    if discount < 1:
-        worth, price = format_apart(paid.pay / (1 - discount), end)
-        return (
-            f"For ever {paid.field!r} is worth {worth} at a discount of {format_number(discount)}, more than the best "
-            f"end, which pays {price}."
+def find_lasting_bonuses(context: CheckContext) -> Found:
+    """Find terms that are meant to fade (kind="intrinsic") and that staying somewhere is paid by for ever."""
+    for term in context.reward.terms:
+        if term.kind != "intrinsic" or term.terminal or term.weight == 0:
+            continue
+        model, question = RewardModel(context.reward.select_terms(term.name)), Question()
+        pay = add_standing_step(model, question)
+        best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+        for name, field in question.inputs.copy().items():
+            if way := context.reward.task.monotone.get(field.name):  # what counts up while one stays goes all the way
+                end = question.number(declared_range(field).high if way == "up" else declared_range(field).low)
+                question.require(question.compare(question.input(name, field), n.Eq, end))
+        left = maximise_pay(context, question, pay)
+        if best.row is None or left.row is None or left.value <= max(LEAST, FADED * best.value):
+            continue
+        row = read_standing_row(context.model, left.row)
+        yield context.finding(
+            term.name,
+            f"{term.name!r} is meant to fade, and staying at {describe_place(model, left.row)} is paid "
+            f"{format_pay(left.value)} by it in every step.",
+            "Let it shrink with every visit: divide by a count of visits that only rises, or pay for the first time "
+            "alone.",
+            witness=(context.model.build_step(row, "staying"),),
+            facts=model.facts_about(*model.reads["total"]),
         )
-    steps = math.floor(end / paid.pay + 1e-9) + 1
-    return f"After {format_number(steps)} such step{'s' * (steps > 1)} {paid.field!r} has out-earned {against}."
-
-
-def _event_steps(model: RewardModel, paid: PaidEvent) -> Iterator[Step]:
-    """Yield the step in which it happens, and the same step without it."""
-    row = read_standing_row(model, paid.row)
-    yield model.build_step(row, f"with {paid.field}")
-    yield model.build_step({**row, **{name: model.resting_events[name] for name in paid.happening}}, "without")

@@ -5,17 +5,19 @@ edges of the declared ranges, which finds nearly all there are; z3 then finds th
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from plaudit.checks.finding import Finding, Step
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_exactly, format_number
 from plaudit.checks.model import RewardModel, find_state_fields, name_step_inputs
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import LEAST, Lap, add_standing_step, build_row, drop_shaping
-from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.boxes import is_close, maximise
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, strip_step_end
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 
@@ -66,7 +68,36 @@ def find_laps(context: CheckContext) -> list[Lap]:
         return []
     from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
 
-    return context.recall("laps", lambda: StateGraph(model, context.solver.deadline).laps())
+    return context.recall(
+        "laps",
+        lambda: [simplify_lap(context.model, model, lap) for lap in StateGraph(model, context.solver.deadline).laps()],
+    )
+
+
+def simplify_lap(whole: RewardModel, model: RewardModel, lap: Lap) -> Lap:
+    """Return a lap in numbers that a person would write, which earns nearly as much."""
+    rows = [build_row(whole, *step) for step in lap.steps]
+
+    def pays(found: Sequence[NumericRow]) -> bool:
+        gain = sum(float(scores.total) if (scores := model.score(row)) else -math.inf for row in found)
+        return gain >= lap.gain - SLACK * abs(lap.gain)
+
+    plain = whole.simplify_rows(rows, pays)
+    new = {
+        (strip_step_end(name), value): other[name]
+        for row, other in zip(rows, plain, strict=True)
+        for name, value in row.items()
+    }
+    states, chosen = (
+        tuple({name: new.get((name, value), value) for name, value in row.items()} for row in part)
+        for part in (lap.states, lap.chosen)
+    )
+    if (states, chosen) == (lap.states, lap.chosen):
+        return lap
+    made = Lap(states, chosen, 0.0)
+    gain = sum(_score_step(model, *step) for step in made.steps)
+    best = max(_bound_standing(model, state) for state in states)
+    return replace(made, gain=gain) if gain > len(states) * best + LEAST else lap
 
 
 def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:
@@ -104,7 +135,7 @@ def _find_lap(context: CheckContext, model: RewardModel, length: int) -> Lap | I
         question.require(question.compare(gain, n.Gt, stand))
     match context.solver.find_above(question, gain, LEAST):
         case Witness(row):
-            lap = _read_lap(model, names, row, length)
+            lap = simplify_lap(context.model, model, _read_lap(model, names, row, length))
             best = max(_bound_standing(model, state) for state in lap.states)
             return lap if lap.gain > length * best + LEAST else Unknown(context.solver.explain_unknown())
         case answer:
@@ -150,13 +181,16 @@ def _describe_lap(context: CheckContext, model: RewardModel, lap: Lap) -> Findin
     fields = find_state_fields(model)
     prices = dict(_find_prices(model, lap))
     read = [name for name in model.fields if strip_step_end(name) in {*lap.moved, *prices}]
+    steps = list(list_lap_steps(context, lap, read))
+    earned = math.fsum(step.total or 0.0 for step in steps)
+    apart = "" if is_close(earned, lap.gain) else ", potential-based terms left out"
     return context.finding(
         _blame_term(model, lap.steps),
         f"a lap of {len(lap.states)} steps ({describe_way(model, lap)}) earns {format_number(lap.gain)}"
-        f"{_format_prices(prices, fields)}, time after time, and ends where it began.",
+        f"{_format_prices(prices, fields)}{apart}, time after time, and ends where it began.",
         "Pay the way back what the way there earned (a potential-based difference), pay each state once (a high-water "
         "mark that the environment keeps), or let a step cost more than it can earn.",
-        witness=list_lap_steps(context, lap, read),
+        witness=steps,
         facts=model.facts_about(*read),
     )
 
@@ -165,7 +199,9 @@ def describe_way(model: RewardModel, lap: Lap) -> str:
     """Return a lap as people say it: "phase: planning → coding → planning"."""
     fields = find_state_fields(model)
     states = [*lap.states, lap.states[0]]
-    values = (" ".join(_format_state_value(fields[name], state[name]) for name in lap.moved) for state in states)
+    values = (
+        " ".join(format_exactly(decode_value(fields[name], state[name])) for name in lap.moved) for state in states
+    )
     return f"{', '.join(lap.moved)}: {' → '.join(values)}"
 
 
@@ -182,13 +218,6 @@ def _blame_term(model: RewardModel, steps: list[tuple[NumericRow, NumericRow, Nu
         for term, value in scores.values.items() if scores is not None else ():
             earned[term] = earned.get(term, 0.0) + float(value)
     return max(model.terms, key=lambda term: earned.get(term, 0.0))
-
-
-def _format_state_value(field: Field, value: float) -> str:
-    known = decode_value(field, value)
-    if isinstance(known, bool):
-        return str(known).lower()
-    return format_number(known) if isinstance(known, float) else str(known)
 
 
 def _find_prices(model: RewardModel, lap: Lap) -> Iterator[tuple[str, float]]:

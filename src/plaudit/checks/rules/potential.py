@@ -1,6 +1,7 @@
 """The rule about shaping: it is potential-based, a difference of one function of the state (Ng et al. 1999)."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -15,6 +16,8 @@ from plaudit.language.program import Program
 
 TRIANGLE = (("s", "t"), ("t", "u"), ("u", "s"))
 """Three steps that end where they began."""
+LEAST = 1e-6
+"""What must be left over in a witness, relative to what its steps score."""
 
 
 @rule(
@@ -52,13 +55,24 @@ def _describe_residue(context: CheckContext, term: str, row: NumericRow) -> Find
 
 
 def _build_steps(context: CheckContext, term: str, answer: NumericRow) -> Iterator[Step]:
-    model = context.model
-    steps = TRIANGLE if (context.reward.task.discount or 1) == 1 else (("s", "t"), ("s", "s"), ("t", "t"))
-    for before, after in steps:
+    model, discount = context.model, context.reward.task.discount or 1.0
+    rows = []
+    for before, after in TRIANGLE if discount == 1 else (("s", "t"), ("s", "s"), ("t", "t")):
         names = name_step_inputs(model, before, after, chosen=f"{before}{after}")
-        row = {name: answer[own] for name, own in names.items() if own in answer} | model.resting_events
-        scores = model.score(row)
-        note = "" if scores is None else f"{term} adds {format_number(float(scores.values[term]))}"
+        rows.append({name: answer[own] for name, own in names.items() if own in answer} | model.resting_events)
+
+    def score(found: Sequence[NumericRow]) -> list[float]:
+        scores = [model.score(row) for row in found]
+        return [math.nan if each is None else float(each.scores[term]) for each in scores]
+
+    def leaves_residue(found: Sequence[NumericRow]) -> bool:
+        moved, here, there = scores = score(found)
+        left = sum(scores) if discount == 1 else discount * (moved - there) - (moved - here)
+        return abs(left) > LEAST * max(1.0, *map(abs, scores))
+
+    for row in model.simplify_rows(rows, leaves_residue):
+        found = model.score(row)
+        note = "" if found is None else f"{term} adds {format_number(float(found.values[term]))}"
         yield model.build_step(row, note, only=model.reads[term])
 
 

@@ -1,11 +1,11 @@
 """Rules about what the author prefers: single steps, whole episodes, and the risk worth taking (Knox et al. 2023)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from plaudit.checks.finding import Finding, Step
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_apart, format_number
 from plaudit.checks.model import find_tied_inputs
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import is_close
@@ -75,27 +75,40 @@ def _format_preference(preference: Preference) -> str:
 def _describe_inversion(context: CheckContext, preference: Preference, row: NumericRow) -> Finding:
     model = context.model
     discount = context.reward.task.discount or 1.0
-    steps: list[Step] = []
-    sums = []
-    for side, label in SIDES.items():
-        total = 0.0
+    rows: list[NumericRow] = []
+    for side in SIDES:
         for at, given in enumerate(getattr(preference, side)):
             names = _name_inputs(context, preference, side, at)
             free = {name: row[own] for name, own in names.items() if own in row}
-            step = model.build_step({**free, **_encode_row(context, given)}, label)
-            steps.append(step)
-            total += discount**at * (step.total or 0.0)
-        sums.append(total)
+            rows.append({**free, **_encode_row(context, given)})
+    first = len(preference.better)
+
+    def add_up(steps: Sequence[Step]) -> list[float]:
+        return [
+            sum(discount**at * (step.total or 0.0) for at, step in enumerate(side))
+            for side in (steps[:first], steps[first:])
+        ]
+
+    def is_inverted(found: Sequence[NumericRow]) -> bool:
+        steps = [model.build_step(each) for each in found]
+        better, over = add_up(steps)
+        return better <= over and all(step.total is not None for step in steps)
+
+    named = {name for side in SIDES for given in getattr(preference, side) for name in given}
+    rows = model.simplify_rows(rows, is_inverted, keep=named)
+    labels = [label for side, label in SIDES.items() for _ in getattr(preference, side)]
+    steps = list(map(model.build_step, rows, labels))
+    sums = add_up(steps)
     because = f" ({preference.because})" if preference.because else ""
-    how = "the same as" if sums[0] == sums[1] else "less than"
+    shown = format_apart(*sums)
+    how = "the same as" if shown[0] == shown[1] else "less than"
     count = max(len(preference.better), len(preference.over))
     different = {name for at in range(count) for name in _find_different(preference, at)}
     unread = sorted(different - model.fields.keys())
     nobody = f" No term reads {', '.join(map(repr, unread))}." if unread else ""
     return context.finding(
         "total",
-        f"what is preferred{because} earns {format_number(sums[0])}, {how} what it is preferred to: "
-        f"{format_number(sums[1])}.{nobody}",
+        f"what is preferred{because} earns {shown[0]}, {how} what it is preferred to: {shown[1]}.{nobody}",
         "Change weights or terms until the preferred one earns more, or correct the preference.",
         witness=steps,
         facts=model.facts_about(*model.reads["total"]),

@@ -140,17 +140,16 @@ class CheckContext:
 
         What teleports and what moves step by step may be paid alike, and only one of them can be done.
         """
-        task, limits = self.reward.task, dict[str, tuple[float, int]]()
+        task, limits = self.reward.task, dict[str, float]()
         for name in self.reward._transition if self.steps is not None else ():
-            found = self.steps.find_largest_change(name) if self.steps is not None else None
-            if found is not None and 0 < found[0] < task.max_change.get(name, math.inf):
+            found = self.steps.find_largest_change(self.reward._bound.fields[name]) if self.steps is not None else None
+            if found is not None and 0 < found < task.max_change.get(name, math.inf):
                 limits[name] = found
-        if not limits:
+        if self.steps is None or not limits:
             return None
-        seen = {**task.seen, **{f"max_change.{name}": Seen(count, count) for name, (_, count) in limits.items()}}
-        changes = {**task.max_change, **{name: limit for name, (limit, _) in limits.items()}}
-        made = Reward._build(self.reward, task=task.evolve(max_change=changes, seen=seen))
-        return replace(self, model=RewardModel(made), known={})
+        seen = {f"max_change.{name}": Seen(len(self.steps), len(self.steps)) for name in limits}
+        changed = task.evolve(max_change={**task.max_change, **limits}, seen={**task.seen, **seen})
+        return replace(self, model=RewardModel(Reward._build(self.reward, task=changed)), known={})
 
     def recall(self, what: str, find: Callable[[], _Known]) -> _Known:
         """Return what is known under a name, found out when it is first asked for."""
@@ -167,13 +166,22 @@ class CheckContext:
         spans: dict[tuple[str, bool], Span] = self.known.setdefault("spans", {})
         if (output, tight) not in spans:
             rough = spans.get((output, False))
-            ranges = Ranges(self.model, self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH))
+            ranges = Ranges(self.model, self.solver if tight else replace(self.solver, quick=True, boxes=ROUGH))
             spans[output, tight] = rough if rough is not None and rough.exact else ranges.span(output)
         return spans[output, tight]
 
     def take_half(self) -> "CheckContext":
         """Return this context with half of the time that is left, so that what comes later is not starved."""
         return replace(self, solver=replace(self.solver, deadline=self.solver.deadline.share(2)))
+
+    def is_contradicted(self, finding: Finding) -> bool:
+        """Return whether steps that happened went otherwise than a finding says."""
+        if self.steps is None:
+            return False
+        from plaudit.checks.evidence import judge_findings  # with NumPy, which a check without steps does not need
+
+        (judged,) = judge_findings(self.steps, self.model, [finding])
+        return judged.evidence is not None and judged.evidence.verdict == "contradicted"
 
     def find_contradiction(self) -> Contradiction | Unknown | None:
         """Return how the facts contradict one another; None where they do not."""

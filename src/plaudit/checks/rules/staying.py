@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from plaudit.checks.formats.plain import format_number, format_value
+from plaudit.checks.formats.plain import format_exactly, format_number, format_place
 from plaudit.checks.model import RewardModel, find_tied_inputs, name_step_inputs
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
+from plaudit.checks.rules.units import is_per_time
 from plaudit.checks.solver.boxes import Maximum, evaluate, is_close
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
@@ -16,7 +17,6 @@ from plaudit.checks.solver.ranges import (
     HUGE,
     NumericRow,
     decode_value,
-    is_plain,
     is_unlimited,
     strip_step_end,
     value_at_rest,
@@ -33,6 +33,8 @@ LEAST = 1e-9
 """What a step, or a lap, must pay to count as more than nothing."""
 TOLERANCE = 1e-6
 """By how much one thing must be worth more than another, relative to it, to count as more."""
+WANTED_SHARE = 0.01
+"""What is wanted may pay this share less than the best place to stay and still be the best."""
 MOST_STRETCHES = 8
 MOST_NAMED = 3
 """Of a place so many states are named."""
@@ -98,27 +100,58 @@ def _select_terms(context: CheckContext, terms: list[str]) -> RewardModel:
     return context.model if whole else RewardModel(context.reward.select_terms(*terms))
 
 
+def find_speeds(model: RewardModel) -> frozenset[str]:
+    """Return the fields that say how fast something goes: the rate of another one, or so much of a unit per time.
+
+    By its unit a field is one only where another state would move with it: a speed alone can be kept up for ever.
+    """
+    inputs = {**model.reward._bound.goal_program.inputs, **model.fields}
+    known = {field.name: model.reward._bound.view(field) for field in inputs.values() if field.kind == "number"}
+    rates = {each.rate for each in model.reward.task.rates.values()}
+    paces = find_paces(model)
+    moving = any(model.role(field) == "state" for name, field in known.items() if name not in paces)
+    return frozenset(name for name in known if name in rates or (moving and name in paces))
+
+
+def find_paces(model: RewardModel) -> frozenset[str]:
+    """Return the fields that are kept up and not stayed at: the rate of another one, or so much of a unit per time."""
+    inputs = {**model.reward._bound.goal_program.inputs, **model.fields}
+    rates = {each.rate for each in model.reward.task.rates.values()}
+    return frozenset(
+        field.name
+        for field in inputs.values()
+        if field.kind == "number" and (field.name in rates or (field.holds(0.0) and is_per_time(field.unit)))
+    )
+
+
 def add_standing_step(
-    model: RewardModel, question: Question, *, happening: frozenset[str] = frozenset(), outside_goal: bool = False
+    model: RewardModel,
+    question: Question,
+    *,
+    happening: frozenset[str] = frozenset(),
+    outside_goal: bool = False,
+    inside_goal: bool = False,
+    moving: frozenset[str] = frozenset(),
 ) -> int:
     """Add a step that changes nothing to a question, and return the position of what it pays.
 
-    Nothing happens in it but what the action brings about, and perhaps the events `happening`. What is declared to be
-    the rate of a field is 0 in it.
+    Nothing happens in it but what the action brings about, and perhaps the events `happening`. How fast something goes
+    is 0 in it, but for fields that are `moving`: who keeps up a speed does not stay.
     """
     action, reward = model.reward.action, model.reward
     free = frozenset(find_tied_inputs(model, action)) if action is not None else frozenset[str]()
     names = name_step_inputs(model, "s", "s")
+    happening |= {name for name, field in model.fields.items() if field.name in moving}
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
-    rates = {each.rate for each in reward.task.rates.values()}
+    speeds = find_speeds(model) - moving
     for name, field in model.fields.items():
-        if field.name in rates:
-            rate = question.input(names.get(name, name), field, still.get(name))
-            question.require(question.compare(rate, n.Eq, question.number(0.0)))
-    if outside_goal and reward._bound.goal is not None:
+        if field.name in speeds:
+            speed = question.input(names.get(name, name), field, still.get(name))
+            question.require(question.compare(speed, n.Eq, question.number(0.0)))
+    if (outside_goal or inside_goal) and reward._bound.goal is not None:
         own = {name: f"s.{strip_step_end(name)}" for name in reward._bound.goal_program.inputs}
-        goal = question.copy(reward._bound.goal_program, {**own, **names}, still)
-        question.require(question.negate(goal[reward._bound.goal.name]))
+        goal = question.copy(reward._bound.goal_program, {**own, **names}, still)[reward._bound.goal.name]
+        question.require(goal if inside_goal else question.negate(goal))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 
 
@@ -247,6 +280,33 @@ def _find_stays(context: CheckContext, outside_goal: bool) -> list[Stay] | Unkno
     return [place, *stretches[:MOST_STRETCHES]]
 
 
+def is_staying_wanted(context: CheckContext) -> bool:
+    """Return whether no place to stay pays more than what is wanted: wishes at their best and, if it goes on, the goal.
+
+    Where the goal ends the episode, staying is not what is wanted.
+    """
+    reward, model = context.reward, drop_shaping(context)
+    goal = reward._bound.goal is not None
+    if model is None or (goal and reward.task.goal_ends):
+        return False
+    wished = {
+        name: field
+        for name, field in model.fields.items()
+        if (field.better is not None or field.aim is not None) and not name.startswith("prev.")
+    }
+    if not wished and not goal:
+        return False  # nobody said what is wanted
+    question = Question()
+    pay = add_standing_step(model, question, inside_goal=goal)
+    names = name_step_inputs(model, "s", "s")
+    for name, field in wished.items():
+        at = question.input(names.get(name, name), field)
+        question.require(question.same(at, question.input("", field, model.find_good_value(name))))
+    anywhere, there = Question(), context.solver.maximise(question, pay)
+    best = context.solver.maximise(anywhere, add_standing_step(model, anywhere))
+    return there.row is not None and there.value >= best.bound - WANTED_SHARE * abs(best.bound)
+
+
 def describe_place(model: RewardModel, row: NumericRow) -> str:
     """Return the states of a step that stays as people say them: "distance 20 m". Of many, those not at rest."""
     names = name_step_inputs(model, "s", "s")
@@ -275,14 +335,8 @@ def describe_row(model: RewardModel, row: NumericRow) -> str:
 def format_state(field: Field, value: float) -> str:
     """Return a value of a state as people say it: "20 m", "coding", "true"."""
     known = decode_value(field, value)
-    if isinstance(known, bool):
-        return str(known).lower()
-    unit = f" {field.unit}" if field.unit else ""
-    return (
-        f"{format_number(known) if is_plain(known) else format_value(known)}{unit}"
-        if isinstance(known, float)
-        else str(known)
-    )
+    unit = f" {field.unit}" if field.unit and isinstance(known, float) else ""
+    return f"{format_exactly(known)}{unit}"
 
 
 def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
@@ -343,7 +397,7 @@ def _describe_stretch(field: Field, name: str, low: float, high: float) -> str:
     above = math.isfinite(low) and (field.low is None or low > field.low)
     below = math.isfinite(high) and (field.high is None or high < field.high)
     if above and below:
-        return f"{name} from {format_number(low)} to {format_number(high)}{unit}"
+        return f"{name} from {format_place(low)} to {format_place(high)}{unit}"
     if above:
-        return f"{name} beyond {format_number(low)}{unit}"
-    return f"{name} below {format_number(high)}{unit}" if below else f"any {name}"
+        return f"{name} beyond {format_place(low)}{unit}"
+    return f"{name} below {format_place(high)}{unit}" if below else f"any {name}"

@@ -1,18 +1,26 @@
 """Rules about what a term can be worth: dead, drowned, of the wrong sign; and gates and overrides without effect."""
 
+import math
+from collections.abc import Mapping, Sequence
+
 from plaudit.checks.formats.plain import format_number
+from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Impossible, Question, Unknown
-from plaudit.checks.solver.ranges import is_unlimited
+from plaudit.checks.solver.ranges import NumericRow, is_unlimited
 from plaudit.language import nodes as n
 from plaudit.language.parameters import Number
 from plaudit.language.schedule import Schedule
 from plaudit.reward.lower import Function
 from plaudit.reward.term import Term
 
+KEPT = 0.9
+"""What a witness in plain numbers shows of what a term can add, as a share."""
 SHARE = 0.01
 """A term whose largest value is below this share of another's is drowned by it."""
+FAINT = 1e-4
+"""The same where a wish depends on it, and it is a warning."""
 
 
 @rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.", always=True)
@@ -70,7 +78,27 @@ def find_dominated_terms(context: CheckContext) -> Found:
         f"{largest!r} can be {format_number(finite[largest])}, more than a hundred times what these can be at most: "
         f"{listed}.",
         f"Raise their weights or lower that of {largest!r}, unless it is paid so rarely that they rule in between.",
+        severity="warning" if _drowns_a_wish(context, largest, drowned, finite[largest]) else None,
     )
+
+
+def _drowns_a_wish(context: CheckContext, largest: str, drowned: Mapping[str, float], size: float) -> bool:
+    """Return whether what a field is wanted for is priced by a drowned term alone, and by next to nothing.
+
+    A term that is paid only at an end, or when something happens, drowns nothing in between.
+    """
+    model = context.model
+    read = model.reads_score[largest]
+    if model.terms[largest].terminal or any(model.role(model.fields[name]) == "event" for name in read):
+        return False
+    faint = {name for name, most in drowned.items() if most < FAINT * size}
+    for field in context.reward._bound.fields.values():
+        readers = {
+            term for term, names in model.reads_score.items() if any(model.fields[n].name == field.name for n in names)
+        }
+        if (field.better is not None or field.aim is not None) and readers and readers <= faint:
+            return True
+    return False
 
 
 @rule(
@@ -107,7 +135,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
     if row is None or scores is None or not float(scores.values[term.name]) > 0:
         yield context.undecided(term.name, "whether this penalty can pay")
         return
-    paid = float(scores.values[term.name])
+    row, paid = _simplify_value(model, term.name, row, float(scores.values[term.name]))
     weight = str(term.weight) if isinstance(term.weight, Schedule) else format_number(term.weight)
     declared = "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {weight}"
     yield context.finding(
@@ -115,9 +143,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",
         "Turn the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
         "rules this out.",
-        witness=(
-            model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name], plain=True),
-        ),
+        witness=(model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )
 
@@ -126,18 +152,27 @@ def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
     model, span = context.model, context.span(f"{term.name}.value")
     if span.high > 0 or span.low >= 0 or span.lowest is None:
         return
+    row, cost = _simplify_value(model, term.name, span.lowest, span.least)
     yield context.finding(
         term.name,
         f"{term.name!r} is declared a bonus, and it never raises the total: at best it adds "
         f"{format_number(span.high)}.",
         "Turn the sign of the score or of the weight.",
-        witness=(
-            model.build_step(
-                span.lowest, f"{term.name} adds {format_number(span.low)}", only=model.reads[term.name], plain=True
-            ),
-        ),
+        witness=(model.build_step(row, f"{term.name} adds {format_number(cost)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )
+
+
+def _simplify_value(model: RewardModel, term: str, row: NumericRow, value: float) -> tuple[NumericRow, float]:
+    """Return a row in plain numbers to which a term adds nearly as much, and what it adds."""
+
+    def measure(rows: Sequence[NumericRow]) -> float:
+        scores = model.score(rows[0])
+        return math.nan if scores is None else float(scores.values[term])
+
+    sign, least = math.copysign(1, value), 1.0 if is_unlimited(value) else KEPT * abs(value)
+    (row,) = model.simplify_rows([row], lambda rows: sign * measure(rows) >= least)
+    return row, measure([row])
 
 
 @rule(

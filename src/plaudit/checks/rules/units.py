@@ -30,6 +30,8 @@ _MEANS: Mapping[str, Mapping[str, int]] = {
 }
 """Names that stand for a product of others."""
 
+_TIMES = frozenset(["s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hr", "hour", "hours"])
+
 Token = tuple[str, int]
 """A name or a sign, and the power that follows it."""
 
@@ -102,6 +104,17 @@ class Unit:
         above = "*".join(_format_power(name, power) for name, power in self.powers if power > 0)
         below = "".join("/" + _format_power(name, -power) for name, power in self.powers if power < 0)
         return escape_controls((above or "1") + below)
+
+
+def is_per_time(unit: str | None) -> bool:
+    """Return whether a unit is a speed: so much per time.
+
+    >>> [is_per_time(unit) for unit in ("m/s", "deg/s", "km/h", "m", "m/s^2", "W")]
+    [True, True, True, False, False, False]
+    """
+    read = Unit.read(unit) if unit else None
+    powers = {} if read is None else dict(read.expanded().powers)
+    return [power for name, power in powers.items() if name in _TIMES] == [-1] and powers.get("kg") is None
 
 
 def _format_power(name: str, power: int) -> str:

@@ -1,19 +1,33 @@
 """Rules about what is said of fields: `better` and `aim`, against what the reward pays for them."""
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from plaudit.checks.finding import Finding
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.finding import Finding, Severity
+from plaudit.checks.formats.plain import format_exactly, format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
-from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.rules.staying import describe_row
+from plaudit.checks.solver.boxes import compile_question, maximise
+from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.direction import find_direction
 from plaudit.checks.solver.parts import describe_shape
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
-from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, limit_range, value_at_rest
+from plaudit.checks.solver.ranges import (
+    NumericRow,
+    declared_range,
+    decode_value,
+    limit_range,
+    list_choices,
+    list_plain_values,
+    strip_step_end,
+    value_at_rest,
+)
 from plaudit.checks.solver.solver import limit_ranges
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.task.bound import TaskField
 
@@ -22,9 +36,17 @@ LEAST_SHARE = 0.01
 
 Fields without a range have one here: beyond it both may earn without end, of which nothing is a share.
 """
+CLEAR_SHARE = 0.05
+"""The same where it is a warning."""
 LEAST_GAIN = 1e-6
+CLEAR_HARM = 0.3
+"""By how many standard deviations better paid steps must leave a field worse."""
+KEPT = 0.5
+"""What a witness with few digits must earn more, as a share of what the worst one does."""
 MANY = 1_000
 """How many boxes are cut to compare two values of a field."""
+GRID = 20
+"""In how many parts the range of a field is cut to see how its pay goes."""
 
 
 @rule(
@@ -34,7 +56,11 @@ MANY = 1_000
     uses=("better", "aim"),
 )
 def find_wrong_ways(context: CheckContext) -> Found:
-    """Find fields whose worse values earn more, all else equal."""
+    """Find fields whose worse values earn more, all else equal.
+
+    With everything else good it is a warning: other wishes at their best, the rest as an idle agent meets it. Anywhere
+    else it is advice, and so is pay that rises up to some value short of the best: that may be meant.
+    """
     for field in list_wanted_fields(context):
         for name in _list_inputs_after(context.model, field):
             match find_wrong_way(context, field, name):
@@ -47,17 +73,26 @@ def find_wrong_ways(context: CheckContext) -> Found:
 
 @rule(
     "unpriced",
-    severity="warning",
+    severity="advice",
     why="What is said to matter and nothing pays for will not be learnt.",
     uses=("better", "aim"),
     claims=None,
 )
 def find_unpriced_fields(context: CheckContext) -> Found:
-    """Find fields of which it is said what is better, and of which nothing that is paid for depends."""
+    """Find fields of which it is said what is better, and of which nothing that is paid for depends.
+
+    It is a warning where facts, or steps that happened, show that what is paid for makes them worse.
+    """
     model = context.model
     paid = {model.fields[name].name for name in find_paid_inputs(context)}
     for field in list_wanted_fields(context):
-        if field.name in paid or _is_tied(model, field, paid):
+        if field.name in paid:
+            continue
+        if _is_tied(model, field, paid):
+            yield from _find_paid_harm(context, field)
+            continue
+        if (seen := _find_seen_harm(context, field)) is not None:
+            yield seen
             continue
         values = [_format_value(field, value) for value in _pick_two_values(field)]
         still = {name: value_at_rest(each) for name, each in model.program.inputs.items()}
@@ -69,6 +104,54 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
             about=(field.name,),
         )
+
+
+def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
+    """Yield that facts tie a field to what is paid for, so that the better paid step leaves it worse."""
+    model = context.model
+    for name in (each for each, known in model.fields.items() if known.name == field.name):
+        if name.startswith("prev.") or not isinstance(pair := _compare_values(context, field, name, tied=True), Pair):
+            continue
+        rows = pair.worse, pair.better
+        values = [_format_value(field, row[name]) for row in rows]
+        worse, better = (model.build_step(row, f"{name} {value}") for row, value in zip(rows, values, strict=True))
+        if worse.total is None or better.total is None or worse.total <= better.total:
+            continue
+        yield context.finding(
+            "total",
+            f"{_describe_wish(field)}, nothing pays for it, and what is paid for makes it worse: a step with {name} "
+            f"{values[0]} earns {format_number(worse.total - better.total)} more than one with {name} {values[1]}.",
+            f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
+            severity="warning",
+            witness=(worse, better),
+            facts=model.facts_about(name),
+            about=(field.name,),
+        )
+        return
+
+
+def _find_seen_harm(context: CheckContext, field: TaskField) -> Finding | None:
+    """Return that, of steps that happened, those that are paid better leave a field clearly worse."""
+    if context.steps is None or field.shape:
+        return None
+    model = context.model
+    found = context.steps.compare_paid(model, field)
+    if found is None:
+        return None
+    paid, unpaid = found
+    better = -1.0 if field.aim is not None or field.better == "low" else 1.0
+    if better * (paid.mean - unpaid.mean) >= 0 or abs(paid.mean - unpaid.mean) < CLEAR_HARM * paid.spread:
+        return None
+    what = f"how far {field.name} is from {format_number(field.aim)}" if field.aim is not None else field.name
+    return context.finding(
+        "total",
+        f"{_describe_wish(field)}, nothing pays for it, and in {len(context.steps):,} steps that were played {what} is "
+        f"{format_number(paid.mean)} on average in the better paid half and {format_number(unpaid.mean)} in the other.",
+        f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
+        severity="warning",
+        witness=(model.build_step(each.row, each.note) for each in (paid, unpaid)),
+        about=(field.name,),
+    )
 
 
 def list_wanted_fields(context: CheckContext) -> list[TaskField]:
@@ -102,6 +185,18 @@ def _list_inputs_after(model: RewardModel, field: TaskField) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two rows that differ in one field, and what depends on it: the worse one, which earns more, and the better."""
+
+    worse: NumericRow
+    better: NumericRow
+    good: bool = False
+    """Whether everything else is as it is wanted."""
+    peak: bool = False
+    """Whether pay rises from the worst value up to `worse`, and falls from there to the best."""
+
+
 def find_wrong_way(context: CheckContext, field: TaskField, name: str) -> Finding | Impossible | Unknown:
     """Return how a worse value of an input earns more than a better one.
 
@@ -111,11 +206,69 @@ def find_wrong_way(context: CheckContext, field: TaskField, name: str) -> Findin
         direction = find_direction(context.model.program, "total", name)
         if direction in (0, 1 if field.better == "high" else -1):
             return Impossible()
-    answer = _compare_values(context, field, name, frozenset())
-    tied = _find_tied(context.model, name)
-    if answer == Impossible() and tied and not _can_differ(context, name):
-        return _compare_values(context, field, name, tied)
-    return answer
+    found = _compare_in_good_company(context, field, name) or _compare_values(context, field, name)
+    if found == Impossible() and _find_tied(context.model, name) and not _can_differ(context, name):
+        found = _compare_values(context, field, name, tied=True)
+    return _describe_wrong_way(context, field, name, found) if isinstance(found, Pair) else found
+
+
+def _compare_in_good_company(context: CheckContext, field: TaskField, name: str) -> Pair | None:
+    """Return two values of which the worse earns more with everything else good; None where none does."""
+    model = context.model
+    question = Question()
+    program = question.program(model.add_row(question)["total"])
+    if name not in program.inputs:
+        return None
+    good = {each: model.find_good_value(each) for each in program.inputs}
+    ask = compile_question(limit_ranges(program))
+    values = _list_values(program.inputs[name], find_breakpoints(program)[name], good[name])
+    for ordered in _order_by_wish(field, values):
+        pays = {value: pay for value in ordered if (pay := ask({**good, name: value})) > -float("inf")}
+        if pair := _find_fall(pays, field.better is not None):
+            worse, better, peak = pair
+            return Pair({**good, name: worse}, {**good, name: better}, good=True, peak=peak)
+    return None
+
+
+def _list_values(field: Field, breakpoints: Sequence[float], rest: float) -> list[float]:
+    """Return values of an input in order: its ends, where the reward compares it, and some at even distances."""
+    if choices := list_choices(field):
+        return [*choices]
+    low, high = declared_range(limit_range(field))
+    even = [low + (high - low) * at / GRID for at in range(GRID + 1)]
+    return sorted({*even, rest, *list_plain_values(field, tuple(breakpoints))})
+
+
+def _order_by_wish(field: TaskField, values: Sequence[float]) -> Iterator[list[float]]:
+    """Yield values from the worst to the best; each side of an aim by itself, as each may have a price of its own."""
+    if field.aim is not None:
+        yield [value for value in values if value <= field.aim]
+        yield [value for value in reversed(values) if value >= field.aim]
+    else:
+        yield list(values) if field.better == "high" else list(reversed(values))
+
+
+def _find_fall(pays: dict[float, float], may_peak: bool) -> tuple[float, float, bool] | None:
+    """Return the values between which pay falls most on the way to the best one, and whether it only rose before."""
+    if len(pays) < 2:
+        return None
+    reach = max(pays.values()) - min(pays.values())
+    least = max(LEAST_GAIN, CLEAR_SHARE * reach)
+    best: tuple[float, float, float] | None = None
+    top = next(iter(pays))
+    for value, pay in pays.items():
+        if pay > pays[top]:
+            top = value
+        elif pays[top] - pay > max(least, best[0] if best else 0.0):
+            best = pays[top] - pay, top, value
+    if best is None:
+        return None
+    _, worse, better = best
+    order = list(pays)
+    before, after = order[: order.index(worse) + 1], order[order.index(worse) :]
+    rises = all(pays[b] >= pays[a] - least for a, b in pairwise(before))
+    falls = all(pays[b] <= pays[a] + least for a, b in pairwise(after))
+    return worse, better, may_peak and rises and falls and pays[worse] - pays[order[0]] > least
 
 
 def _find_tied(model: RewardModel, name: str) -> frozenset[str]:
@@ -135,10 +288,11 @@ def _can_differ(context: CheckContext, name: str) -> bool:
 
 
 def _compare_values(
-    context: CheckContext, field: TaskField, name: str, tied: frozenset[str]
-) -> Finding | Impossible | Unknown:
+    context: CheckContext, field: TaskField, name: str, *, tied: bool = False
+) -> Pair | Impossible | Unknown:
+    """Return two rows that are the same but for one input, and perhaps what is tied to it, in any circumstances."""
     question = Question()
-    free = {name, *tied}
+    free = {name, *(_find_tied(context.model, name) if tied else ())}
     labels = ("worse", "better")
     worse, better = (
         context.model.add_row(question, names={each: f"{each}, {label}" for each in free}) for label in labels
@@ -152,12 +306,13 @@ def _compare_values(
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
     if isinstance(answer, Unknown) and not deadline.passed:  # what nearly agrees takes many boxes to tell apart
-        answer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
+        boxed = replace(context.solver, boxes=MANY, quick=True).find_above(question, gain, least)
+        answer = answer if isinstance(boxed, Unknown) else boxed
     match answer:
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
-            return _describe_wrong_way(context, field, name, [_take_side(row, free, label) for label in labels])
+            return Pair(_take_side(row, free, "worse"), _take_side(row, free, "better"), good=tied)
         case Impossible():
             context.known["alike"].add(alike)
     return answer
@@ -202,23 +357,54 @@ def _take_side(row: NumericRow, free: set[str], label: str) -> NumericRow:
     return {name: value for name, value in row.items() if ", " not in name} | own
 
 
-def _describe_wrong_way(
-    context: CheckContext, field: TaskField, name: str, rows: Sequence[NumericRow]
-) -> Finding | Impossible:
-    model = context.model
+def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair: Pair) -> Finding | Impossible:
+    model, rows = context.model, [pair.worse, pair.better]
+    least = KEPT * _measure_gain(model, rows)
+    rows = model.simplify_rows(rows, lambda found: _is_wrong_way(model, field, name, found, least))
     worse, better = model.build_step(rows[0], "worse"), model.build_step(rows[1], "better")
     if worse.total is None or better.total is None or worse.total <= better.total:
         return Impossible()  # floats do not bear out what was computed of the rationals
     values = [_format_value(field, row[name]) for row in rows]
+    gain = format_number(worse.total - better.total)
+    severity: Severity = "warning" if pair.good and not pair.peak else "advice"
+    if pair.peak:
+        message = (
+            f"{_describe_wish(field)}, and with everything else as wanted it is paid most at {values[0]}: {gain} more "
+            f"than at {values[1]}."
+        )
+        advice = f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else pay for more."
+    else:
+        others = {each: value for each, value in rows[0].items() if strip_step_end(each) != strip_step_end(name)}
+        where = ", all else equal" if pair.good else f" where {describe_row(model, others)}"
+        message = f"{_describe_wish(field)}, and {name} {values[0]} earns {gain} more than {name} {values[1]}{where}."
+        advice = (
+            "Turn the sign of what pays for it, or give it a weight that the other terms do not outweigh; if it is not "
+            "better all else equal, say with prefer(...) when it is."
+        )
     return context.finding(
         next(iter(_list_guilty_terms(context, name, rows)), "total"),
-        f"{_describe_wish(field)}, and {name} {values[0]} earns {format_number(worse.total - better.total)} more than "
-        f"{name} {values[1]}, all else equal.",
-        "Turn the sign of what pays for it, or give it a weight that the other terms do not outweigh; if it is not "
-        "better all else equal, say with prefer(...) when it is.",
+        message,
+        advice,
+        severity=severity,
         witness=(worse, better),
         facts=model.facts_about(name),
     )
+
+
+def _is_wrong_way(model: RewardModel, field: TaskField, name: str, rows: Sequence[NumericRow], least: float) -> bool:
+    """Return whether the first of two rows is worse than the second, and earns at least that much more."""
+    aim, values = field.aim, [row[name] for row in rows]
+    if aim is not None:
+        if min(values) < aim < max(values):
+            return False
+        values = [-abs(value - aim) for value in values]
+    worse = values[0] > values[1] if field.better == "low" else values[0] < values[1]
+    return worse and _measure_gain(model, rows) >= least
+
+
+def _measure_gain(model: RewardModel, rows: Sequence[NumericRow]) -> float:
+    scores = [model.score(row) for row in rows]
+    return -math.inf if scores[0] is None or scores[1] is None else float(scores[0].total) - float(scores[1].total)
 
 
 def _list_guilty_terms(context: CheckContext, name: str, rows: Sequence[NumericRow]) -> Iterator[str]:
@@ -247,5 +433,4 @@ def _pick_two_values(field: TaskField) -> tuple[float, float]:
 
 
 def _format_value(field: TaskField, value: float) -> str:
-    known = decode_value(field, value)
-    return str(known).lower() if isinstance(known, bool | str) else format_number(known)
+    return format_exactly(decode_value(field, value))

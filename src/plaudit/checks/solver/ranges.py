@@ -1,7 +1,7 @@
 """What an input can be, as the checker sees it: the declared range, whatever `outside` lets pass."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 
 from plaudit.language.field import Field
@@ -89,25 +89,6 @@ def limit_range(field: Field, end: float = NEAR) -> Field:
     if high is None:
         high = end if low < end else low + end
     return narrow(field, low=low, high=high)
-
-
-def is_plain(value: float) -> bool:
-    """Return whether a number is one that a person would write.
-
-    >>> is_plain(0.125), is_plain(5e-324), is_plain(40.00000000000001)
-    (True, False, False)
-    """
-    return math.isinf(value) or (value == round(value, 3) and abs(value) <= NEAR)
-
-
-def list_plainer_values(field: Field, value: float) -> Iterator[float]:
-    """Yield numbers near `value` that a person would write, the plainest first, and some that are merely large."""
-    yield value_at_rest(field)
-    if abs(value) <= NEAR:
-        for digits in range(4):
-            near, step = round(value, digits), 10.0**-digits
-            yield from (near, round(near + step, digits), round(near - step, digits))
-    yield from (sign * size for size in (100.0, 1000.0, NEAR) for sign in (1.0, -1.0))
 
 
 def list_plain_values(field: Field, breakpoints: tuple[float, ...] = ()) -> tuple[float, ...]:

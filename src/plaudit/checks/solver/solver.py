@@ -1,7 +1,7 @@
 """The solver: how high an expression can get, and whether there is a row at all. Boxes first, z3 where they fail."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -14,11 +14,11 @@ from plaudit.checks.solver.boxes import (
     climb,
     compile_question,
     evaluate,
-    is_close,
     maximise,
 )
 from plaudit.checks.solver.deadline import NEVER, Deadline
 from plaudit.checks.solver.parts import Memory, maximise_by_parts
+from plaudit.checks.solver.plainer import simplify_numbers
 from plaudit.checks.solver.question import (
     MOST_INFINITE,
     Impossible,
@@ -32,15 +32,12 @@ from plaudit.checks.solver.question import (
 from plaudit.checks.solver.ranges import (
     HUGE,
     NumericRow,
-    is_plain,
     is_unlimited,
     limit_range,
-    list_plainer_values,
     value_at_rest,
 )
 from plaudit.checks.solver.z3 import NO_ANSWER, UNINTERPRETED, Z3Question, is_available
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Program
 
@@ -67,7 +64,9 @@ class Solver:
 
     deadline: Deadline = NEVER
     z3: bool = True
-    """Whether z3 may be used where it is installed."""
+    """Whether z3 may be used where it is installed: the user's word."""
+    quick: bool = False
+    """Whether z3 is left out for now, though it may be used."""
     boxes: int = MOST_BOXES
     """How many boxes are cut before z3 is asked."""
     questions: int = QUESTIONS
@@ -78,7 +77,7 @@ class Solver:
     @property
     def proves(self) -> bool:
         """Whether z3 is at hand."""
-        return self.z3 and is_available()
+        return self.z3 and not self.quick and is_available()
 
     def check_clock(self) -> None:
         """Raise TimeIsUp if it is."""
@@ -99,7 +98,7 @@ class Solver:
 
         Each question gets an even share of the time that is left, and what cannot be asked in time keeps its answer.
         """
-        quick = [replace(self, z3=False, deadline=self.deadline.share(2))] if self.proves else []
+        quick = [replace(self, quick=True, deadline=self.deadline.share(2))] if self.proves else []
         for solver in [*quick, self]:
             waiting = [key for key, answer in found.items() if is_open(answer)]
             for done, key in enumerate(waiting):
@@ -109,9 +108,9 @@ class Solver:
 
     def explain_unknown(self) -> str:
         """Return why a question was left open, as far as that is known without the answers to its queries."""
-        if self.proves:
-            return NO_ANSWER
-        return INSTALL if not is_available() else "z3 was not to be used"
+        if not self.z3:
+            return "z3 was not to be used"
+        return NO_ANSWER if is_available() else INSTALL
 
     def maximise(self, question: Question, asked: int) -> Maximum:
         """Return how high `asked` can be."""
@@ -268,12 +267,11 @@ def complete_row(row: NumericRow, program: Program) -> NumericRow:
 
 
 def simplify_maximum(program: Program, found: Maximum) -> Maximum:
-    """Return an answer with a row of plain numbers, and with its value where that is the same but for rounding."""
+    """Return an answer with a row of plain numbers, and with what that row is worth."""
     if found.row is None or is_unlimited(found.value):
         return found
     row = simplify_row(program, found.row)
     value = evaluate(program, row)
-    value = value if is_close(value, found.value) else max(value, found.value)
     return Maximum(max(found.bound, value), row, value)
 
 
@@ -294,30 +292,10 @@ def simplify_row(program: Program, row: NumericRow) -> NumericRow:
     compute = compile_question(program)
     value = compute(row)
     same = value - CLOSE * max(1.0, abs(value))
-    odd = [name for name, field in program.inputs.items() if field.kind == "number" and not is_plain(row[name])]
-    short = {name: round(row[name], 3) for name in odd if program.inputs[name].holds(round(row[name], 3))}
-    if compute(row | short) >= same:
-        row |= short
-    others = [
-        (name, other)
-        for name in sorted(program.inputs, key=lambda name: name not in odd)
-        for other in _list_others(program.inputs[name], row[name])
-    ]
-    tries = [(*each, same) for each in others]
-    tries += [(*each, value - SLACK * abs(value)) for each in others if each[0] in odd]
-    settled: set[str] = set()
-    for name, other, least in tries[: 4 * MOST_WORK // len(program.nodes)]:
-        if name not in settled and compute({**row, name: other}) >= least:
-            row[name] = other
-            settled.add(name)
-    return row
-
-
-def _list_others(field: Field, value: float) -> Iterator[float]:
-    """Yield what an input may be instead: at rest, and a plainer number where it is not plain."""
-    if value == value_at_rest(field):
-        return
-    if field.kind != "number" or field.numbers or is_plain(value):
-        yield value_at_rest(field)
-    else:
-        yield from (other for other in list_plainer_values(field, value) if field.holds(other))
+    row = simplify_numbers(row, program.inputs, lambda other: compute(dict(other)) >= same)
+    resting = {name: value_at_rest(field) for name, field in program.inputs.items()}
+    for name in [each for each in row if row[each] != resting[each]][: 4 * MOST_WORK // len(program.nodes)]:
+        if compute({**row, name: resting[name]}) >= same:
+            row[name] = resting[name]
+    least = value - SLACK * abs(value)
+    return simplify_numbers(row, program.inputs, lambda other: compute(dict(other)) >= least, near=True)

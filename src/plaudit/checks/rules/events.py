@@ -1,0 +1,201 @@
+"""The rule about events: what one pays, how often it can happen, and what that adds up to."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plaudit.checks.finding import Severity, Step, Undecided
+from plaudit.checks.formats.plain import format_apart, format_number
+from plaudit.checks.model import RewardModel, find_tied_inputs
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.rules.staying import (
+    LEAST,
+    add_standing_step,
+    bound_best_end,
+    count_steps,
+    drop_shaping,
+    format_pay,
+    maximise_pay,
+    read_standing_row,
+)
+from plaudit.checks.solver.question import Impossible, Question, Unknown
+from plaudit.checks.solver.ranges import NumericRow, is_unlimited, value_at_rest
+from plaudit.checks.solver.solver import simplify_maximum
+from plaudit.language import nodes as n
+
+MOST_SHOWN = 4
+"""Of so many events a witness shows the steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaidEvent:
+    """An event, the most that a step with it pays, and that step."""
+
+    field: str
+    pay: float
+    row: NumericRow
+    happening: frozenset[str]
+    """The inputs that are at rest where it does not happen."""
+    times: float | None = None
+    """How often it can happen in an episode; None where nobody said."""
+    once_in: float | None = None
+    """How many steps lie between one time and the next; None where it does not come back, or nobody said."""
+
+    @property
+    def worth(self) -> float | None:
+        """What it adds up to in an episode; None where nobody said how often it happens."""
+        return None if self.times is None else self.pay * self.times
+
+    def list_steps(self, model: RewardModel) -> Iterator[Step]:
+        """Yield the step in which it happens, and the same step without it."""
+        row = read_standing_row(model, self.row)
+        yield model.build_step(row, f"with {self.field}")
+        yield model.build_step({**row, **{name: model.resting_events[name] for name in self.happening}}, "without")
+
+    def describe_times(self) -> str:
+        """Return how often it can happen, in words."""
+        if self.once_in is not None:
+            return "in every step" if self.once_in <= 1 else f"every {format_number(self.once_in)} steps"
+        return f"{format_number(self.times)} times at most"
+
+
+@rule(
+    "pays-per-event",
+    severity="advice",
+    why="What pays whenever it happens can be worth more, repeated, than finishing.",
+    uses=("roles", "events", "horizon", "discount"),
+)
+def find_pay_per_event(context: CheckContext) -> Found:
+    """Find events whose pay, repeated as often as it can be, is worth more than the best end.
+
+    It is a warning where it is said, or was seen, that they come back.
+    """
+    end = bound_best_end(context)
+    if end <= LEAST or is_unlimited(end):
+        return
+    discount = context.reward.task.discount or 1.0
+    found: list[PaidEvent] = []
+    for each in list_paid_events(context):
+        if not isinstance(each, PaidEvent):
+            yield each
+        elif each.worth is not None and not is_unlimited(each.pay):
+            found += [each] if each.worth > end else []
+        elif discount >= 1 or each.pay > end * (1 - discount):
+            found.append(each)
+    if not found:
+        return
+    found.sort(key=lambda each: (each.once_in is None, -each.pay))
+    model = context.model
+    first, *others = found
+    parts = [f"{first.field!r} pays {format_pay(first.pay, 'up to ')} a step"]
+    parts += [f"{each.field!r} {format_pay(each.pay, 'up to ')}" for each in others]
+    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if others else parts[0]
+    severity: Severity = "warning" if first.once_in is not None else "advice"
+    yield context.finding(
+        "total",
+        f"{listed}, again and again while nothing else changes. {_compare_with_end(context, first, end, discount)}",
+        "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
+        f"to. Say how often it can happen with Task(events={{{first.field!r}: 3}}), or that it is one of the states.",
+        severity=severity,
+        witness=(step for each in found[:MOST_SHOWN] for step in each.list_steps(model)),
+        facts=model.facts_about(*model.reads["total"]),
+    )
+
+
+def _compare_with_end(context: CheckContext, paid: PaidEvent, end: float, discount: float) -> str:
+    against = f"the best end, which pays {format_number(end)}"
+    if is_unlimited(paid.pay):
+        return f"One such step can out-earn {against}."
+    if paid.worth is not None:
+        worth, price = format_apart(paid.worth, end)
+        return f"It can happen {paid.describe_times()}: {worth} in all, and the best end pays {price}."
+    if discount < 1:
+        worth, price = format_apart(paid.pay / (1 - discount), end)
+        return (
+            f"For ever {paid.field!r} is worth {worth} at a discount of {format_number(discount)}, more than the best "
+            f"end, which pays {price}."
+        )
+    steps = math.floor(end / paid.pay + 1e-9) + 1
+    return f"After {format_number(steps)} such step{'s' * (steps > 1)} {paid.field!r} has out-earned {against}."
+
+
+def list_paid_events(context: CheckContext) -> list[PaidEvent | Undecided]:
+    """Return the events that pay, each with how often it can happen."""
+    return context.recall("paid events", lambda: list(_list_paid_events(context)))
+
+
+def _list_paid_events(context: CheckContext) -> Iterator[PaidEvent | Undecided]:
+    lasting = drop_shaping(context)
+    if lasting is None:
+        return
+    for field, inputs in _list_events(lasting).items():
+        match _find_event_pay(context, lasting, field, inputs):
+            case Unknown(reason):
+                yield context.undecided("total", f"what a step pays in which {field!r} happens", reason=reason)
+            case PaidEvent() as paid:
+                yield paid
+
+
+def _list_events(model: RewardModel) -> dict[str, frozenset[str]]:
+    """Return the inputs of each event that can change the total and does not follow from the action."""
+    action = model.reward.action
+    found: dict[str, frozenset[str]] = {}
+    for name in sorted(model.reads["total"] - {"terminal"} - model.program.counters, key=list(model.fields).index):
+        field = model.fields[name]
+        if model.role(field) == "event" and not (action is not None and name in find_tied_inputs(model, action)):
+            found[field.name] = found.get(field.name, frozenset()) | {name}
+    return found
+
+
+def _find_event_pay(
+    context: CheckContext, model: RewardModel, field: str, inputs: frozenset[str]
+) -> PaidEvent | Impossible | Unknown:
+    """Return what an event pays in a step that leaves all else as it is; Impossible if nothing.
+
+    If it never pays by itself, other events may happen with it that a fact ties to it.
+    """
+    alone = _maximise_event_pay(context, model, field, inputs, inputs)
+    together = frozenset(
+        other for name in inputs for other in find_tied_inputs(model, name) if other in model.resting_events
+    )
+    happening = (inputs | together) - {"terminal"}
+    if alone != Impossible() or happening == inputs:
+        return alone
+    return _maximise_event_pay(context, model, field, inputs, happening)
+
+
+def _maximise_event_pay(
+    context: CheckContext, model: RewardModel, field: str, inputs: frozenset[str], happening: frozenset[str]
+) -> PaidEvent | Impossible | Unknown:
+    question = Question()
+    outside = context.reward.task.goal_ends  # who reaches the goal does not repeat anything
+    pay = add_standing_step(model, question, happening=happening, outside_goal=outside)
+    less = add_standing_step(model, question, outside_goal=outside)
+    question.require(question.compare(question.minus(pay, less), n.Gt, question.number(LEAST)))
+    fields = {name: model.fields[name] for name in sorted(inputs)}
+    happens = [
+        question.compare(question.input(name, each), n.Ne, question.input(name, each, value_at_rest(each)))
+        for name, each in fields.items()
+    ]
+    question.require(question.builder.any(happens))
+    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    if best.bound <= LEAST:
+        return Impossible()
+    if best.row is None or best.value <= LEAST:
+        return Unknown(context.solver.explain_unknown())
+    return PaidEvent(field, best.value, best.row, happening, *_count_times(context, field))
+
+
+def _count_times(context: CheckContext, field: str) -> tuple[float | None, float | None]:
+    """Return how often an event can happen in an episode, and how many steps lie between; None where unknown.
+
+    A share of steps that was seen in play is the least that an agent can have.
+    """
+    said, steps = context.reward.task.events.get(field), count_steps(context.reward)
+    if said is None or (said.at_most is None and (steps is None or (said.renews is None and said.rate is None))):
+        return None, None
+    between = float(said.renews) if said.renews is not None else None if said.rate is None else 1 / said.rate
+    times = math.inf if between is None or steps is None else steps / between
+    if said.at_most is not None and said.at_most <= times:
+        return float(said.at_most), None
+    return times, between

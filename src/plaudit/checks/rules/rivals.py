@@ -1,0 +1,311 @@
+"""The rule about what competes with the goal: places to stay, laps, events that come back, speeds, other ends."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from plaudit.checks.finding import Claim, Finding, Severity, Step
+from plaudit.checks.formats.plain import format_number, format_value
+from plaudit.checks.model import RewardModel
+from plaudit.checks.rules.events import PaidEvent, list_paid_events
+from plaudit.checks.rules.goals import (
+    add_goal,
+    bound_goal,
+    bound_goal_over,
+    find_goal_rows,
+    is_goal_reached,
+    maximise_stay,
+    maximise_where,
+)
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.rules.staying import (
+    TOLERANCE,
+    add_standing_step,
+    build_row,
+    count_steps,
+    describe_horizon,
+    drop_potentials,
+    drop_shaping,
+    find_paces,
+    format_state,
+    maximise_pay,
+    read_standing_row,
+)
+from plaudit.checks.solver.question import Question
+from plaudit.checks.solver.ranges import NumericRow, decode_value, encode_value, is_unlimited, strip_step_end
+from plaudit.checks.solver.solver import SLACK, simplify_maximum
+from plaudit.language import nodes as n
+from plaudit.language.program import Builder, renumber
+from plaudit.reward.declared import build_facts_program
+from plaudit.reward.reward import Reward
+
+STAYING, ENDING = "staying", "the other end"
+FEWEST_EPISODES = 3
+"""In so many episodes something must have been seen to count as what play earns."""
+
+
+@rule(
+    "goal-not-best",
+    severity="warning",
+    why="Where something else pays more than the goal, the goal is not learnt.",
+    uses=("roles", "goal", "horizon", "discount", "rates", "events"),
+    claims="stay",
+)
+def find_better_than_goal(context: CheckContext) -> Found:
+    """Find what pays more than the goal outside it: a stay, a lap, an event that comes back, a speed, another end.
+
+    A goal that goes on is compared step by step where nobody says how long an episode is. Of several, the first that is
+    a warning is told; with steps that happened, the first that they do not contradict.
+    """
+    steps, worth = count_steps(context.reward), bound_goal(context)
+    if steps is None and not context.reward.task.goal_ends and context.reward._bound.goal is not None:
+        steps, worth = 1.0, bound_goal_over(context, 1.0)
+    if steps is None or worth is None:
+        return
+    rivals = (each for find in _FINDERS if (each := find(context, steps)) is not None)
+    better = (each for each in rivals if each.worth > worth + TOLERANCE * max(1.0, abs(worth)))
+    found: list[Finding] = []
+    for rival in better:
+        found.append(_describe_better(context, rival, worth))
+        if rival.severity == "warning" and not context.is_contradicted(found[-1]):
+            break
+    open_ones = [each for each in found if not context.is_contradicted(each)] or found
+    yield from sorted(open_ones, key=lambda each: each.severity != "warning")[:1]
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """What else there is to do than to reach the goal: what it is worth, how it is told, and the steps of it."""
+
+    worth: float
+    text: str
+    steps: tuple[Step, ...]
+    claims: Claim = "stay"
+    severity: Severity = "warning"
+
+
+def _find_best_stay(context: CheckContext, steps: float) -> Rival | None:
+    best = maximise_stay(context, inside=False)
+    if best.row is None or is_unlimited(best.value):
+        return None
+    model, paid = context.model, drop_potentials(context)
+    note = STAYING + _describe_unread(context, {strip_step_end(name[2:]): value for name, value in best.row.items()})
+    row = _simplify_outside_goal(context, paid, read_standing_row(model, best.row), best.value)
+    step, scores = model.build_step(row, note), paid.score(row)
+    if step.total is None or scores is None:
+        return None
+    pays = f"staying outside the goal pays {format_number(scores.total)} a step"
+    severity: Severity = "advice" if _is_paid_as_wished(context, step) else "warning"
+    return Rival(float(scores.total) * steps, pays, (step,), severity=severity)
+
+
+def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: NumericRow, pay: float) -> NumericRow:
+    """Return a row outside the goal in plain numbers that pays nearly as much."""
+
+    def is_as_good(rows: Sequence[NumericRow]) -> bool:
+        scores = paid.score(rows[0])
+        as_good = scores is not None and float(scores.total) >= pay - SLACK * abs(pay)
+        return as_good and not is_goal_reached(context, rows[0])
+
+    return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
+
+
+def _is_paid_as_wished(context: CheckContext, step: Step) -> bool:
+    """Return whether whatever pays in a step reads nothing but fields that the task wants as they are there."""
+    model = context.model
+    row = {name: encode_value(model.fields[name], value) for name, value in step.inputs.items()}
+    scores = model.score(row)
+    paying = [] if scores is None else [term for term in model.terms if float(scores.values[term]) > TOLERANCE]
+    read = {name: model.fields[name] for term in paying for name in model.reads_score[term]}
+    wished = [name for name, field in read.items() if field.better is not None or field.aim is not None]
+    return bool(read) and len(wished) == len(read) and all(row[each] == model.find_good_value(each) for each in wished)
+
+
+def _find_seen_stay(context: CheckContext, steps: float) -> Rival | None:
+    """Return the best place outside the goal that was seen to be kept."""
+    if context.steps is None:
+        return None
+    model, paid = context.model, drop_potentials(context)
+    still = [{**row, **model.resting_events} for row in context.steps.list_kept_rows(model)]
+    kept = [row for row in still if not is_goal_reached(context, row)]
+    pays = [(float(scores.total), at) for at, row in enumerate(kept) if (scores := paid.score(row)) is not None]
+    if not pays:
+        return None
+    pay, at = max(pays)
+    step = model.build_step({name: value for name, value in kept[at].items() if name in model.fields}, STAYING)
+    return Rival(pay * steps, f"staying outside the goal pays {format_number(pay)} a step", (step,))
+
+
+def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
+    """Return the speed that pays most to keep up, where nothing says that it brings the goal nearer.
+
+    It is a warning where the task says what does.
+    """
+    model, task, bound = drop_shaping(context), context.reward.task, context.reward._bound
+    wanted = {field.name for field in bound.goal_program.inputs.values()}
+    leading = {task.rates[name].rate for name in wanted if name in task.rates}
+    paces = find_paces(context.model) - leading - wanted
+    if model is None or not paces:
+        return None
+    question = Question()
+    pay = add_standing_step(model, question, outside_goal=True, moving=paces)
+    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    if best.row is None or is_unlimited(best.value):
+        return None
+    row = read_standing_row(context.model, best.row)
+    step = context.model.build_step(row, "keeping it up")
+    fields = {name: context.model.fields[name] for name in row if context.model.fields[name].name in paces}
+    kept = " and ".join(f"{strip_step_end(name)} at {format_state(each, row[name])}" for name, each in fields.items())
+    return Rival(
+        best.value * steps,
+        f"keeping {kept} pays {format_number(best.value)} a step outside the goal",
+        (step,),
+        severity="warning" if leading else "advice",
+    )
+
+
+def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
+    """Return what episodes earned that went on until time was up and never reached the goal, which ends them."""
+    seen, model = context.steps if context.reward.task.goal_ends else None, drop_potentials(context)
+    reached = None if seen is None else find_goal_rows(context, seen)
+    totals = None if seen is None else seen.score_rows(model)
+    if seen is None or reached is None or totals is None:
+        return None
+    over = {*seen.episode[reached | seen.terminated].tolist()}
+    rows = [at for at, episode in enumerate(seen.episode.tolist()) if episode not in over and totals[at] == totals[at]]
+    if len({seen.episode[at] for at in rows}) < FEWEST_EPISODES:
+        return None
+    mean, best = float(totals[rows].mean()), max(rows, key=lambda at: totals[at])
+    row = seen.read_row(context.model, best)
+    step = context.model.build_step(row, "the best paid step of it")
+    text = f"play that never reached the goal earned {format_number(mean)} a step"
+    return Rival(mean * steps, text, (step,), "step")
+
+
+def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
+    """Return the event that comes back and pays most in an episode that the goal would end."""
+    if not context.reward.task.goal_ends:
+        return None  # it can come back inside the goal just as well
+    events = [each for each in list_paid_events(context) if isinstance(each, PaidEvent)]
+    again = [each for each in events if each.once_in is not None and not is_unlimited(each.pay)]
+    best = max(again, key=lambda each: each.worth or 0.0, default=None)
+    if best is None or best.worth is None:
+        return None
+    text = f"{best.field!r} pays {format_number(best.pay)} and can happen {best.describe_times()}"
+    return Rival(best.worth, text, tuple(best.list_steps(context.model)), "step")
+
+
+def _find_best_lap(context: CheckContext, steps: float) -> Rival | None:
+    """Return the best lap outside the goal that the search for loops that pay finds."""
+    if not any(name.startswith("prev.") for name in context.model.program.inputs):
+        return None
+    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
+
+    paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
+    laps = StateGraph(paid).laps()
+    if not laps:
+        return None
+    lap = max(laps, key=lambda each: each.mean)
+    ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
+    rows = [build_row(paid, *each) for each in ends]
+    pays = f"a lap of {len(rows)} steps outside the goal pays {format_number(lap.mean)} a step"
+    return Rival(lap.mean * steps, pays, tuple(context.model.build_step(row) for row in rows), "cycle")
+
+
+def _rule_out_goal(reward: Reward) -> Reward:
+    assert reward._bound.goal is not None
+    facts, goal = reward._bound.facts_program, reward._bound.goal_program
+    builder, moved = Builder(facts.nodes), dict[int, int]()
+    for at, node in enumerate(goal.nodes):
+        moved[at] = builder.add(renumber(node, moved))
+    outside = f"{reward._bound.goal.name}_is_not_reached"
+    flags = {**facts.outputs, outside: builder.add(n.Not(moved[goal.outputs[reward._bound.goal.name]]))}
+    guards = [replace(guard, node=moved[guard.node], where=outside) for guard in goal.value_guards]
+    program = build_facts_program(
+        reward.name, tuple(builder.nodes), flags, [*facts.value_guards, *guards], {**goal.inputs, **facts.inputs}
+    )
+    made = Reward._build(reward)
+    vars(made._bound)["facts_program"] = program
+    return made
+
+
+def _find_best_other_end(context: CheckContext, steps: float) -> Rival | None:
+    paid = drop_potentials(context)
+    if "terminal" not in paid.fields:
+        return None
+    question = Question()
+    total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
+    context.model.require_facts(question, fixed={"terminal": 1.0})
+    outside = question.negate(add_goal(context, question, fixed={"terminal": 1.0}))
+    best = maximise_where(context, question, total, outside)
+    if best.row is None or is_unlimited(best.value):
+        return None
+    note = ENDING + _describe_unread(context, best.row)
+    row = _simplify_outside_goal(context, paid, {**best.row, "terminal": 1.0}, best.value)
+    step, scores = context.model.build_step(row, note), paid.score(row)
+    if scores is None:
+        return None
+    return Rival(float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,), "end")
+
+
+def _describe_unread(context: CheckContext, row: NumericRow) -> str:
+    """Return what a row has of fields that the goal reads and no term does: a witness does not hold them."""
+    read = {field.name for field in context.model.program.inputs.values()}
+    goal = context.reward._bound.goal_program
+    unread = {name: field for name, field in goal.inputs.items() if field.name not in read}
+    values = {name: decode_value(field, row[name]) for name, field in unread.items() if name in row}
+    return "".join(f", {name} {format_value(value)}" for name, value in values.items() if name != "terminal")
+
+
+_FINDERS: tuple[Callable[[CheckContext, float], Rival | None], ...] = (
+    _find_seen_stay,
+    _find_best_stay,
+    _find_best_lap,
+    _find_best_event,
+    _find_seen_play,
+    _find_best_pace,
+    _find_best_other_end,
+)
+"""From what says most plainly what is wrong to what says least."""
+
+
+def _describe_better(context: CheckContext, rival: Rival, worth: float) -> Finding:
+    goal, horizon = context.reward._bound.goal, describe_horizon(context.reward)
+    assert goal is not None
+    summed = f": {format_number(rival.worth)} {horizon}" if horizon else ""
+    total = "" if rival.steps[0].note.startswith(ENDING) else summed
+    worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
+    return context.finding(
+        "total",
+        f"{rival.text}{total}, more than the goal {goal.name!r}, which {worth_it} at most.",
+        "Let the goal pay more than what else there is to do, or let every other step cost something.",
+        severity=rival.severity,
+        claims=rival.claims,
+        witness=rival.steps,
+        facts=context.model.facts_about(*context.model.reads["total"]),
+    )
+
+
+def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[Finding]:
+    """Yield the findings whose witness is that of `goal-not-best`, which says more of it.
+
+    Of pay for staying that is so where every step outside the goal pays no more; staying inside it is no flaw. Of laps
+    it is so where they have as many steps: the one outside the goal is the other, cut short.
+    """
+    for better in [each for each in findings if each.code == "goal-not-best"]:
+        totals = {step.total for step in better.witness}
+        for finding in findings:
+            own = [step for step in finding.witness if not _is_in_goal(context, step)]
+            if finding.code == "pays-for-staying" and better.witness[0].note.startswith(STAYING):
+                if all((step.total or 0.0) <= (better.witness[0].total or 0.0) for step in own):
+                    yield finding
+            elif finding.code == "loop-that-pays" and len(better.witness) > 1:
+                if len(finding.witness) == len(better.witness):
+                    yield finding
+            elif finding.code == "cheap-end" and totals <= {step.total for step in own}:
+                yield finding
+
+
+def _is_in_goal(context: CheckContext, step: Step) -> bool:
+    """Return whether the step of a witness reaches the goal, as far as its inputs tell."""
+    row = {name: encode_value(context.model.fields[name], value) for name, value in step.inputs.items()}
+    return context.reward._bound.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)

@@ -1,0 +1,305 @@
+"""Random rewards and tasks: whatever a message says is true when its numbers are typed in."""
+
+import math
+import random
+import re
+
+import pytest
+
+from plaudit import check
+from plaudit.checks.finding import Finding, Incentive
+from plaudit.checks.formats.plain import format_finding, format_value
+from plaudit.checks.formats.text import format_incentive_pay
+from plaudit.checks.model import RewardModel
+from plaudit.checks.rules.staying import count_steps
+from plaudit.checks.solver.ranges import encode_value
+from plaudit.errors import InputError, PlauditError
+from plaudit.testing.random_rewards import draw_case
+from support.everyday import draw_reward
+
+EVERYDAY, WILD, SOAK = 270, 30, 10_000
+WILD_SHARE = 10
+"""In the long run, one in so many rewards is a wild one: deep expressions, vectors, gates, schedules, infinite inputs."""
+N = r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)"
+MOST_DIGITS = 12
+"""Nobody types in a number with more."""
+
+
+class Claim:
+    """A finding or an incentive, with the means to score its rows anew."""
+
+    def __init__(self, reward, said: Finding | Incentive):
+        self.reward, self.said, self.witness = reward, said, said.witness
+        self.text = said.message if isinstance(said, Finding) else said.where
+        self.model = RewardModel(reward)
+
+    def parse(self, pattern):
+        """Return what the groups of a pattern stand for in the message, numbers as they are printed."""
+        found = re.search(pattern, self.text)
+        assert found, f"{pattern!r} is not in {self.text!r}"
+        return found.groups()
+
+    def score(self, step, **typed):
+        """Return what the reward makes of a row with some inputs typed in; None where it cannot be scored."""
+        typed = {name: self.read(name, value) for name, value in typed.items()}
+        try:
+            return self.reward._compiled({**step.inputs, **typed})
+        except InputError:
+            return None
+
+    def total(self, step, **typed):
+        return float(self.score(step, **typed).total)
+
+    def read(self, name, text):
+        """Return a value of an input as somebody types it in."""
+        if not isinstance(text, str):
+            return text
+        field = self.model.fields[name]
+        if field.kind == "flag":
+            return {"true": True, "false": False}[text]
+        return text if field.kind == "category" else number(text.removesuffix(f" {field.unit}"))
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def same(printed, value, scale=0.0):
+    """Assert that a printed number is a value in six digits; what is a difference may be off by rounding."""
+    found = number(printed)
+    assert math.isclose(found, value, rel_tol=6e-6, abs_tol=1e-9 + 1e-12 * scale), f"{printed} is not {value!r}"
+
+
+def wrong_way(claim):
+    name, worse, gain, better = claim.parse(rf", and ([\w.\[\]]+) (\S+) earns {N} more than \1 (\S+), all else")
+    first, second = claim.witness
+    totals = claim.total(first, **{name: worse}), claim.total(second, **{name: better})
+    same(gain, totals[0] - totals[1], max(map(abs, totals)))
+
+
+def loop(claim):
+    moved, way, gain = claim.parse(rf"a lap of \d+ steps \(([\w., \[\]]+): (.*?)\) earns {N}")
+    names = moved.split(", ")
+    states = [dict(zip(names, each.split(" "), strict=True)) for each in way.split(" → ")]
+    assert states[0] == states[-1]
+    total = 0.0
+    for step, before, after in zip(claim.witness, states, states[1:], strict=False):
+        typed = {f"prev.{name}": value for name, value in before.items()}
+        typed |= {end: value for name, value in after.items() for end in (f"curr.{name}", name)}
+        total += claim.total(step, **{name: value for name, value in typed.items() if name in step.inputs})
+    if len(states) == len(claim.witness) + 1:
+        same(gain, total)
+
+
+def jump(claim):
+    name, at, below, above = claim.parse(rf" at ([\w.\[\]]+) = (?:about )?{N}: from {N} just below to {N} just above")
+    _around(claim, name, at, below, above)
+
+
+def gap(claim):
+    here, name, at, below, above = claim.parse(
+        rf" is {N} at ([\w.\[\]]+) = {N} alone: {N} just below it and {N} just above"
+    )
+    _around(claim, name, at, below, above)
+    same(here, float(claim.score(claim.witness[1], **{name: at}).scores[claim.said.term]))
+
+
+def _around(claim, name, at, below, above):
+    """Assert that a score is what is said just below a number and just above it."""
+    for side, printed, step in ((-1, below, claim.witness[0]), (1, above, claim.witness[-1])):
+        near = number(at) + side * (1e-5 if "about" in claim.text else 1e-9) * max(1e-3, abs(number(at)))
+        found = float(claim.score(step, **{name: near}).scores[claim.said.term])
+        assert math.isclose(number(printed), found, rel_tol=1e-4, abs_tol=1e-4), (printed, found)
+
+
+def staying(claim):
+    (pay,) = claim.parse(rf"leaves everything as it is pays (?:up to )?({N[1:-1]}|as much as you like)")
+    if pay != "as much as you like":
+        same(pay, max(step.total for step in claim.witness))
+    for step in claim.witness:
+        for where, paid in re.findall(rf"[(; ]([^(;]*): {N} a step", claim.text):
+            if where == step.note:
+                same(paid, step.total)
+
+
+def event(claim):
+    steps = {step.note.removeprefix("with "): step.total for step in claim.witness if step.note.startswith("with ")}
+    for name, pay in re.findall(rf"'(\w+)' (?:pays )?(?:up to )?{N}", claim.text.partition(", again and again")[0]):
+        if name in steps:
+            same(pay, steps[name])
+    if found := re.search(rf"After {N} such steps? '(\w+)' has out-earned the best end, which pays {N}", claim.text):
+        count, name, end = found.groups()
+        assert number(count) * steps[name] > number(end) * (1 - 1e-5)
+
+
+def cheap_end(claim):
+    (cost,) = claim.parse(rf"costs at least {N}, and there is an end")
+    assert -claim.witness[0].total >= number(cost) * (1 - 1e-5)
+    assert math.isclose(-claim.witness[0].total, number(cost), rel_tol=0.01)
+
+
+def goal(claim):
+    if found := re.search(rf"(?:goal pays|end outside the goal pays) {N} a step: {N} ", claim.text):
+        pay, worth = found.groups()
+        same(pay, math.fsum(step.total for step in claim.witness) / len(claim.witness))
+        same(worth, number(pay) * count_steps(claim.reward), abs(number(worth)) * 1e7)
+    elif "an end outside" in claim.text:
+        (pay,) = claim.parse(rf"an end outside the goal pays {N}")
+        same(pay, claim.witness[0].total)
+
+
+def idle(claim):
+    pay, worth = claim.parse(rf"doing nothing pays {N} a step: {N} ")
+    same(pay, claim.witness[0].total)
+    assert math.isclose(number(worth), claim.witness[0].total * count_steps(claim.reward), rel_tol=1e-5)
+
+
+def saturated(claim):
+    what, limit, side, at, name = claim.parse(
+        rf"is at its (\w+) of {N} (from|up to) {N} of the declared .* of (\S+): on"
+    )
+    for step, typed in ((claim.witness[0], at), (claim.witness[1], claim.witness[1].inputs[name])):
+        score = float(claim.score(step, **{name: typed}).scores[claim.said.term])
+        edge = number(limit)
+        assert score >= edge if what == "cap" else score <= edge, (score, edge)
+
+
+def never_binds(claim):
+    low, high = claim.parse(rf"never binds: it always lies in \[{N}, {N}\]")
+    term = claim.said.term
+    if term != "total" and len(claim.witness) == 2:
+        found = [float(claim.score(step).scores[term]) for step in claim.witness]
+        assert number(low) <= found[0] * (1 + math.copysign(1e-5, found[0])) + 1e-9
+        assert number(high) >= found[1] * (1 - math.copysign(1e-5, found[1])) - 1e-9
+
+
+def dead(claim):
+    (value,) = claim.parse(rf"adds {N} to every reward")
+    (step,) = claim.witness
+    same(value, float(claim.score(step).values[claim.said.term]))
+
+
+def wrong_sign(claim):
+    (step,) = claim.witness
+    value = float(claim.score(step).values[claim.said.term])
+    same(re.search(rf"{claim.said.term} adds {N}", step.note)[1], value)
+    if "raise the total" in claim.text:
+        (paid,) = claim.parse(rf"it can raise the total: by {N} here")
+        same(paid, value)
+        assert value > 0
+    else:
+        assert value < 0
+
+
+def inversion(claim):
+    better, how, over = claim.parse(rf" earns {N}, (the same as|less than) what it is preferred to: {N}\.")
+    (preference,) = claim.reward.task.prefer
+    sums = [
+        claim.total(step, **dict(row))
+        for step, (row,) in zip(claim.witness, (preference.better, preference.over), strict=True)
+    ]
+    same(better, sums[0])
+    same(over, sums[1])
+    assert sums[0] <= sums[1]
+    assert (better == over) == (how == "the same as"), claim.text
+
+
+def dominated_action(claim):
+    name = claim.reward.action
+    best = claim.parse(rf"^{name} (\S+) is at least")[0]
+    for step in claim.witness:
+        assert (format_value(step.inputs[name]) == best) == (step.note == "better")
+    pairs = zip(claim.witness[::2], claim.witness[1::2], strict=True)
+    assert all(one.total > other.total for one, other in pairs)
+
+
+def residue(claim):
+    for step in claim.witness:
+        (value,) = re.fullmatch(rf"{claim.said.term} adds {N}", step.note).groups()
+        same(value, float(claim.score(step).values[claim.said.term]))
+
+
+def short_sight(claim):
+    discount, steps, horizon = claim.parse(rf"a discount of {N} sees about {N} steps, and an episode has {N}:")
+    assert number(discount) == claim.reward.task.discount
+    assert number(steps) == round(1 / (1 - number(discount)))
+    assert number(horizon) == claim.reward.task.horizon
+
+
+def unscorable(claim):
+    assert [step.total for step in claim.witness] == [None]
+
+
+def nothing_more(claim):
+    """A message without numbers."""
+
+
+SAYS = {
+    "wrong-way": wrong_way,
+    "loop-that-pays": loop,
+    "jump": jump,
+    "zone-gap": gap,
+    "pays-for-staying": staying,
+    "pays-per-event": event,
+    "cheap-end": cheap_end,
+    "goal-not-best": goal,
+    "idle-floor": idle,
+    "saturated-clamp": saturated,
+    "clamp-never-binds": never_binds,
+    "dead-term": dead,
+    "wrong-sign": wrong_sign,
+    "order-inversion": inversion,
+    "dominated-action": dominated_action,
+    "not-potential-based": residue,
+    "short-sighted": short_sight,
+    "not-a-number": unscorable,
+    "may-divide-by-zero": unscorable,
+}
+"""What each rule says of its numbers, as assertions; a rule that is not here says none that a witness shows."""
+
+
+def what_pays(claim):
+    """Assert that what an incentive pays is what its witness earns, in the numbers that are shown."""
+    (shown,) = re.search(rf"{N}|as much", format_incentive_pay(claim.said)).groups()
+    if shown is not None:
+        totals = [step.total for step in claim.witness]
+        ends = claim.said.kind in ("end", "bad end")
+        same(shown, totals[0] - totals[1] if ends else math.fsum(totals) / len(totals), max(map(abs, totals)))
+
+
+def believe(reward, report):
+    """Assert that every witness scores what it says, and that what is said of it is so in the printed numbers."""
+    assert not report.failed, report.failed
+    rest = report.rest
+    for said in (*report.findings, *report.incentives):
+        claim = Claim(reward, said)
+        for step in said.witness:
+            scores = claim.score(step)
+            assert step.total == (None if scores is None else float(scores.total)), step
+            for name, value in step.inputs.items():
+                assert claim.model.fields[name].holds(value), (name, step)
+        if isinstance(said, Finding):
+            text = format_finding(said, rest)
+            SAYS.get(said.code, nothing_more)(claim)
+        else:
+            text = f"{said.where} {format_incentive_pay(said)} {said.worth}"
+            what_pays(claim)
+        for written in re.findall(r"[\d,]*\.?\d+(?:e[+-]?\d+)?|\bnan\b", text):
+            digits = re.sub("[,.]", "", written).strip("0")
+            assert len(digits) <= MOST_DIGITS and "e" not in digits and "n" not in digits, f"{written} in {text}"
+
+
+def draw(seed, wild):
+    """Return a random reward, or None where what was drawn is none."""
+    try:
+        return draw_case(random.Random(seed).choice).reward if wild else draw_reward(seed)
+    except PlauditError:
+        return None
+
+
+@pytest.mark.parametrize(("first", "count", "wild"), [(0, EVERYDAY, False), (0, WILD, True)])
+def test_what_is_said_of_random_rewards_is_true_when_it_is_typed_in(first, count, wild):
+    for seed in range(first, first + count):
+        reward = draw(seed, wild)
+        if reward is not None:
+            believe(reward, check(reward, z3=False, timeout=20))
