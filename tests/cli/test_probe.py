@@ -6,12 +6,12 @@ import pytest
 
 ENV = "support.corridors:Corridor"
 CALM = """
-from support.corridors import Corridor, arrival, calm, corridor_reward, effort, near, reader
+from support.corridors import Corridor, arrival, calm, corridor_reward, effort, near, reaches_target, reader
 
 reward = corridor_reward(arrival, calm)
 features = reader(reward)
 """
-HONEST = CALM.replace("arrival, calm)", "arrival, effort)")
+HONEST = CALM.replace("arrival, calm)", "arrival, effort, goal=reaches_target)")
 
 
 @pytest.fixture
@@ -33,6 +33,8 @@ def test_json_is_for_scripts(plaudit, write):
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["report"]["findings"] == []
+    assert found["verdict"]["answer"] == "wanted"
+    assert found["verdict"]["text"].startswith("What earns most is also what is wanted: 'best by")
     assert {len(each["episodes"]) for each in found["policies"]} == {5}
 
 

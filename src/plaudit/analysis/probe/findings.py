@@ -76,14 +76,14 @@ class Speaker:
 
     def _describe_best(self, best: Judgement) -> str:
         top, measure = best.earns, best.measure
-        known = f"What earns most is also what is wanted: '{top.name}' earns {format_estimate(top.earned)}, and "
+        known = f"What earns most is also what is wanted: '{top.name}' earns {format_estimate(top.earned)}"
         if measure.name == GOAL:
             hits, count = _count(top, GOAL)
-            known += f"reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
+            known += f", reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
             known += "and nothing that was played does clearly better"
         else:
-            known += f"by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
-        tastes = [each for each in self._judgements if each.answer == "taste"]
+            known += f", and by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
+        tastes = [each for each in self._judgements if each.answer == "taste" and each.measure.rank]
         if tastes and tastes[0].wanted is not None:
             other = tastes[0]
             known += (
@@ -99,8 +99,9 @@ class Speaker:
         assert wanted is not None
         agreeing = count_agreeing_seeds(found)
         sure = "" if agreeing is None else f" (so in {agreeing[0]} of {agreeing[1]} seeds)"
+        who = f"an agent will do what '{earns.name}' does: it" if found.severity == "warning" else f"'{earns.name}'"
         return (
-            f"an agent will do what '{earns.name}' does: it earns {format_estimate(earns.earned)}, more than "
+            f"{who} earns {format_estimate(earns.earned)}, more than "
             f"'{wanted.name}' with {format_estimate(wanted.earned)}, and {self._describe_worse(found)}{sure}"
         )
 

@@ -195,6 +195,8 @@ class Standings:
         goal = next((each for each in self.measures if each.name == GOAL), None)
         if measure.kind in ("native", "goal") or goal is None:
             return "worse", "advice" if measure.rank == 0 else "warning"
+        if self.is_better(rival, top, goal):
+            return "worse", "warning"
         if not self._both_reach(goal, top, rival):
             return "worse", "advice"
         if measure.kind == "end":
@@ -226,8 +228,7 @@ class Standings:
         if not all(GOAL in each.episodes[0].measures for each in (top, rival)):
             return False
         reached = [each.column(GOAL) for each in (top, rival)]
-        either = self.is_better(top, rival, goal) or self.is_better(rival, top, goal)
-        return not either and all(is_clearly_more_often(each, np.zeros(len(each))) for each in reached)
+        return not self.is_better(top, rival, goal) and all(is_clearly_more_often(each, np.zeros(len(each))) for each in reached)
 
     def _find_plainest(
         self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome, tied: Sequence[PolicyOutcome], gap: float
