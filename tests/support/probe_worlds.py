@@ -62,12 +62,12 @@ class Ledge(World):
 
 
 class Floor(World):
-    """Five tiles in a ring, each dirty at first: walk on, pick up, put down."""
+    """Three tiles in a ring, each dirty at first: walk on, pick up, put down."""
 
-    size = 7
+    size = 5
 
     def begin(self):
-        self.dirt, self.place, self.bag = np.ones(5), int(self.np_random.integers(5)), 0
+        self.dirt, self.place, self.bag = np.ones(3), int(self.np_random.integers(3)), 0
 
     def see(self):
         return np.array([*self.dirt, self.bag, self.dirt[self.place]], float)
@@ -75,7 +75,7 @@ class Floor(World):
     def move(self, action):
         picked = dropped = False
         if action == 0:
-            self.place = (self.place + 1) % 5
+            self.place = (self.place + 1) % 3
         elif action == 1 and self.dirt[self.place]:
             self.dirt[self.place], self.bag, picked = 0, self.bag + 1, True
         elif action == 2 and self.bag and not self.dirt[self.place]:

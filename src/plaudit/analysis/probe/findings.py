@@ -152,6 +152,9 @@ class Speaker:
         other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
         values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
         match found.answer:
+            case "unclear":
+                why = f"'{top.name}' earns most, and '{other.name}' may be better by {name}, {values}, but not beyond chance"
+                return f"{why}; a longer --budget or more --seeds may tell"
             case "tie":
                 why = f"'{top.name}' and '{other.name}' earn about the same, {pay}, and differ by {name}: {values}"
                 return f"{why}; more --seeds may tell them apart"

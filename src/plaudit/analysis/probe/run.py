@@ -241,7 +241,8 @@ class ProbeRun:
 
         assert found.wanted is not None
         near = self._weights.get(found.wanted.name)
-        self._find_best(PAID_BEST, linear if near is None else linear.near(near), objective, until=1.0)
+        is_linear = near is not None and near.shape == linear.mean.shape  # and not those of a cycle
+        self._find_best(PAID_BEST, linear.near(near) if near is not None and is_linear else linear, objective, until=1.0)
         return True
 
     # -- judging -------------------------------------------------------------------------------------------------------
