@@ -62,25 +62,23 @@ class Ledge(World):
 
 
 class Floor(World):
-    """Three tiles in a ring, each dirty at first: walk on, pick up, put down."""
+    """Five tiles in a ring, each dirty at first: wait, brush, walk on."""
 
-    size = 5
+    size = 7
 
     def begin(self):
-        self.dirt, self.place, self.bag = np.ones(3), int(self.np_random.integers(3)), 0
+        self.dirt, self.place = np.ones(5), int(self.np_random.integers(5))
 
     def see(self):
-        return np.array([*self.dirt, self.bag, self.dirt[self.place]], float)
+        return np.array([*self.dirt, self.dirt[self.place], 1.0])
 
     def move(self, action):
-        picked = dropped = False
-        if action == 0:
-            self.place = (self.place + 1) % 3
-        elif action == 1 and self.dirt[self.place]:
-            self.dirt[self.place], self.bag, picked = 0, self.bag + 1, True
-        elif action == 2 and self.bag and not self.dirt[self.place]:
-            self.dirt[self.place], self.bag, dropped = 1, self.bag - 1, True
-        return {"picked": picked, "dropped": dropped, "clean": float(1.0 - self.dirt.mean())}, False
+        picked = action == 1 and bool(self.dirt[self.place])
+        if action == 1:
+            self.dirt[self.place] = 0.0
+        elif action == 2:
+            self.place = (self.place + 1) % 5
+        return {"picked": picked, "brushed": bool(action == 1), "clean": float(1.0 - self.dirt.mean())}, False
 
 
 class Road(World):
@@ -269,8 +267,8 @@ def pickup(picked):
 
 
 @term
-def put_down(dropped):
-    return -1.0 if dropped else 0.0
+def brushing(brushed):
+    return 1.0 if brushed else 0.0
 
 
 @term
@@ -375,7 +373,7 @@ def is_across(across):
 
 TEMP = [number("temp", -50, 60)]
 HOME = [flag("home"), flag("fallen"), number("place", -2, 13)]
-DIRT = [flag("picked"), flag("dropped"), number("clean", 0, 1)]
+DIRT = [flag("picked"), flag("brushed"), number("clean", 0, 1)]
 DRIVE = [flag("through"), number("throttle", -1, 1), number("speed", 0, 1.5)]
 LEVEL = [number("level", 0, 10), number("pump", 0, 1)]
 GOODS = [flag("taken"), flag("delivered")]
@@ -396,7 +394,7 @@ FLAWED = {
         Ledge,
         build("quick", HOME, homecoming, step_cost, ends={"fallen": "bad", "home": "good"}),
     ),
-    "puts down to pick up": (Floor, build("tidy", DIRT, pickup, **_floor)),
+    "brushes the same tile": (Floor, build("busy", DIRT, brushing, **_floor)),
     "waits for the gate to come": (Road, build("calm", DRIVE, calm, **_drive)),
     "lets the tank run dry": (Tank, build("thrifty", LEVEL, thrift, shallow, **_level)),
     "takes and puts back": (Parcels, build("taking", GOODS, taking, delivery, goal=has_delivered)),
@@ -405,7 +403,7 @@ FLAWED = {
 SOUND = {
     "keeps the room warm": (Room, build("warm", TEMP, comfort, aim={"temp": 21.0}, states=["temp"])),
     "walks home": (Ledge, build("long", HOME, big_homecoming, fall, step_cost, **_home)),
-    "picks up and leaves it": (Floor, build("tidy", DIRT, pickup, put_down, **_floor)),
+    "brushes every tile": (Floor, build("tidy", DIRT, pickup, **_floor)),
     "drives through": (Road, build("through", DRIVE, big_passing, step_cost, **_drive)),
     "keeps the level": (Tank, build("steady", LEVEL, steady, **_level)),
     "delivers": (Parcels, build("delivering", GOODS, delivery, goal=has_delivered)),

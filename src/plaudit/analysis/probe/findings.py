@@ -82,7 +82,9 @@ class Speaker:
             known += f", reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
             known += "and nothing that was played does clearly better"
         else:
-            known += f", and by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
+            known += (
+                f", and by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
+            )
         tastes = [each for each in self._judgements if each.answer == "taste" and each.measure.rank]
         if tastes and tastes[0].wanted is not None:
             other = tastes[0]
@@ -99,7 +101,8 @@ class Speaker:
         assert wanted is not None
         agreeing = count_agreeing_seeds(found)
         sure = "" if agreeing is None else f" (so in {agreeing[0]} of {agreeing[1]} seeds)"
-        who = f"an agent will do what '{earns.name}' does: it" if found.severity == "warning" else f"'{earns.name}'"
+        is_plan = found.severity == "warning" and earns.kind != "random"
+        who = f"an agent will do what '{earns.name}' does: it" if is_plan else f"'{earns.name}'"
         return (
             f"{who} earns {format_estimate(earns.earned)}, more than "
             f"'{wanted.name}' with {format_estimate(wanted.earned)}, and {self._describe_worse(found)}{sure}"
@@ -147,14 +150,17 @@ class Speaker:
                 "give a --reference that does, a longer --budget or more --seeds"
             )
         if found.answer == "same":
-            return f"by {name} nothing that was played differs beyond chance"
+            return f"by {name}, nothing that was played differs beyond chance"
+        if found.answer == "chance":
+            paid = format_estimate(top.earned)
+            return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
         assert found.wanted is not None
         other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
         values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
         match found.answer:
             case "unclear":
-                why = f"'{top.name}' earns most, and '{other.name}' may be better by {name}, {values}, but not beyond chance"
-                return f"{why}; a longer --budget or more --seeds may tell"
+                why = f"'{top.name}' earns most, and '{other.name}' may be better by {name}, {values}"
+                return f"{why}, but not beyond chance; a longer --budget or more --seeds may tell"
             case "tie":
                 why = f"'{top.name}' and '{other.name}' earn about the same, {pay}, and differ by {name}: {values}"
                 return f"{why}; more --seeds may tell them apart"
@@ -262,7 +268,8 @@ def _list_steps(earns: PolicyOutcome, wanted: PolicyOutcome, records: Records) -
     at = int((earns.column("earned") - wanted.column("earned")).argmax()) if paired else 0
     for policy in (earns, wanted):
         episode = policy.episodes[at]
-        numbers = episode.records or records.get((policy.name, episode.seed), (None, None))
+        found = episode.records or records.get((policy.name, episode.seed))
+        numbers: tuple[int | None, int | None] = (None, None) if found is None else found
         seed = "" if episode.seed is None else f", seed {episode.seed}"
         for signal, step, number in zip((episode.first, episode.last), (1, episode.length), numbers, strict=True):
             record = "" if number is None else f", record {number}"

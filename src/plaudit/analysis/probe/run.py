@@ -242,7 +242,9 @@ class ProbeRun:
         assert found.wanted is not None
         near = self._weights.get(found.wanted.name)
         is_linear = near is not None and near.shape == linear.mean.shape  # and not those of a cycle
-        self._find_best(PAID_BEST, linear.near(near) if near is not None and is_linear else linear, objective, until=1.0)
+        self._find_best(
+            PAID_BEST, linear.near(near) if near is not None and is_linear else linear, objective, until=1.0
+        )
         return True
 
     # -- judging -------------------------------------------------------------------------------------------------------

@@ -24,12 +24,12 @@ SHARE = 1 / 3
 NEAR = 0.02
 """What differs by less than this part of its size is about the same."""
 GOOD_EPISODES, AS_WELL = 3, 0.75
-"""So many episodes that are paid more show that doing well pays, if they do three quarters as well as what is wanted."""
+"""So many episodes that are paid more show that doing well pays, where they do three quarters as well as is wanted."""
 
-Answer = Literal["best", "worse", "unreached", "same", "unclear", "tie", "taste", "paid", "unconfirmed"]
+Answer = Literal["best", "worse", "unreached", "same", "chance", "unclear", "tie", "taste", "paid", "unconfirmed"]
 """What earns most by one measure: as good as anything played; clearly worse than something that earns less; not known,
-as nothing reaches the goal, nothing differs, something may be better, something better earns about as much, is worse by
-another measure, is paid more where it succeeds, or was so only in the seeds that it was first seen in."""
+as nothing reaches the goal, nothing differs, chance earns most, something may be better, something better earns about
+as much, is worse by another measure, is paid more where it succeeds, or was so only in the seeds it was seen in."""
 Key = tuple[str, str, str]
 
 
@@ -150,14 +150,18 @@ class Standings:
         rivals = [each for each in having if self.is_better(each, top, measure, gap)]
         tied = [each for each in having if each is not top and not self.earns_less(each, top)]
         if not rivals:
+            if top.kind == "random":
+                return Judgement(measure, "chance", top)
             if self._mean(best, measure) - self._mean(top, measure) >= gap:
                 return Judgement(measure, "unclear", top, best)
             behind = next((each for each in tied if self.is_better(top, each, measure, gap)), None)
             return Judgement(measure, "best" if behind is None else "tie", top, behind)
-        for each in (top, *tied):
-            if not any(self.is_better(rival, each, measure, gap) and self.earns_less(rival, each) for rival in rivals):
-                return Judgement(measure, "tie", top, rivals[0] if each is top else each)
-        less = [each for each in rivals if self.earns_less(each, top)]
+        less = [each for each in rivals if each not in tied]
+        for each in rivals:
+            if each in tied and not any(
+                self.is_better(rival, each, measure, gap) and self.earns_less(rival, each) for rival in less
+            ):
+                return Judgement(measure, "tie", top, each)
         less.sort(key=lambda each: (each.kind != "reference", -self._mean(each, measure), -each.earned.value))
         return self._choose_wanted(measure, top, less, tied, gap, unconfirmed)
 
@@ -229,7 +233,9 @@ class Standings:
         if not all(GOAL in each.episodes[0].measures for each in (top, rival)):
             return False
         reached = [each.column(GOAL) for each in (top, rival)]
-        return not self.is_better(top, rival, goal) and all(is_clearly_more_often(each, np.zeros(len(each))) for each in reached)
+        return not self.is_better(top, rival, goal) and all(
+            is_clearly_more_often(each, np.zeros(len(each))) for each in reached
+        )
 
     def _find_plainest(
         self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome, tied: Sequence[PolicyOutcome], gap: float
