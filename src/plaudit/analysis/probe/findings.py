@@ -219,7 +219,7 @@ class Speaker:
             message=message,
             advice=f"Look at what pays in such an episode: {term} gives {format_number(paid)} there and "
             f"{format_number(instead)} in the other. Pay for what is wanted, once, or less for this.",
-            witness=tuple(_list_steps(found.earns, found.wanted, records)),
+            witness=tuple(_list_steps(found, records)),
             place=None if source is None else SourceLine(source.file, source.first),
         )
 
@@ -262,10 +262,15 @@ def _find_paying_term(earns: PolicyOutcome, wanted: PolicyOutcome) -> tuple[str,
     return best, mean(earns, best), mean(wanted, best)
 
 
-def _list_steps(earns: PolicyOutcome, wanted: PolicyOutcome, records: Records) -> Iterator[Step]:
-    """Yield the first and the last step of an episode of each: the one in which they are furthest apart."""
-    paired = not (earns.is_recorded or wanted.is_recorded)
-    at = int((earns.column("earned") - wanted.column("earned")).argmax()) if paired else 0
+def _list_steps(found: Judgement, records: Records) -> Iterator[Step]:
+    """Yield the first and the last step of an episode of each: the one that shows it best."""
+    earns, wanted, at = found.earns, found.wanted, 0
+    assert wanted is not None
+    if not (earns.is_recorded or wanted.is_recorded):
+        name = found.measure.name
+        worse = found.measure.sign * (wanted.column(name) - earns.column(name)) > 0
+        apart = earns.column("earned") - wanted.column("earned")
+        at = int(np.where(worse, apart, -np.inf if worse.any() else apart).argmax())
     for policy in (earns, wanted):
         episode = policy.episodes[at]
         found = episode.records or records.get((policy.name, episode.seed))
