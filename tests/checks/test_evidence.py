@@ -322,3 +322,22 @@ def test_a_flag_that_always_ends_the_episode_is_not_kept_whatever_else_is() -> N
     steps = play(world, steps=4000).to_seen_steps()
     assert judge(reward, steps, "stay", {"home": True, "place": 9.0}) == "contradicted"
     assert judge(reward, steps, "stay", {"home": False, "place": 9.0}) == "seen"
+
+
+def test_a_step_that_makes_progress_is_no_kept_state() -> None:
+    def grow(row: Row, action: Any, rng: np.random.Generator) -> tuple[Row, bool]:
+        made, _ = walk(row, action, rng)
+        return {**made, "growth": min(row["growth"] + 0.1 * (action > 1), 9.0)}, False
+
+    @term
+    def progress(prev, curr):
+        return curr.growth - prev.growth + 0 * curr.place * prev.place
+
+    world = Simulator("world", lambda rng: {**begin(rng), "growth": 0.0}, grow, actions=3, idle=1, limit=60)
+    steps = play(world, steps=4000).to_seen_steps()
+    fields = [Field("growth", low=0, high=9), Field("place", low=0, high=9)]
+    for monotone in ({}, {"growth": "up"}):
+        reward = Reward("growing", version="1", terms=[progress], fields=fields, task=Task(monotone=monotone))
+        rows = steps.list_kept_rows(RewardModel(reward))
+        assert len(rows) > 10
+        assert {row["curr.growth"] - row["prev.growth"] for row in rows} == {0.0}

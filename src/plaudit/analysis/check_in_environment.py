@@ -159,7 +159,7 @@ def join_reports(reward: Reward, checked: Report, played: "Probe", shown: Sequen
         suppressed=(*checked.suppressed, *played.report.suppressed),
         undecided=(*checked.undecided, *played.report.undecided),
         skipped={code: why for code, why in checked.skipped.items() if code not in settled},
-        summary=_summarise(checked.summary, findings, played),
+        summary=_summarise(checked, findings, played),
         remarks=(f"Observed: {observed}.", f"Probed: {format_count(played.steps, 'step')}.", *played.remarks),
         seconds=checked.seconds + played.seconds,
     )
@@ -197,15 +197,16 @@ def _describe_episodes(played: "Probe") -> str:
     return f"Seen: each of the two was played in {format_count(count, 'episode')}."
 
 
-def _summarise(paid_for: str, findings: Sequence[Finding], played: "Probe") -> str:
-    """Return what an agent will do and how sure that is, and what the definition has it `paid_for`."""
+def _summarise(checked: Report, findings: Sequence[Finding], played: "Probe") -> str:
+    """Return what an agent will do, and how sure that is, in two or three sentences."""
     verdict = played.verdict
     first = next((each for each in findings if each.severity == "warning" and each.claims is not None), None)
     if verdict.answer == "unwanted":
-        return f"{verdict.text} Episodes that were played show it. {paid_for}".rstrip()
+        return f"{verdict.text} Episodes that were played show it. {checked.summary}".rstrip()
     if first is None:
-        return f"{verdict.text} {paid_for}".rstrip()
+        return f"{verdict.text} {checked.summary}".rstrip()
+    says_it_all = first.claims != "step" and checked.incentives and checked.incentives[0].kind not in ("goal", "end")
+    told = checked.summary if says_it_all else first.message[:1].upper() + first.message[1:]
     how = "It was seen in play" if first.is_seen else "Nothing that was played has been there"
     probed = "the probe found no policy that lives on it" if verdict.answer == "wanted" else "the probe is undecided"
-    told = paid_for if paid_for and first.claims != "step" else first.message[:1].upper() + first.message[1:]
     return f"{told} {how}; {probed}."
