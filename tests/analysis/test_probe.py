@@ -66,7 +66,10 @@ def test_a_goal_that_is_reached_and_paid_less_is_a_finding_of_its_own():
     found = play(corridor_reward(arrival, calm, goal=reaches_target), against=["goal"])
     (finding,) = found.findings
     assert (finding.code, finding.severity) == ("goal-not-best", "warning")
-    assert "reaches the goal 'reaches_target' in 0 of 10 episodes, the other in 10 (so in 10 of 10 seeds)" in finding.message
+    assert (
+        "reaches the goal 'reaches_target' in 0 of 10 episodes, the other in 10 (so in 10 of 10 seeds)"
+        in finding.message
+    )
     assert found.compared == ("goal",)
 
 

@@ -93,22 +93,12 @@ def test_a_stay_that_play_kept_is_seen() -> None:
     assert found.evidence.says.startswith("Seen: this state was kept for 3 steps or more in ")
 
 
-def test_a_stay_where_nothing_ever_stayed_is_dropped_and_counted() -> None:
-    report = check(pay_for_staying(), steps=play_steps(ride))
-    assert report.at_least("advice") == ()
-    [dropped] = report.contradicted
-    assert dropped.code == "goal-not-best"
-    assert "dropped    1 finding: play went otherwise (--json shows them)" in str(report)
-    assert (
-        format_json([LocatedReport(report)])["rewards"][0]["contradicted"][0]["evidence"]["verdict"] == "contradicted"
-    )
+def test_a_stay_where_nothing_ever_stayed_is_contradicted() -> None:
+    assert judge(pay_for_staying(), play_steps(ride), "stay", {"place": 8.0}) == "contradicted"
 
 
 def test_a_stay_beyond_what_was_played_is_not_tried() -> None:
-    reward = pay_for_staying(high=1000)
-    [found] = check(reward, steps=play_steps(walk)).by_code("goal-not-best")
-    assert found.evidence == Evidence("not tried", "Not tried: none of 4,000 steps came near.")
-    assert "Not tried: none of 4,000 steps came near." in str(check(reward, steps=play_steps(walk)))
+    assert judge(pay_for_staying(high=1000), play_steps(walk), "stay", {"place": 900.0}) == "not tried"
 
 
 def test_without_steps_nothing_is_said() -> None:
@@ -117,12 +107,37 @@ def test_without_steps_nothing_is_said() -> None:
     assert "tried" not in str(check(pay_for_staying()))
 
 
-def test_a_cycle_whose_every_step_was_made_is_seen_and_one_that_cannot_return_is_dropped() -> None:
+def test_a_cycle_whose_every_step_was_made_is_seen() -> None:
     [seen, *_] = check(pay_for_rising(), steps=play_steps(walk)).by_code("loop-that-pays")
     assert seen.is_seen
-    report = check(pay_for_rising(), steps=play_steps(climb))
+    assert seen.evidence is not None
+    assert "each step of it was made" in seen.evidence.says
+
+
+def test_a_cycle_of_leaps_that_nothing_made_is_dropped_counted_and_listed_in_json() -> None:
+    @term
+    def leap(prev, curr):
+        return 1.0 if curr.place > prev.place + 5 else 0.0
+
+    reward = Reward("leaping", version="1", terms=[leap], fields=[Field("place", low=0, high=9)])
+    assert check(reward).by_code("loop-that-pays")
+    report = check(reward, steps=play_steps(walk))
     assert not report.by_code("loop-that-pays")
     assert {each.code for each in report.contradicted} == {"loop-that-pays"}
+    [dropped, *_] = report.contradicted
+    assert dropped.evidence is not None
+    assert "in none did place move by more than 1" in dropped.evidence.says
+    count = f"{len(report.contradicted)} finding"
+    assert f"dropped    {count}" in str(report)
+    assert "play went otherwise (--json shows them)" in str(report)
+    [listed, *_] = format_json([LocatedReport(report)])["rewards"][0]["contradicted"]
+    assert listed["evidence"]["verdict"] == "contradicted"
+
+
+def test_a_way_back_that_nothing_took_is_not_tried_for_it_may_take_skill() -> None:
+    [found, *_] = check(pay_for_rising(), steps=play_steps(climb)).by_code("loop-that-pays")
+    assert found.evidence is not None
+    assert found.evidence.verdict == "not tried"
 
 
 def test_findings_that_were_seen_come_first_among_those_as_grave() -> None:
@@ -148,6 +163,8 @@ def test_findings_that_were_seen_come_first_among_those_as_grave() -> None:
     assert [each.term for each in check(both, only="wrong-sign")] == ["heat_costs", "place_costs"]
     judged = check(both, only="wrong-sign", steps=steps)
     assert [(each.term, each.is_seen) for each in judged] == [("place_costs", True), ("heat_costs", False)]
+    assert judged.findings[1].evidence == Evidence("not tried", "Not tried: none of 4,000 steps came near.")
+    assert "Not tried: none of 4,000 steps came near." in str(judged)
 
 
 @pytest.mark.parametrize(
@@ -272,3 +289,55 @@ def test_no_steps_are_refused() -> None:
     nothing = np.zeros(0, bool)
     with pytest.raises(DefinitionError, match="there are no steps"):
         SeenSteps(before={}, after={}, episode=np.zeros(0, np.int64), terminated=nothing, truncated=nothing)
+
+
+def test_where_a_cycle_goes_further_than_anything_did_a_shorter_one_is_looked_for() -> None:
+    fields = [Field("place", low=0, high=9)]
+    reward = Reward("rising", version="1", terms=[rise], fields=fields)
+
+    def list_leaps(found: tuple[Finding, ...]) -> set[float]:
+        return {abs(step.inputs["curr.place"] - step.inputs["prev.place"]) for each in found for step in each.witness}
+
+    assert max(list_leaps(check(reward).by_code("loop-that-pays"))) > 1
+    report = check(reward, steps=play_steps(walk))
+    found = report.by_code("loop-that-pays")
+    assert list_leaps(found) == {1}
+    assert {(each.is_seen, each.basis) for each in found} == {(True, "seen")}
+    assert report.contradicted == ()
+
+
+def test_a_flag_that_always_ends_the_episode_is_not_kept_whatever_else_is() -> None:
+    def arrive(row: Row, action: Any, rng: np.random.Generator) -> tuple[Row, bool]:
+        made, _ = walk(row, action, rng)
+        home = made["place"] == 0
+        return {**made, "home": home}, home
+
+    @term
+    def at_home(home, place):
+        return 5.0 * home + 0 * place
+
+    fields = [Field("home", flag=True), Field("place", low=0, high=9)]
+    reward = Reward("home", version="1", terms=[at_home], fields=fields, task=Task(states=["home", "place"]))
+    world = Simulator("world", lambda rng: {**begin(rng), "home": False}, arrive, actions=3, idle=1, limit=60)
+    steps = play(world, steps=4000).to_seen_steps()
+    assert judge(reward, steps, "stay", {"home": True, "place": 9.0}) == "contradicted"
+    assert judge(reward, steps, "stay", {"home": False, "place": 9.0}) == "seen"
+
+
+def test_a_step_that_makes_progress_is_no_kept_state() -> None:
+    def grow(row: Row, action: Any, rng: np.random.Generator) -> tuple[Row, bool]:
+        made, _ = walk(row, action, rng)
+        return {**made, "growth": min(row["growth"] + 0.1 * (action > 1), 9.0)}, False
+
+    @term
+    def progress(prev, curr):
+        return curr.growth - prev.growth + 0 * curr.place * prev.place
+
+    world = Simulator("world", lambda rng: {**begin(rng), "growth": 0.0}, grow, actions=3, idle=1, limit=60)
+    steps = play(world, steps=4000).to_seen_steps()
+    fields = [Field("growth", low=0, high=9), Field("place", low=0, high=9)]
+    for monotone in ({}, {"growth": "up"}):
+        reward = Reward("growing", version="1", terms=[progress], fields=fields, task=Task(monotone=monotone))
+        rows = steps.list_kept_rows(RewardModel(reward))
+        assert len(rows) > 10
+        assert {row["curr.growth"] - row["prev.growth"] for row in rows} == {0.0}

@@ -6,12 +6,12 @@ import pytest
 
 ENV = "support.corridors:Corridor"
 CALM = """
-from support.corridors import Corridor, arrival, calm, corridor_reward, effort, near, reader
+from support.corridors import Corridor, arrival, calm, corridor_reward, effort, near, reaches_target, reader
 
 reward = corridor_reward(arrival, calm)
 features = reader(reward)
 """
-HONEST = CALM.replace("arrival, calm)", "arrival, effort)")
+HONEST = CALM.replace("arrival, calm)", "arrival, effort, goal=reaches_target)")
 
 
 @pytest.fixture
@@ -33,6 +33,8 @@ def test_json_is_for_scripts(plaudit, write):
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["report"]["findings"] == []
+    assert found["verdict"]["answer"] == "wanted"
+    assert found["verdict"]["text"].startswith("What earns most is also what is wanted: 'best by")
     assert {len(each["episodes"]) for each in found["policies"]} == {5}
 
 
@@ -46,10 +48,45 @@ def test_the_witness_can_be_opened_in_the_ledger(plaudit, calm):
     assert "first" in plaudit("ledger", "runs", "probe.db").stdout
 
 
-def test_where_nothing_shows_what_is_wanted_it_exits_with_3(plaudit, calm):
-    done = plaudit("probe", calm, ENV, "--budget", "300", "--seeds", 2)
+def test_where_nothing_shows_what_is_wanted_it_exits_with_3(plaudit, calm, write):
+    done = plaudit("probe", calm, ENV, "--budget", "300", "--seeds", 1)
     assert done.exit_code == 3, done.stdout + done.stderr
     assert "undecided  outcome-order" in done.stdout
+    nothing = write("nothing.py", CALM.replace("arrival, calm)", "arrival, effort)"))
+    done = plaudit("probe", nothing, ENV, "--budget", "1000")
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[2].startswith("Undecided: nothing says what is wanted; give a task with a goal=")
+
+
+WALK = """
+def walk(obs):
+    return 2 if obs[1] > obs[0] else 0
+
+
+def jump(obs):
+    return 7
+"""
+
+
+def test_a_reference_is_a_policy_in_a_file(plaudit, calm, write):
+    write("policy.py", WALK)
+    done = plaudit("probe", calm, ENV, "--budget", "3000", "--reference", "policy.py:walk")
+    assert done.exit_code == 1, done.stdout + done.stderr
+    assert done.stdout.splitlines()[2].startswith(
+        "An agent will do what 'always 1' does: it earns 20, more than 'refer"
+    )
+
+
+def test_a_reference_is_recorded_episodes(plaudit, calm, write):
+    write("policy.py", WALK)
+    asked = ("probe", calm, ENV, "--budget", "3000")
+    plaudit(*asked, "--reference", "policy.py:walk", "--ledger", "demo.db", "--run", "night/3")
+    for named in ("demo.db#night/3/reference", "demo.db#night/3"):
+        done = plaudit(*asked, "--reference", named)
+        assert done.exit_code == 1, done.stdout + done.stderr
+    done = plaudit(*asked, "--reference", "demo.db#night/3/reference")
+    assert "The reference: 10 episodes of demo.db" in done.stdout
+    assert "'always 1' does: it earns 20, more than 'reference' with 10" in " ".join(done.stdout.split())
 
 
 def test_the_environment_takes_options_and_the_reward_other_numbers(plaudit, write):
@@ -83,6 +120,12 @@ def test_features_may_stand_elsewhere(plaudit, write):
         (("calm.py", ENV, "--make", "limit"), "as in gravity=-5"),
         (("calm.py", ENV, "--features", "calm.py:nothing"), "calm.py has no 'nothing'"),
         (("calm.py", ENV, "--features", "nothing"), "write file.py:name"),
+        (("calm.py", ENV, "--reference", "policy"), "write a policy as file.py:name, or episodes as LEDGER#run"),
+        (("calm.py", ENV, "--reference", "calm.py:nothing"), "calm.py has no 'nothing'"),
+        (("calm.py", ENV, "--reference", "nowhere.db#run"), "nowhere.db does not exist"),
+        (("calm.py", ENV, "--reference", "calm.py:CALM_STEPS"), "has no 'CALM_STEPS'"),
+        (("calm.py", ENV, "--reference", "support.corridors:STEPS"), "reference=20 is neither a function of an obs"),
+        (("calm.py", ENV, "--reference", "builtins:sum"), "the reference sum gave the action"),
     ],
     ids=str,
 )

@@ -159,7 +159,7 @@ def join_reports(reward: Reward, checked: Report, played: "Probe", shown: Sequen
         suppressed=(*checked.suppressed, *played.report.suppressed),
         undecided=(*checked.undecided, *played.report.undecided),
         skipped={code: why for code, why in checked.skipped.items() if code not in settled},
-        summary=_summarise(findings, played),
+        summary=_summarise(checked, findings, played),
         remarks=(f"Observed: {observed}.", f"Probed: {format_count(played.steps, 'step')}.", *played.remarks),
         seconds=checked.seconds + played.seconds,
     )
@@ -197,18 +197,16 @@ def _describe_episodes(played: "Probe") -> str:
     return f"Seen: each of the two was played in {format_count(count, 'episode')}."
 
 
-def _summarise(findings: Sequence[Finding], played: "Probe") -> str:
-    """Return what an agent will do, and how sure that is, in a sentence or two."""
+def _summarise(checked: Report, findings: Sequence[Finding], played: "Probe") -> str:
+    """Return what an agent will do, and how sure that is, in two or three sentences."""
     verdict = played.verdict
     first = next((each for each in findings if each.severity == "warning" and each.claims is not None), None)
     if verdict.answer == "unwanted":
-        return f"{verdict.text} Episodes that were played show it."
+        return f"{verdict.text} Episodes that were played show it. {checked.summary}".rstrip()
     if first is None:
-        return verdict.text
-    how = "play has been there" if first.is_seen else "nothing that was played has been there"
-    found = f"{_capitalise(first.message)} This follows from the definition; {how}."
-    return found if verdict.answer == "undecided" else f"{found} In play: {verdict.text}"
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        return f"{verdict.text} {checked.summary}".rstrip()
+    says_it_all = first.claims != "step" and checked.incentives and checked.incentives[0].kind not in ("goal", "end")
+    told = checked.summary if says_it_all else first.message[:1].upper() + first.message[1:]
+    how = "It was seen in play" if first.is_seen else "Nothing that was played has been there"
+    probed = "the probe found no policy that lives on it" if verdict.answer == "wanted" else "the probe is undecided"
+    return f"{told} {how}; {probed}."

@@ -3,6 +3,7 @@
 import time
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, get_args
@@ -83,6 +84,9 @@ def check(
     _, suppressed = separate_allowed(reward, run.findings)
     run.find("findings", suppressed)
     found, contradicted = _judge(run.context, run.findings)
+    instead, _ = _judge(run.context, run.find_within_reach({each.code for each in contradicted}))
+    found += instead
+    contradicted = [each for each in contradicted if each.code not in {other.code for other in instead}]
     kept, suppressed = separate_allowed(reward, found)
     told_again = {id(each) for group in (found, contradicted) for each in list_told_again(run.context, group)}
     return Report(
@@ -194,6 +198,17 @@ class _Run:
         for code in codes:
             del self.rules[code]
             self.skipped[code] = why
+
+    def find_within_reach(self, codes: Collection[str]) -> list[Finding]:
+        """Return what these rules find in steps no larger than were seen, where larger ones were contradicted."""
+        rules = {rule.find: rule for code, rule in self.rules.items() if code in codes}
+        within = self.context.limit_changes() if rules else None
+        if within is None:
+            return []
+        with suppress(TimeIsUp):
+            found = [each for rule in rules.values() for each in within.take_half().find(rule)]
+            return [each for each in found if isinstance(each, Finding) and each.code in codes]
+        return []
 
     def find(self, needs: "Needs", suppressed: tuple[Suppressed, ...] = ()) -> None:
         """Run every rule that needs this, a function that two rules share only once; one that fails stops no other."""

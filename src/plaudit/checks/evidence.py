@@ -1,12 +1,13 @@
 """Whether what a finding shows was seen in steps that happened, went otherwise there, or was not tried."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from plaudit.checks.finding import Claim, Evidence, Finding, Step
+from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.seen_steps import KEPT, STILL, Mask, Numbers, SeenSteps, list_lasting_fields
 from plaudit.checks.solver.ranges import encode_value, strip_step_end
@@ -19,7 +20,6 @@ VISITS = 20
 """How many steps must have come near a state, and gone away, before it counts as one that cannot be kept."""
 TRIALS = 50
 """How many steps must have begun near a witness before what none of them did counts as impossible."""
-TRIALS_OF_AN_ACTION = 5
 EPISODES = 3
 OUTCOMES = ("terminal", "terminated", "truncated")
 
@@ -53,7 +53,9 @@ class _Judge:
         """Return what the steps say of a finding; None where it claims nothing, or they lack what it is about."""
         if finding.claims is None or not finding.witness:
             return None
-        rows = [self._encode(step) for step in finding.witness]
+        reads = self.model.reads
+        about = reads.get(finding.term, reads["total"])
+        rows = [self._encode(step, step.about or about) for step in finding.witness]
         claim = _read_claim(finding.claims, rows)
         if claim == "cycle":
             return self._judge_cycle(rows)
@@ -61,13 +63,12 @@ class _Judge:
             ends = [(row, step) for row, step in zip(rows, finding.witness, strict=True) if row.get("terminal")]
             row, step = ends[0] if ends else (rows[-1], finding.witness[-1])
             return self._judge_end(row, is_sure=bool(step.about))
-        if claim == "stay" and self.list_state(rows[0]):
+        if claim == "stay" and self.list_state(rows[0]).keys() & list_lasting_fields(self.model).keys():
             return self._judge_stays(rows)
         return self._judge_steps(rows)
 
-    def _encode(self, step: Step) -> dict[str, float]:
+    def _encode(self, step: Step, about: Collection[str]) -> dict[str, float]:
         """Return what a step of a witness is about, as the checker computes with it."""
-        about = step.about or self.model.reads["total"]
         fields, carried = self.model.fields, self.model.reward.states
         return {
             name: encode_value(fields[name], value)
@@ -93,7 +94,7 @@ class _Judge:
         values, known = self._find(name)
         reach = NEAR * self.steps.find_width(name, self._field(strip_step_end(name)))
         with np.errstate(invalid="ignore"):
-            return known & ((values == value) | (np.abs(values - value) <= reach))
+            return np.asarray(known & ((values == value) | (np.abs(values - value) <= reach)))
 
     def _near_rows(self, row: Mapping[str, float]) -> Mask:
         near = np.ones(len(self.steps), bool)
@@ -103,7 +104,7 @@ class _Judge:
 
     def list_state(self, row: Mapping[str, float]) -> dict[str, float]:
         """Return the state that a row is in, by the names of fields: after the step where it is known there."""
-        found = {}
+        found: dict[str, float] = {}
         for name, value in row.items():
             plain = strip_step_end(name)
             if name not in OUTCOMES and self.model.role(self.model.fields[name]) == "state":
@@ -132,14 +133,27 @@ class _Judge:
                 f"this state was kept for {KEPT} steps or more in {steps.count_episodes(kept):,} of {self._episodes}."
             )
             return Evidence("seen", f"Seen: {text}") if len(known) == len(state) else None
-        tried = near & (steps.goes_on(KEPT) | self._ends_within)
-        count = int(tried.sum())
-        did = np.roll(tried, 1) & ~steps.first  # what was done there is the next step
-        if self._is_enough(tried, VISITS, did, 2) and not (tried & self._comes_back(fields)).any():
-            where = format_count(steps.count_episodes(tried), "episode")
-            text = f"{count:,} steps of {where} came near this state, and none of them stayed."
-            return Evidence("contradicted", f"Contradicted: {text}")
+        for part in self._list_parts(known, fields):
+            if (went_away := self._find_visits_that_left(part, fields)) is not None:
+                where = format_count(steps.count_episodes(went_away), "episode")
+                text = f"{int(went_away.sum()):,} steps of {where} came near this state, and none of them stayed."
+                return Evidence("contradicted", f"Contradicted: {text}")
         return self._deny(near, f" this state, and no episode stayed there for {KEPT} steps")
+
+    def _list_parts(self, state: Mapping[str, float], fields: Mapping[str, Field]) -> Iterator[Mapping[str, float]]:
+        """Yield the state, and each flag and category of it: what is never kept by itself is not kept with others."""
+        yield state
+        for name, field in fields.items():
+            if field.kind != "number" and len(state) > 1:
+                yield {name: state[name]}
+
+    def _find_visits_that_left(self, state: Mapping[str, float], fields: Mapping[str, Field]) -> Mask | None:
+        """Return the steps that came near a state, if there are enough and none of them stayed or came back."""
+        steps, own = self.steps, {name: field for name, field in fields.items() if name in state}
+        tried = self._near_rows(state) & (steps.goes_on(KEPT) | self._ends_within)
+        did = np.roll(tried, 1) & ~steps.first  # what was done there is the next step
+        is_enough = self._is_enough(tried, VISITS, did, 2) or (tried & self.steps.terminated).sum() >= VISITS
+        return tried if is_enough and not (tried & self._comes_back(own)).any() else None
 
     @cached_property
     def _ends_within(self) -> Mask:
@@ -187,9 +201,8 @@ class _Judge:
             least = min(int(each.sum()) for each in seen)
             text = f"each step of it was made, the rarest {format_count(least, 'time')} in {self._count}."
             return Evidence("seen", f"Seen: {text}")
-        return self._find_contradiction(motions) or self._deny(
-            self._begins(motions[[each.any() for each in seen].index(False)]), ", and none made every step of it"
-        )
+        missing = next(motion for motion, rows in zip(motions, seen, strict=True) if not rows.any())
+        return self._find_contradiction(motions) or self._deny(self._begins(missing), ", and none made this step")
 
     def _judge_steps(self, rows: Sequence[Mapping[str, float]]) -> Evidence | None:
         given = [{name: value for name, value in row.items() if name not in OUTCOMES} for row in rows]
@@ -202,7 +215,7 @@ class _Judge:
         if all(each.any() for each in seen):
             text = f"{int(np.any(seen, axis=0).sum()):,} of {self._count} were like this."
             return Evidence("seen", f"Seen: {text}")
-        return self._deny(np.any(seen, axis=0), " it, not each of what is compared")
+        return self._deny(np.any(seen, axis=0), " one of these, and none near another")
 
     def _read_motion(self, row: Mapping[str, float]) -> _Motion:
         state = self.list_state(row)
@@ -228,27 +241,25 @@ class _Judge:
                 found &= np.abs(moved - change) <= max(STILL * width, min(NEAR * width, abs(change) / 2))
         return found
 
-    def _goes_as_far(self, motion: _Motion) -> Mask:
-        """Return the rows in which all that a step moves moves the same way, half as far at least."""
-        found = np.ones(len(self.steps), bool)
-        for name in motion.moved:
-            now, change = self._find(name)[0], motion.after[name] - motion.before[name]
-            if self._field(name).kind == "number":
-                found &= np.sign(change) * (now - self._find(f"prev.{name}")[0]) >= abs(change) / 2
-            else:
-                found &= now == motion.after[name]
-        return found
-
     def _find_contradiction(self, motions: Sequence[_Motion]) -> Evidence | None:
-        actions = self.steps.distinct_actions
-        choices = 1 if actions is None else min(int(actions.max()) + 1, 40)
+        """Return that a step goes further than any did, where enough began near it.
+
+        That none went there, or that way, or set such a flag, says little: it may take skill.
+        """
         for motion in motions:
             begun = self._begins(motion)
-            if not motion.moved or not self._is_enough(begun, max(TRIALS, TRIALS_OF_AN_ACTION * choices), begun, 3):
+            if not self._is_enough(begun, TRIALS, begun, 3):
                 continue
-            if not (begun & self._goes_as_far(motion)).any():
-                text = f"{int(begun.sum()):,} steps began where one of these does, and none of them went there."
-                return Evidence("contradicted", f"Contradicted: {text}")
+            for name in motion.moved:
+                moved = np.abs(self._find(name)[0] - self._find(f"prev.{name}")[0])[self._find(f"prev.{name}")[1]]
+                if self._field(name).kind != "number" or np.count_nonzero(moved) < TRIALS:
+                    continue
+                if moved.max() < abs(motion.after[name] - motion.before[name]) / 2:
+                    most = format_number(moved.max())
+                    text = (
+                        f"{int(begun.sum()):,} steps began near there, and in none did {name} move by more than {most}."
+                    )
+                    return Evidence("contradicted", f"Contradicted: {text}")
         return None
 
     # -- ending ------------------------------------------------------------------------------------------------------

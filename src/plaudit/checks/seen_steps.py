@@ -144,7 +144,14 @@ class SeenSteps:
 
     def find_width(self, name: str, declared: Field) -> float:
         """Return the range of an input: as declared or as seen, whichever is smaller; 0 where it is not a number."""
-        found = self.find_column(strip_step_end(name), declared)
+        key = "width", strip_step_end(name), declared
+        if key not in self._kept:
+            self._kept[key] = self._measure_width(strip_step_end(name), declared)
+        width: float = self._kept[key]
+        return width
+
+    def _measure_width(self, name: str, declared: Field) -> float:
+        found = self.find_column(name, declared)
         if found is None or declared.kind != "number":
             return 0.0
         values = found[0][np.isfinite(found[0])]
@@ -169,13 +176,20 @@ class SeenSteps:
         return self._list_distinct(model, np.ones(len(self), bool), most)
 
     def list_kept_rows(self, model: RewardModel, *, most: int = MOST_ROWS) -> list[NumericRow]:
-        """Return rows of states that were kept for three steps and more, each told once: steps that changed nothing.
+        """Return rows of states that were kept for three steps and more, each told once: steps that change nothing.
 
-        What only rises or falls, such as fuel, need not be kept.
+        What moved by less than counts is told as if it had not. What only rises or falls, such as fuel, need not be
+        kept, unless the reward reads how it changes: then the step must have left it as it was.
         """
         kept = self.find_kept(list_lasting_fields(model))
         later = np.concatenate(([False], kept[:-1]))  # the first step that kept it
-        return self._list_distinct(model, later, most)
+        both_ends = {prev: after for prev, after in model.step_ends() if model.fields[prev].name in self.before}
+        for prev, after in both_ends.items():
+            ends = [self.find_column(name, model.fields[name]) for name in (prev, after)]
+            if model.fields[prev].monotone is not None and ends[0] is not None and ends[1] is not None:
+                later &= ends[0][0] == ends[1][0]
+        rows = self._list_distinct(model, later, most)
+        return [{**row, **{prev: row[after] for prev, after in both_ends.items() if after in row}} for row in rows]
 
     def score_rows(self, model: RewardModel) -> Numbers | None:
         """Return what a reward makes of each step, NaN where it cannot be scored; None where it carries states."""

@@ -63,7 +63,7 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what of it happened in the records of this ledger.")
 @ledger_options("run", "episode", "phase", "actor", "job")
-@click.option("--env", metavar="ENV", help="Observe this environment, check by what was seen, and probe it: see below.")
+@click.option("--env", metavar="ENV", help="Observe this environment, check by what was seen, and probe it.")
 @click.option(
     "--features",
     metavar="FILE.py:NAME",

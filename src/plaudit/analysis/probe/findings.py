@@ -76,14 +76,16 @@ class Speaker:
 
     def _describe_best(self, best: Judgement) -> str:
         top, measure = best.earns, best.measure
-        known = f"What earns most is also what is wanted: '{top.name}' earns {format_estimate(top.earned)}, and "
+        known = f"What earns most is also what is wanted: '{top.name}' earns {format_estimate(top.earned)}"
         if measure.name == GOAL:
             hits, count = _count(top, GOAL)
-            known += f"reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
+            known += f", reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
             known += "and nothing that was played does clearly better"
         else:
-            known += f"by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
-        tastes = [each for each in self._judgements if each.answer == "taste"]
+            known += (
+                f", and by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
+            )
+        tastes = [each for each in self._judgements if each.answer == "taste" and each.measure.rank]
         if tastes and tastes[0].wanted is not None:
             other = tastes[0]
             known += (
@@ -99,8 +101,10 @@ class Speaker:
         assert wanted is not None
         agreeing = count_agreeing_seeds(found)
         sure = "" if agreeing is None else f" (so in {agreeing[0]} of {agreeing[1]} seeds)"
+        is_plan = found.severity == "warning" and earns.kind != "random"
+        who = f"an agent will do what '{earns.name}' does: it" if is_plan else f"'{earns.name}'"
         return (
-            f"an agent will do what '{earns.name}' does: it earns {format_estimate(earns.earned)}, more than "
+            f"{who} earns {format_estimate(earns.earned)}, more than "
             f"'{wanted.name}' with {format_estimate(wanted.earned)}, and {self._describe_worse(found)}{sure}"
         )
 
@@ -146,11 +150,17 @@ class Speaker:
                 "give a --reference that does, a longer --budget or more --seeds"
             )
         if found.answer == "same":
-            return f"by {name} nothing that was played differs beyond chance"
+            return f"by {name}, nothing that was played differs beyond chance"
+        if found.answer == "chance":
+            paid = format_estimate(top.earned)
+            return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
         assert found.wanted is not None
         other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
         values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
         match found.answer:
+            case "unclear":
+                why = f"'{top.name}' earns most, and '{other.name}' may be better by {name}, {values}"
+                return f"{why}, but not beyond chance; a longer --budget or more --seeds may tell"
             case "tie":
                 why = f"'{top.name}' and '{other.name}' earn about the same, {pay}, and differ by {name}: {values}"
                 return f"{why}; more --seeds may tell them apart"
@@ -209,7 +219,7 @@ class Speaker:
             message=message,
             advice=f"Look at what pays in such an episode: {term} gives {format_number(paid)} there and "
             f"{format_number(instead)} in the other. Pay for what is wanted, once, or less for this.",
-            witness=tuple(_list_steps(found.earns, found.wanted, records)),
+            witness=tuple(_list_steps(found, records)),
             place=None if source is None else SourceLine(source.file, source.first),
         )
 
@@ -252,13 +262,19 @@ def _find_paying_term(earns: PolicyOutcome, wanted: PolicyOutcome) -> tuple[str,
     return best, mean(earns, best), mean(wanted, best)
 
 
-def _list_steps(earns: PolicyOutcome, wanted: PolicyOutcome, records: Records) -> Iterator[Step]:
-    """Yield the first and the last step of an episode of each: the one in which they are furthest apart."""
-    paired = not (earns.is_recorded or wanted.is_recorded)
-    at = int((earns.column("earned") - wanted.column("earned")).argmax()) if paired else 0
+def _list_steps(found: Judgement, records: Records) -> Iterator[Step]:
+    """Yield the first and the last step of an episode of each: the one that shows it best."""
+    earns, wanted, at = found.earns, found.wanted, 0
+    assert wanted is not None
+    if not (earns.is_recorded or wanted.is_recorded):
+        name = found.measure.name
+        worse = found.measure.sign * (wanted.column(name) - earns.column(name)) > 0
+        apart = earns.column("earned") - wanted.column("earned")
+        at = int(np.where(worse, apart, -np.inf if worse.any() else apart).argmax())
     for policy in (earns, wanted):
         episode = policy.episodes[at]
-        numbers = episode.records or records.get((policy.name, episode.seed), (None, None))
+        found = episode.records or records.get((policy.name, episode.seed))
+        numbers: tuple[int | None, int | None] = (None, None) if found is None else found
         seed = "" if episode.seed is None else f", seed {episode.seed}"
         for signal, step, number in zip((episode.first, episode.last), (1, episode.length), numbers, strict=True):
             record = "" if number is None else f", record {number}"

@@ -95,7 +95,7 @@ def is_clearly_above(one: Numbers, other: Numbers, *, paired: bool) -> bool:
     if error == 0.0:
         return gain > 0.0
     freedom = error**2 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (one, other), strict=True))
-    return gain > t_quantile(CONFIDENCE, max(1, int(freedom))) * error**0.5
+    return bool(gain > t_quantile(CONFIDENCE, max(1, int(freedom))) * error**0.5)
 
 
 def is_clearly_more_often(one: Numbers, other: Numbers) -> bool:

@@ -39,6 +39,8 @@ FEWEST_SEEDS = 4
 REWARD, CYCLES, WANTED = 0.35, 0.05, 0.4
 """How much goes into the search for what earns most, for cycles that do, and for what is wanted; the rest into what is
 both or, where nothing else than what is wanted earns most, into what earns even more."""
+MOST_WISHES = 2
+"""Fields that say what is better, of which the best policy is searched for where nothing else says what is wanted."""
 _TICKS = 1000
 """What a whole budget is in the eyes of `progress`."""
 
@@ -166,7 +168,7 @@ class ProbeRun:
     def _search(self) -> None:
         """Search for what earns most, then for what is wanted and, where the one is not the other, for what is both."""
         linear = self._build_linear_family()
-        wanted = [name for name in (NATIVE, GOAL) if name in self._name_compared()]
+        wanted = self._list_wanted()
         share = REWARD if wanted else REWARD + WANTED
         if linear is not None:
             self._find_best(BY_REWARD, linear, lambda played: _mean(played, "earned"), until=share)
@@ -175,14 +177,21 @@ class ProbeRun:
             self._find_best(CYCLE_BY_REWARD, cycles, lambda played: _mean(played, "earned"), until=share + CYCLES)
         if linear is None:
             return
-        wanted = [name for name in wanted if name in self._name_compared()]  # after more steps it may be the same
+        wanted = self._list_wanted()  # after more steps the environment's own reward may not be the same
         for at, measure in enumerate(wanted, 1):
             until = share + CYCLES + WANTED * at / len(wanted)
-            led = linear.near(self._weights[BEST_BY[NATIVE]]) if measure == GOAL and at > 1 else linear
-            self._find_best(BEST_BY[measure], led, _build_objective(measure), until=until)
+            led = linear.near(self._weights[BEST_BY[NATIVE]]) if measure.name == GOAL and at > 1 else linear
+            name = BEST_BY.get(measure.name, f"best by {measure.name}")
+            self._find_best(name, led, _build_objective(measure), until=until)
         if not self._search_for_paid_and_wanted(linear) and self._budget.spent < 1.0:
             near = linear.near(self._weights[BY_REWARD])
             self._find_best(BY_REWARD_AGAIN, near, lambda played: _mean(played, "earned"), until=1.0)
+
+    def _list_wanted(self) -> list[Measure]:
+        """Return what is searched for: the environment's own reward and the goal or, without these, a few wishes."""
+        compared = {each.name: each for each in self._list_compared()}
+        whole = [compared[name] for name in (NATIVE, GOAL) if name in compared]
+        return whole or [each for each in compared.values() if each.kind == "wish" and each.rank][:MOST_WISHES]
 
     def _list_different_actions(self) -> list[int]:
         """Return constant actions that fared differently, best paid first; where a mask forbids many, most do not."""
@@ -232,7 +241,10 @@ class ProbeRun:
 
         assert found.wanted is not None
         near = self._weights.get(found.wanted.name)
-        self._find_best(PAID_BEST, linear if near is None else linear.near(near), objective, until=1.0)
+        is_linear = near is not None and near.shape == linear.mean.shape  # and not those of a cycle
+        self._find_best(
+            PAID_BEST, linear.near(near) if near is not None and is_linear else linear, objective, until=1.0
+        )
         return True
 
     # -- judging -------------------------------------------------------------------------------------------------------
@@ -355,11 +367,11 @@ def _mean(played: Sequence[PlayedEpisode], measure: str) -> float:
     return float(np.mean([each.measures[measure] for each in played]))
 
 
-def _build_objective(measure: str) -> Callable[[list[PlayedEpisode]], float]:
+def _build_objective(measure: Measure) -> Callable[[list[PlayedEpisode]], float]:
     """Return how good episodes are by a measure; where the goal is out of reach, the native reward leads to it."""
-    if measure == GOAL:
+    if measure.name == GOAL:
         return lambda played: 1e9 * _mean(played, GOAL) + _mean(played, NATIVE)
-    return lambda played: _mean(played, measure)
+    return lambda played: measure.sign * _mean(played, measure.name)
 
 
 def _choose_run(ledger: Ledger, run: str) -> str:

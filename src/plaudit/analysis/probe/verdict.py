@@ -9,7 +9,7 @@ beyond chance, and large: a third of the way to the best that was played. Doubt 
 - where what earns most is better by another measure that counts as much, the two are a matter of taste.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,13 +23,13 @@ SHARE = 1 / 3
 """How much better a policy must be, of the way from what earns most (or chance, if that is worse) to the best."""
 NEAR = 0.02
 """What differs by less than this part of its size is about the same."""
-GOOD_EPISODES = 3
-"""So many episodes that do well and are paid more show that doing well pays."""
+GOOD_EPISODES, AS_WELL = 3, 0.75
+"""So many episodes that are paid more show that doing well pays, where they do three quarters as well as is wanted."""
 
-Answer = Literal["best", "worse", "unreached", "same", "tie", "taste", "paid", "unconfirmed"]
+Answer = Literal["best", "worse", "unreached", "same", "chance", "unclear", "tie", "taste", "paid", "unconfirmed"]
 """What earns most by one measure: as good as anything played; clearly worse than something that earns less; not known,
-as nothing reaches the goal, nothing differs, something better earns about as much, is worse by another measure, is
-paid more where it succeeds, or was so only in the seeds that it was first seen in."""
+as nothing reaches the goal, nothing differs, chance earns most, something may be better, something better earns about
+as much, is worse by another measure, is paid more where it succeeds, or was so only in the seeds it was seen in."""
 Key = tuple[str, str, str]
 
 
@@ -150,15 +150,20 @@ class Standings:
         rivals = [each for each in having if self.is_better(each, top, measure, gap)]
         tied = [each for each in having if each is not top and not self.earns_less(each, top)]
         if not rivals:
+            if top.kind == "random":
+                return Judgement(measure, "chance", top)
+            if self._mean(best, measure) - self._mean(top, measure) >= gap:
+                return Judgement(measure, "unclear", top, best)
             behind = next((each for each in tied if self.is_better(top, each, measure, gap)), None)
             return Judgement(measure, "best" if behind is None else "tie", top, behind)
-        for each in tied:
-            if each in rivals or not any(
-                self.is_better(rival, each, measure, gap) and self.earns_less(rival, each) for rival in rivals
+        less = [each for each in rivals if each not in tied]
+        for each in rivals:
+            if each in tied and not any(
+                self.is_better(rival, each, measure, gap) and self.earns_less(rival, each) for rival in less
             ):
-                return Judgement(measure, "tie", top, each if each in rivals else rivals[0])
-        rivals.sort(key=lambda each: (each.kind != "reference", -self._mean(each, measure), -each.earned.value))
-        return self._choose_wanted(measure, top, rivals, tied, gap, unconfirmed)
+                return Judgement(measure, "tie", top, each)
+        less.sort(key=lambda each: (each.kind != "reference", -self._mean(each, measure), -each.earned.value))
+        return self._choose_wanted(measure, top, less, tied, gap, unconfirmed)
 
     def _choose_wanted(
         self,
@@ -189,12 +194,14 @@ class Standings:
             return "taste", "advice"
         if rival.kind == "reference":
             return "worse", "warning"
-        paid = next((each for each in self.policies if self._is_paid_for(measure, top, each, gap)), None)
-        if paid is not None:
+        well = max(gap, AS_WELL * (self._mean(rival, measure) - self._mean(top, measure)))
+        if any(self._is_paid_for(measure, top, each, well) for each in self.policies):
             return "paid", "advice"
         goal = next((each for each in self.measures if each.name == GOAL), None)
         if measure.kind in ("native", "goal") or goal is None:
             return "worse", "advice" if measure.rank == 0 else "warning"
+        if self.is_better(rival, top, goal):
+            return "worse", "warning"
         if not self._both_reach(goal, top, rival):
             return "worse", "advice"
         if measure.kind == "end":
@@ -210,13 +217,13 @@ class Standings:
             return False
         return any(each.rank >= measure.rank and self.is_better(top, rival, each) for each in others)
 
-    def _is_paid_for(self, measure: Measure, top: PolicyOutcome, policy: PolicyOutcome, gap: float) -> bool:
-        """Return whether a policy earns at least as much as `top` in the episodes in which it is clearly better."""
+    def _is_paid_for(self, measure: Measure, top: PolicyOutcome, policy: PolicyOutcome, well: float) -> bool:
+        """Return whether a policy earns at least as much as `top` in the episodes in which it does so much better."""
         if policy is top or not _are_paired(policy, top) or policy not in self._having(measure):
             return False
         better = self._fill(policy, top, measure) if measure.kind == "wish" else None
         one, other = better or (self._column(policy, measure), self._column(top, measure))
-        good = one - other >= gap
+        good = one - other >= well
         more = top.column("earned")[good] - policy.column("earned")[good]
         return len(more) >= min(GOOD_EPISODES, len(good)) and bool(
             more.mean() <= NEAR * abs(top.column("earned")[good].mean())
@@ -226,8 +233,9 @@ class Standings:
         if not all(GOAL in each.episodes[0].measures for each in (top, rival)):
             return False
         reached = [each.column(GOAL) for each in (top, rival)]
-        either = self.is_better(top, rival, goal) or self.is_better(rival, top, goal)
-        return not either and all(is_clearly_more_often(each, np.zeros(len(each))) for each in reached)
+        return not self.is_better(top, rival, goal) and all(
+            is_clearly_more_often(each, np.zeros(len(each))) for each in reached
+        )
 
     def _find_plainest(
         self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome, tied: Sequence[PolicyOutcome], gap: float
@@ -291,8 +299,3 @@ def _fill_column(
         return (value * episode.length + after * left) / length
 
     return np.array([fill(*each) for each in zip(episodes, lengths, strict=True)])
-
-
-def list_open(judgements: Sequence[Judgement]) -> Iterator[Judgement]:
-    """Yield the measures by which nothing is known of what earns most."""
-    yield from (each for each in judgements if each.answer not in ("best", "worse", "taste"))

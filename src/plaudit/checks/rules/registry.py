@@ -1,5 +1,6 @@
 """What a rule is, how a function becomes one, and what every rule of `check` is given to work with."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType, ModuleType
@@ -13,6 +14,7 @@ from plaudit.checks.solver.question import Unknown
 from plaudit.checks.solver.solver import Solver
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
+from plaudit.reward.task.statements import Seen
 
 if TYPE_CHECKING:
     from plaudit.checks.seen_steps import SeenSteps
@@ -132,6 +134,22 @@ class CheckContext:
         opened = {name: replace(task.fields[name], low=None, high=None, values=None) for name in seen}
         changed = task.evolve(fields=[*{**task.fields, **opened}.values()], **moving)
         return RewardModel(Reward._build(self.reward, task=changed)), {}
+
+    def limit_changes(self) -> "CheckContext | None":
+        """Return this context with changes no larger than were seen; None where that is nothing new.
+
+        What teleports and what moves step by step may be paid alike, and only one of them can be done.
+        """
+        task, limits = self.reward.task, dict[str, float]()
+        for name in self.reward._transition if self.steps is not None else ():
+            found = self.steps.find_largest_change(self.reward._bound.fields[name]) if self.steps is not None else None
+            if found is not None and 0 < found < task.max_change.get(name, math.inf):
+                limits[name] = found
+        if self.steps is None or not limits:
+            return None
+        seen = {f"max_change.{name}": Seen(len(self.steps), len(self.steps)) for name in limits}
+        changed = task.evolve(max_change={**task.max_change, **limits}, seen={**task.seen, **seen})
+        return replace(self, model=RewardModel(Reward._build(self.reward, task=changed)), known={})
 
     def recall(self, what: str, find: Callable[[], _Known]) -> _Known:
         """Return what is known under a name, found out when it is first asked for."""

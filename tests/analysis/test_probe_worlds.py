@@ -1,0 +1,61 @@
+"""The verdict of a probe in small worlds: flawed rewards whose table shows it are warned of, sound ones are not."""
+
+import pytest
+
+from plaudit.analysis import probe
+from support.probe_worlds import FLAWED, SOUND
+
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1000, 2000, 3000, 4000))]
+"""Where the seeds of the compared episodes begin."""
+
+
+def play(world, seed, **options):
+    env, reward = world
+    return probe(env, reward, **{"steps": 8000, "seed": seed, **options})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", FLAWED)
+def test_what_earns_most_and_is_clearly_worse_is_a_warning(name, seed):
+    found = play(FLAWED[name], seed)
+    assert found.verdict.answer == "unwanted", str(found)
+    assert not found.ok
+    (finding,) = found.findings
+    assert finding.severity == "warning"
+    assert len({step.note.partition(",")[0] for step in finding.witness}) == 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_reward_is_no_warning(name, seed):
+    found = play(SOUND[name], seed)
+    assert found.ok, str(found)
+    assert found.verdict.answer != "unwanted"
+
+
+CLEAR = ["keeps the room warm", "walks home", "drives through", "keeps the level", "lives long, and a fall is declared"]
+
+
+@pytest.mark.parametrize("name", CLEAR)
+def test_where_what_earns_most_is_best_it_says_so(name):
+    found = play(SOUND[name], 0)
+    assert found.verdict.answer == "wanted"
+    assert found.report.undecided == ()
+    assert str(found).splitlines()[2].startswith("What earns most is also what is wanted: '")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (
+            "nobody gets out of the valley",
+            "nothing that was played reaches the goal 'is_out' beyond chance; give a --ref",
+        ),
+        ("a measure that is chance", "by luck, better high, nothing that was played differs beyond chance"),
+    ],
+)
+def test_what_stays_open_says_why(name, why):
+    found = play(SOUND[name], 0)
+    assert found.verdict.answer == "undecided"
+    assert why in found.verdict.text
+    assert found.report.undecided
