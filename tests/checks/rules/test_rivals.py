@@ -80,7 +80,7 @@ def test_what_is_paid_for_an_action_that_is_wanted_just_so_is_advice(said, sever
     def honey(taken):
         return taken
 
-    made = reward(honey, fields=[PLACE, Field("taken", low=0, high=3)], actions=["taken"], **said)
+    made = reward(honey, fields=[PLACE, Field("taken", low=0, high=3)], states=["place"], actions=["taken"], **said)
     (finding,) = told(made, CODE)
     assert finding.severity == severity
     assert really(made, finding) == [3]
