@@ -296,7 +296,7 @@ def test_better_paid_steps_that_leave_a_wish_worse_make_it_a_warning():
     spilt = 0.2 * PLACES + DRAWN.normal(0, 0.1, 400)
     (finding,) = judge(spilt, better={"spilt": "low"})
     median = np.median(PLACES)
-    paid, unpaid = (spilt[each].mean() for each in (PLACES > median, PLACES < median))
+    paid, unpaid = (spilt[each].mean() for each in (median < PLACES, median > PLACES))
     assert finding.severity == "warning"
     assert finding.message == (
         "'spilt' is better low, nothing pays for it, and better paid steps leave it worse: in 400 steps that were "
@@ -326,7 +326,7 @@ def test_of_a_state_it_counts_how_it_changes_in_the_step():
 def test_of_a_flag_it_counts_how_often_it_is_true():
     (finding,) = judge(PLACES > 9, CRASHED, better={"crashed": "low"})
     assert finding.severity == "warning"
-    share = (PLACES > 9).sum() / (PLACES > np.median(PLACES)).sum()
+    share = (PLACES > 9).sum() / (np.median(PLACES) < PLACES).sum()
     assert f"crashed is true in {share:.1%} of the better paid ones and in 0.0% of the others." in finding.message
     assert [each.severity for each in judge(PLACES > 9, CRASHED, better={"crashed": "high"})] == ["advice"]
 
