@@ -10,11 +10,13 @@ import pytest
 
 from plaudit import DefinitionError, Field, Reward, Task, fact, prefer, term
 from plaudit.checks.check import assert_reward_ok, check, list_failing
+from plaudit.checks.finding import SEVERITIES
 from plaudit.checks.rules import RULES
 from plaudit.checks.solver.z3 import is_available
 from support import reports
 from support.asking import really
 from support.forking import run_python
+from support.played import make_steps
 from support.reports import CLEAN, FULL, REWARD, instead_of_check
 from support.samples import maze
 from support.strategies import load
@@ -101,7 +103,7 @@ def test_only_a_reward_can_be_checked():
 
 def test_the_gravest_come_first():
     severities = [finding.severity for finding in check(reward())]
-    assert severities == sorted(severities, key=["warning", "advice", "note"].index)
+    assert severities == sorted(severities, key=SEVERITIES.index, reverse=True)
     assert {"warning", "note"} == set(severities)
 
 
@@ -294,6 +296,7 @@ def test_a_reward_with_other_parameters_is_another_reward():
 
 
 ADVICE = reports.report(reports.finding())
+NOTE = reports.report(reports.finding(severity="note"))
 
 
 @pytest.mark.parametrize(
@@ -303,6 +306,10 @@ ADVICE = reports.report(reports.finding())
         (ADVICE, "never", False),
         (ADVICE, "warning", False),
         (ADVICE, "advice", True),
+        (ADVICE, "note", True),
+        (NOTE, "never", False),
+        (NOTE, "advice", False),
+        (NOTE, "note", True),
         (FULL, "never", False),
         (FULL, "warning", True),
         (FULL, "advice", True),
@@ -335,7 +342,7 @@ def test_what_is_asked_reaches_the_check(monkeypatch):
         "only": ["jump"],
         "ignore": {"unbounded"},
         "outcomes": {"idle": [{"distance": 1.0}]},
-        "steps": object(),
+        "steps": make_steps({"distance": [1.0, 2.0]}),
         "timeout": 0.5,
         "z3": False,
     }

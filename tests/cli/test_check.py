@@ -86,6 +86,14 @@ def test_fail_on_decides_the_exit_code(plaudit, fail_on, code):
     assert plaudit("check", PAID, "--fail-on", fail_on).exit_code == code
 
 
+def test_a_note_changes_the_exit_code_only_where_it_is_asked_for(plaudit, tmp_path):
+    shaped = CARS.replace("@term\ndef closer", '@term(kind="shaping")\ndef closer')
+    (tmp_path / "my car.py").write_text(shaped, encoding="utf-8")
+    only = "check", PAID, "--only", "not-potential-based"
+    assert [plaudit(*only, "--fail-on", each).exit_code for each in ("warning", "advice", "note")] == [0, 0, 1]
+    assert "\nnote       not-potential-based  closer: 'closer' is declared shaping" in plaudit(*only).stdout
+
+
 def test_rules_are_chosen_and_left_out(plaudit):
     assert plaudit("check", PAID, "--only", "jump", "--only", "unbounded").exit_code == 0
     assert plaudit("check", PAID, "--ignore", "loop-that-pays").exit_code == 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.checks.finding import BASES, Failed, Finding, Ground, Step, Suppressed
+from plaudit.checks.finding import BASES, SEVERITIES, Failed, Finding, Ground, Step, Suppressed
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
@@ -45,7 +45,7 @@ STEPS = st.builds(
 FINDINGS = st.builds(
     Finding,
     code=st.sampled_from(list(RULES)),
-    severity=st.sampled_from(["warning", "advice"]),
+    severity=st.sampled_from(SEVERITIES),
     term=st.sampled_from(["near", "total"]),
     message=TEXTS,
     advice=TEXTS,
@@ -103,6 +103,41 @@ allowed    unbounded  near: it is meant: 100 %
 1 warning, 1 piece of advice; 1 undecided, 2 rules not run, 1 allowed
 """
     )
+
+
+NOTED = report(finding(), finding("dominated-term", severity="note", message="It is\nfaint.", facts=("steps",)))
+
+
+def test_a_note_is_one_line_among_what_is_said_beside_the_findings():
+    shown = text(NOTED)
+    assert "advice  jump  near" in shown
+    assert "\nnote       dominated-term  near: It is\\nfaint.\n\n1 piece of advice, 1 note\n" in shown
+    assert shown.count("Let it fall over a stretch.") == 1
+    assert "steps" not in shown
+    assert text(report(NOTED.findings[1])).endswith("\nnote       dominated-term  near: It is\\nfaint.\n\n1 note\n")
+
+
+def test_a_note_is_a_line_of_a_notebook_and_no_table():
+    shown = NOTED._repr_html_()
+    assert "1 piece of advice, 1 note" in shown
+    assert shown.count("<table") == 1
+    assert "note       dominated-term  near: It is" in shown
+
+
+def test_a_note_is_whole_in_json_and_a_note_for_code_scanning():
+    (one,) = strict(format_json([LocatedReport(NOTED)], root=ROOT))["rewards"]
+    assert [each["severity"] for each in one["findings"]] == ["advice", "note"]
+    assert one["counts"]["note"] == 1
+    assert len(one["findings"][1]["witness"]) == 2
+    results = format_sarif([LocatedReport(NOTED)], root=ROOT)["runs"][0]["results"]
+    assert [(each["level"], each["properties"]["severity"]) for each in results] == [
+        ("note", "advice"),
+        ("note", "note"),
+    ]
+    assert [line.partition(" ")[0] for line in format_github([LocatedReport(NOTED)], root=ROOT).splitlines()] == [
+        "::notice",
+        "::notice",
+    ]
 
 
 def test_a_clean_reward_is_one_line():

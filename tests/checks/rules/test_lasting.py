@@ -4,6 +4,7 @@ import pytest
 
 from plaudit import Field, Reward, Task, fact, term
 from plaudit.checks.solver.z3 import is_available
+from plaudit.schedules import linear, piecewise
 from support.asking import really, told, undecided
 from support.written import plain
 
@@ -585,6 +586,14 @@ def test_where_nobody_says_whether_a_count_persists_it_is_advice_that_asks():
     assert "monotone={'visits': 'up'}" in finding.advice
     (finding,) = told(reward(rare, fields=[VISITS], states=["visits"]), FADING)
     assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("weight", "found"),
+    [(linear(1, 0, over=1000), 0), (linear(1, 0.5, over=1000), 1), (piecewise((1, 0.2), at=(500,)), 0), (1.0, 1)],
+)
+def test_a_bonus_may_fade_by_its_weight(weight, found):
+    assert len(told(reward(novel).with_weights(novel=weight), FADING)) == found
 
 
 def test_a_bonus_for_what_happens_is_not_kept_up_by_staying():

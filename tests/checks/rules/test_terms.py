@@ -157,6 +157,58 @@ def test_terms_that_another_drowns_are_listed_under_it():
     )
 
 
+THRIFT = Field("burnt", low=0, high=1)
+
+
+@term(weight=-0.001)
+def thrift(burnt):
+    return burnt
+
+
+@term(weight=100)
+def pace(x):
+    return x
+
+
+@pytest.mark.parametrize(
+    ("said", "severity"),
+    [
+        ({"better": {"burnt": "low"}}, "warning"),
+        ({"aim": {"burnt": 0}}, "warning"),
+        ({"better": {"x": "high"}}, "note"),
+        ({}, "note"),
+    ],
+)
+def test_a_wish_that_next_to_nothing_pays_for_is_a_warning(said, severity):
+    made = reward(pace, thrift, fields=[UNIT, THRIFT], task=Task(states=["x", "burnt"], **said))
+    (finding,) = told(made, "dominated-term")
+    assert finding.severity == severity
+    assert finding.message == "'pace' can be 100, more than a hundred times what these can be at most: thrift (0.001)."
+    assert [each.severity for each in told(made.with_weights(thrift=-0.02), "dominated-term")] == ["note"]
+
+
+def test_what_is_paid_once_or_now_and_then_drowns_no_wish():
+    @term(terminal=True, weight=100)
+    def arrival(x):
+        return x
+
+    @term(weight=100)
+    def catch(caught):
+        return caught
+
+    @term(weight=-1)
+    def tank(burnt):
+        return burnt
+
+    wish, fields = {"better": {"burnt": "low"}}, [UNIT, THRIFT, Field("caught", flag=True)]
+    read = {arrival: fields[:2], catch: fields[1:]}
+    for large, own in read.items():
+        made = reward(large, thrift, fields=own, task=Task(states=[each.name for each in own[:1]], **wish))
+        assert [each.severity for each in told(made, "dominated-term")] == ["note"]
+    both = reward(pace, thrift, tank, fields=[UNIT, THRIFT], task=Task(states=["x", "burnt"], **wish))
+    assert [each.severity for each in told(both, "dominated-term")] == ["note"]
+
+
 def test_a_hundred_times_as_large_is_not_yet_too_large():
     @term(weight=100)
     def large(x):

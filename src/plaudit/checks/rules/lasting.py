@@ -28,6 +28,8 @@ from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import declared_range, is_unlimited, limit_range
 from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
+from plaudit.language.schedule import Schedule
+from plaudit.reward.term import Term
 
 FADED = 0.25
 """A bonus fades if at most this share of it is left when what counts up, or down, has gone all the way."""
@@ -114,7 +116,7 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
     It is advice where nobody says whether what they read persists: it may be a count.
     """
     for term in context.reward.terms:
-        if term.kind != "intrinsic" or term.terminal or term.weight == 0:
+        if term.kind != "intrinsic" or term.terminal or _fades_by_weight(term):
             continue
         model, question = RewardModel(context.reward.select_terms(term.name)), Question()
         pay = add_standing_step(model, question)
@@ -138,3 +140,11 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
             facts=model.facts_about(*model.reads["total"]),
         )
         yield found if found.basis != "default" else replace(found, severity="advice")
+
+
+def _fades_by_weight(term: Term) -> bool:
+    """Return whether the weight of a term is 0, or a schedule that takes most of it away."""
+    if not isinstance(term.weight, Schedule):
+        return term.weight == 0
+    left = abs(term.weight(max(term.weight.corners)))
+    return left <= FADED * max(map(abs, term.weight.span))
