@@ -12,7 +12,7 @@ from plaudit.checks.formats.plain import format_finding, format_value
 from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import CheckContext
-from plaudit.checks.rules.staying import count_steps, drop_shaping
+from plaudit.checks.rules.staying import count_steps, drop_potentials
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from plaudit.errors import InputError, PlauditError
@@ -59,7 +59,7 @@ class Claim:
         total = self.total(step, **typed)
         if "left out" not in self.text:
             return total
-        kept = drop_shaping(CheckContext(self.model, Solver(z3=False))).terms
+        kept = drop_potentials(CheckContext(self.model, Solver(z3=False))).terms
         values = self.score(step, **typed).values
         return total - sum(float(value) for term, value in values.items() if term not in kept)
 
@@ -148,17 +148,16 @@ def event(claim):
 def cheap_end(claim):
     (cost,) = claim.parse(rf"costs at least {N}, and there is an end")
     assert -claim.witness[0].total >= number(cost) * (1 - 1e-5)
-    assert math.isclose(-claim.witness[0].total, number(cost), rel_tol=0.01)
 
 
 def goal(claim):
-    if found := re.search(rf"(?:goal pays|end outside the goal pays) {N} a step: {N} ", claim.text):
+    if found := re.search(rf"outside the goal pays {N} a step(?: \(.*\))?: {N} ", claim.text):
         pay, worth = found.groups()
-        same(pay, math.fsum(step.total for step in claim.witness) / len(claim.witness))
+        same(pay, math.fsum(map(claim.lasting, claim.witness)) / len(claim.witness))
         same(worth, number(pay) * count_steps(claim.reward), abs(number(worth)) * 1e7)
     elif "an end outside" in claim.text:
         (pay,) = claim.parse(rf"an end outside the goal pays {N}")
-        same(pay, claim.witness[0].total)
+        same(pay, claim.lasting(claim.witness[0]))
 
 
 def idle(claim):

@@ -95,11 +95,13 @@ def _describe_cheap_end(
 ) -> Finding:
     model = context.model
     rows = [going_on, {**going_on, **end.row}]
-    ended = _measure_total(model, rows[1])
+    if model.score(rows[1]) is None:
+        rows[1] = end.row
+    went_on, ended = (_measure_total(model, row) for row in rows)
 
     def is_as_cheap(found: Sequence[NumericRow]) -> bool:
         here, there = (_measure_total(model, row) for row in found)
-        return cost <= -here <= (1 + NEARLY) * cost and abs(there - ended) <= NEARLY * abs(ended)
+        return cost <= -here <= (1 + NEARLY) * -went_on and abs(there - ended) <= NEARLY * abs(ended)
 
     rows = model.simplify_rows(rows, is_as_cheap)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"

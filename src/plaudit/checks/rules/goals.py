@@ -19,7 +19,7 @@ from plaudit.checks.rules.staying import (
     maximise_pay,
     read_standing_row,
 )
-from plaudit.checks.solver.boxes import Maximum, evaluate
+from plaudit.checks.solver.boxes import Maximum, evaluate, is_close
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import (
     NumericRow,
@@ -182,7 +182,7 @@ def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
     step, scores = model.build_step(row, note), paid.score(row)
     if step.total is None or scores is None:
         return None
-    pays = f"staying outside the goal pays {format_number(scores.total)} a step"
+    pays = f"staying outside the goal pays {format_number(scores.total)} a step{_leave_out(step, scores.total)}"
     return Other(float(scores.total) * steps, pays, (step,))
 
 
@@ -195,6 +195,11 @@ def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: Numeri
         return as_good and not is_goal_reached(context, rows[0])
 
     return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
+
+
+def _leave_out(step: Step, paid: float) -> str:
+    """Return what the number of a sentence leaves out, where a step earns something else."""
+    return "" if step.total is None or is_close(step.total, paid) else " (potential-based terms left out)"
 
 
 def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
@@ -247,7 +252,8 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
     step, scores = context.model.build_step(row, note), paid.score(row)
     if scores is None:
         return None
-    return Other(float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,))
+    pays = f"an end outside the goal pays {format_number(scores.total)}{_leave_out(step, scores.total)}"
+    return Other(float(scores.total), pays, (step,))
 
 
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
