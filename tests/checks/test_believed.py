@@ -19,8 +19,8 @@ from plaudit.errors import InputError, PlauditError
 from plaudit.testing.random_rewards import draw_case
 from support.everyday import draw_reward
 
-EVERYDAY, WILD, SOAK = 280, 20, 10_000
-PORTION = 70
+EVERYDAY, WILD, SOAK = 288, 12, 10_000
+PORTION = 72
 WITH_Z3 = 12
 WILD_SHARE = 10
 """In the long run, one in so many rewards is a wild one: deep expressions, vectors, gates, schedules, infinite inputs."""
