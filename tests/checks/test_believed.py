@@ -12,13 +12,16 @@ from plaudit.checks.formats.plain import format_finding, format_value
 from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import CheckContext
-from plaudit.checks.rules.staying import count_steps, drop_shaping
+from plaudit.checks.rules.staying import count_steps, drop_potentials
 from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.z3 import is_available
 from plaudit.errors import InputError, PlauditError
 from plaudit.testing.random_rewards import draw_case
 from support.everyday import draw_reward
 
-EVERYDAY, WILD, SOAK = 270, 30, 10_000
+EVERYDAY, WILD, SOAK = 288, 12, 10_000
+PORTION = 72
+WITH_Z3 = 12
 WILD_SHARE = 10
 """In the long run, one in so many rewards is a wild one: deep expressions, vectors, gates, schedules, infinite inputs."""
 N = r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)"
@@ -56,7 +59,7 @@ class Claim:
         total = self.total(step, **typed)
         if "left out" not in self.text:
             return total
-        kept = drop_shaping(CheckContext(self.model, Solver(z3=False))).terms
+        kept = drop_potentials(CheckContext(self.model, Solver(z3=False))).terms
         values = self.score(step, **typed).values
         return total - sum(float(value) for term, value in values.items() if term not in kept)
 
@@ -145,17 +148,16 @@ def event(claim):
 def cheap_end(claim):
     (cost,) = claim.parse(rf"costs at least {N}, and there is an end")
     assert -claim.witness[0].total >= number(cost) * (1 - 1e-5)
-    assert math.isclose(-claim.witness[0].total, number(cost), rel_tol=0.01)
 
 
 def goal(claim):
-    if found := re.search(rf"(?:goal pays|end outside the goal pays) {N} a step: {N} ", claim.text):
+    if found := re.search(rf"outside the goal pays {N} a step(?: \(.*\))?: {N} ", claim.text):
         pay, worth = found.groups()
-        same(pay, math.fsum(step.total for step in claim.witness) / len(claim.witness))
+        same(pay, math.fsum(map(claim.lasting, claim.witness)) / len(claim.witness))
         same(worth, number(pay) * count_steps(claim.reward), abs(number(worth)) * 1e7)
     elif "an end outside" in claim.text:
         (pay,) = claim.parse(rf"an end outside the goal pays {N}")
-        same(pay, claim.witness[0].total)
+        same(pay, claim.lasting(claim.witness[0]))
 
 
 def idle(claim):
@@ -175,12 +177,15 @@ def saturated(claim):
 
 
 def never_binds(claim):
-    low, high = claim.parse(rf"never binds: it always lies in \[{N}, {N}\]")
+    inside, below, above = claim.parse(
+        rf"never binds: it (always lies in \[{N[1:-1]}, {N[1:-1]}\]|is never below {N}|is never above {N})"
+    )
+    low, high = re.findall(N, inside) if "[" in inside else (below or "-1e400", above or "1e400")
     term = claim.said.term
-    if term != "total" and len(claim.witness) == 2:
-        found = [float(claim.score(step).scores[term]) for step in claim.witness]
-        assert number(low) <= found[0] * (1 + math.copysign(1e-5, found[0])) + 1e-9
-        assert number(high) >= found[1] * (1 - math.copysign(1e-5, found[1])) - 1e-9
+    for step in claim.witness:
+        found = float(claim.score(step).scores[term]) if term != "total" else step.total
+        assert number(low) <= found + 1e-5 * abs(found) + 1e-9
+        assert number(high) >= found - 1e-5 * abs(found) - 1e-9
 
 
 def dead(claim):
@@ -324,9 +329,38 @@ def draw(seed, wild):
         return None
 
 
-@pytest.mark.parametrize(("first", "count", "wild"), [(0, EVERYDAY, False), (0, WILD, True)])
-def test_what_is_said_of_random_rewards_is_true_when_it_is_typed_in(first, count, wild):
-    for seed in range(first, first + count):
+def believe_reports(seeds, *, wild=False, z3=False):
+    """Assert it of the random rewards of some seeds; a failure names the seed."""
+    for seed in seeds:
         reward = draw(seed, wild)
-        if reward is not None:
-            believe(reward, check(reward, z3=False, timeout=20))
+        if reward is None:
+            continue
+        try:
+            believe(reward, check(reward, z3=z3, timeout=20))
+        except BaseException as error:
+            error.add_note(f"It is the {'wild' if wild else 'everyday'} reward of seed {seed}, with {reward.task}.")
+            raise
+
+
+@pytest.mark.parametrize("first", range(0, EVERYDAY, PORTION))
+def test_what_is_said_of_everyday_rewards_is_true_when_it_is_typed_in(first):
+    believe_reports(range(first, first + PORTION))
+
+
+def test_what_is_said_of_wild_rewards_is_true_when_it_is_typed_in():
+    believe_reports(range(WILD), wild=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, SOAK, 20 * PORTION))
+def test_what_is_said_of_many_random_rewards_is_true_when_it_is_typed_in(first):
+    for seed in range(first, first + 20 * PORTION):
+        believe_reports([seed], wild=seed % WILD_SHARE == 0)
+
+
+@pytest.mark.skipif(not is_available(), reason="z3 is not installed")
+def test_z3_is_said_to_be_forbidden_only_where_the_user_forbids_it():
+    for seed in range(WITH_Z3):
+        reward = draw_reward(seed)
+        report = check(reward, timeout=3, only=("wrong-way", "loop-that-pays", "dead-term", "clamp-never-binds"))
+        assert not [each for each in report.undecided if "not to be used" in each.why]

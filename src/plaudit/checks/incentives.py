@@ -153,10 +153,11 @@ def _describe_best(context: CheckContext, kind: IncentiveKind, question: Questio
     best = simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
     if best.row is None:
         return
-    step = context.model.build_step(best.row)
+    row = {**best.row, **context.model.complete_row(best.row)}
+    step = context.model.build_step(row)
     if step.total is not None:
         pay = math.inf if is_unlimited(best.value) else step.total
-        yield Incentive(kind, pay, describe_row(context.model, best.row), (step,), open_end(max(best.bound, pay)))
+        yield Incentive(kind, pay, describe_row(context.model, row), (step,), open_end(max(best.bound, pay)))
 
 
 def _list_stays(context: CheckContext) -> Iterator[Incentive]:
@@ -165,7 +166,9 @@ def _list_stays(context: CheckContext) -> Iterator[Incentive]:
     known = [] if isinstance(stays, Unknown) else stays
     for stay in [each for each in known if each.pay > LEAST][:MOST_STAYS] or known[:1]:
         step = model.build_step(read_standing_row(model, stay.row), "stay")
-        pay = math.inf if is_unlimited(stay.pay) or step.total is None else step.total
+        if step.total is None:
+            continue
+        pay = math.inf if is_unlimited(stay.pay) else step.total
         bound = pay if is_close(stay.pay, stay.bound) else max(pay, stay.bound)
         yield Incentive("stay", pay, stay.where, (step,), open_end(bound), describe_worth(context, pay))
 

@@ -70,7 +70,10 @@ def format_exactly(value: Value) -> str:
     ('12,000', '0.30000000000000004', 'true')
     """
     text = format_value(value)
-    return text if isinstance(value, bool | str) or float(text) != float(f"{value:.6g}") else format_number(value)
+    if isinstance(value, bool | str):
+        return text
+    short = format_number(value)
+    return short if float(short.replace(",", "")) == float(text) else text
 
 
 def format_place(value: float) -> str:

@@ -80,7 +80,7 @@ def format_incentive_pay(incentive: Incentive) -> str:
     if not pay:
         pay = "as much as you like"
     elif bound != pay:
-        near = incentive.bound - incentive.pay <= SLIGHTLY * abs(incentive.pay)
+        near = incentive.bound - incentive.pay <= SLIGHTLY * max(abs(incentive.pay), SLIGHTLY)
         pay = f"{pay} or {'slightly ' if near else ''}more"
     if incentive.kind in ("end", "bad end"):
         return f"adds {pay}"

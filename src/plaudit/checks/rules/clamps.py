@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding
-from plaudit.checks.formats.plain import format_number, format_place
+from plaudit.checks.formats.plain import LONGEST, format_number, format_place
 from plaudit.checks.model import UNCLAMPED, RewardModel
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import to_column
@@ -182,8 +182,8 @@ def find_idle_clamps(context: CheckContext) -> Found:
         rows = [(row, note) for row, note in rows if not any(map(is_unlimited, row.values()))]
         yield context.finding(
             name,
-            f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it always "
-            f"lies in [{', '.join(format_number(end) for end in reach.ends)}].",
+            f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it "
+            f"{_describe_ends(*reach.ends)}.",
             "Drop the clamp, or set it where it protects.",
             witness=[model.build_step(row, note) for row, note in rows],
             facts=context.model.facts_about(*context.model.reads[name]),
@@ -203,3 +203,16 @@ def _simplify_end(model: RewardModel, name: str, row: NumericRow) -> NumericRow:
 
     end = measure([row])
     return model.simplify_rows([row], lambda rows: abs(measure(rows) - end) <= SLACK * abs(end))[0]
+
+
+def _describe_ends(low: float, high: float) -> str:
+    """Return between which numbers something lies; an end that is too large to write tells nothing.
+
+    >>> _describe_ends(0.0, 35.0), _describe_ends(0.0, 1.8e19)
+    ('always lies in [0, 35]', 'is never below 0')
+    """
+    if high >= LONGEST:
+        return f"is never below {format_number(low)}"
+    if low <= -LONGEST:
+        return f"is never above {format_number(high)}"
+    return f"always lies in [{format_number(low)}, {format_number(high)}]"

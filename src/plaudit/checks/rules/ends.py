@@ -159,6 +159,8 @@ def _is_far(context: CheckContext, going_on: Cost, end: BadEnd) -> bool:
 def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, cheaper: str) -> Finding:
     model = context.model
     rows = [going_on.row, {**going_on.row, **end.row}]
+    if model.score(rows[1]) is None:
+        rows[1] = end.row
     begun, ended = (_measure_total(model, row) for row in rows)
 
     def is_as_cheap(found: Sequence[NumericRow]) -> bool:

@@ -37,12 +37,12 @@ def find_unbounded_totals(context: CheckContext) -> Found:
             if open_ended
             else "though every field has a declared range"
         )
-        step = _build_witness(context, sign, row)
-        if step is None or step.total is None or sign * step.total < FAR:
-            reached = sign * (span.most if sign > 0 else span.least)
-            if not is_unlimited(reached) or reached < 0:
-                yield context.undecided("total", f"how {word} the total can get")
-                continue
+        reached = sign * (span.most if sign > 0 else span.least)
+        grows = is_unlimited(reached) and reached > 0
+        step = _build_witness(context, sign, row, FAR if not grows else -math.inf)
+        if not grows and (step is None or step.total is None or sign * step.total < FAR):
+            yield context.undecided("total", f"how {word} the total can get")
+            continue
         yield context.finding(
             "total",
             f"the total can get as {word} as you like, {why}.",
@@ -53,17 +53,18 @@ def find_unbounded_totals(context: CheckContext) -> Found:
         )
 
 
-def _build_witness(context: CheckContext, sign: float, row: NumericRow | None) -> Step | None:
-    """Return a step whose total is far out: where the best row overflows, or is not far, another one."""
+def _build_witness(context: CheckContext, sign: float, row: NumericRow | None, least: float) -> Step | None:
+    """Return a step whose total is far out: where the best row overflows, or is not far enough, another one."""
     model = context.model
 
     def build(far: NumericRow) -> Step:
-        least = FAR if (total := model.build_step(far).total) is None else min(FAR, KEPT * sign * total)
-        (plain,) = model.simplify_rows([far], lambda rows: sign * (model.build_step(rows[0]).total or 0.0) >= least)
+        total = model.build_step(far).total
+        enough = FAR if total is None else min(FAR, KEPT * sign * total)
+        (plain,) = model.simplify_rows([far], lambda rows: sign * (model.build_step(rows[0]).total or 0.0) >= enough)
         return model.build_step(plain)
 
     step = None if row is None else build(_tame_row(row))
-    if step is None or step.total is None or sign * step.total < FAR:
+    if step is None or step.total is None or sign * step.total < least:
         question = Question()
         total = model.add_row(question)["total"]
         asked = total if sign > 0 else question.builder.simplify(n.Neg(total))

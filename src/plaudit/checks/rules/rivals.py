@@ -31,6 +31,7 @@ from plaudit.checks.rules.staying import (
     maximise_pay,
     read_standing_row,
 )
+from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, decode_value, encode_value, is_unlimited, strip_step_end
 from plaudit.checks.solver.solver import SLACK, simplify_maximum
@@ -99,7 +100,7 @@ def _find_best_stay(context: CheckContext, steps: float) -> Rival | None:
     step, scores = model.build_step(row, note), paid.score(row)
     if step.total is None or scores is None:
         return None
-    pays = f"staying outside the goal pays {format_number(scores.total)} a step"
+    pays = f"staying outside the goal pays {format_number(scores.total)} a step{_leave_out(step, scores.total)}"
     severity: Severity = "advice" if _is_paid_as_wished(context, step) else "warning"
     return Rival(float(scores.total) * steps, pays, (step,), severity=severity)
 
@@ -113,6 +114,11 @@ def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: Numeri
         return as_good and not is_goal_reached(context, rows[0])
 
     return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
+
+
+def _leave_out(step: Step, paid: float) -> str:
+    """Return what the number of a sentence leaves out, where a step earns something else."""
+    return "" if step.total is None or is_close(step.total, paid) else " (potential-based terms left out)"
 
 
 def _is_paid_as_wished(context: CheckContext, step: Step) -> bool:
@@ -138,7 +144,8 @@ def _find_seen_stay(context: CheckContext, steps: float) -> Rival | None:
         return None
     pay, at = max(pays)
     step = model.build_step({name: value for name, value in kept[at].items() if name in model.fields}, STAYING)
-    return Rival(pay * steps, f"staying outside the goal pays {format_number(pay)} a step", (step,))
+    text = f"staying outside the goal pays {format_number(pay)} a step{_leave_out(step, pay)}"
+    return Rival(pay * steps, text, (step,))
 
 
 def _stand_still(model: RewardModel, row: NumericRow) -> NumericRow:
@@ -289,7 +296,8 @@ def _find_half_goal(context: CheckContext, steps: float) -> Rival | None:
     step, scores = context.model.build_step(row, "half the goal" + _describe_unread(context, best.row)), paid.score(row)
     if scores is None:
         return None
-    text = f"{' and '.join(flags)} outside the goal pays {format_number(scores.total)}"
+    paid_for = " and ".join(flags)
+    text = f"{paid_for} outside the goal pays {format_number(scores.total)}{_leave_out(step, scores.total)}"
     return Rival(float(scores.total), text, (step,), "step", summed=True, ties=True)
 
 

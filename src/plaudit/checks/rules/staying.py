@@ -289,6 +289,8 @@ def _find_stays(context: CheckContext, outside_goal: bool) -> list[Stay] | Unkno
     program = question.program(pay)
     best = simplify_maximum(program, best)
     assert best.row is not None
+    if context.model.score(read_standing_row(context.model, best.row)) is None:
+        return Unknown(context.solver.explain_unknown())
     stretches = sorted(_find_stretches(context, program), key=lambda stay: -stay.pay)
     if stretches and is_close(stretches[0].pay, best.value):
         return stretches[:MOST_STRETCHES]

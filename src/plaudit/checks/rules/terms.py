@@ -17,6 +17,7 @@ from plaudit.reward.term import Term
 
 KEPT = 0.9
 """What a witness in plain numbers shows of what a term can add, as a share."""
+LEAST = 1e-9
 SHARE = 0.01
 """A term whose largest value is below this share of another's is drowned by it."""
 FAINT = 1e-4
@@ -153,7 +154,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
 
 def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
     model, span = context.model, context.span(f"{term.name}.value")
-    if span.high > 0 or span.low >= 0 or span.lowest is None:
+    if span.high > 0 or span.least > -LEAST or span.lowest is None:
         return
     row, cost = _simplify_value(model, term.name, span.lowest, span.least)
     yield context.finding(

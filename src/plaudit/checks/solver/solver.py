@@ -31,6 +31,7 @@ from plaudit.checks.solver.question import (
 )
 from plaudit.checks.solver.ranges import (
     HUGE,
+    NEAR,
     NumericRow,
     is_unlimited,
     limit_range,
@@ -46,6 +47,8 @@ QUESTIONS = 10
 """Where the number of questions still to come is not known, each gets this part of the remaining time."""
 STEP = 1e-8
 """How much higher than the best row so far z3 must go, relative to it, before a bound counts as reached."""
+SMALL = 0.01
+"""Of a value that is smaller, or 0, a row may lose as much as of this one."""
 SLACK = 1e-3
 """What a row may lose for plain numbers where none are worth quite as much: "up to 5" is shown with 4.999."""
 INSTALL = "z3 is not installed: pip install 'plaudit[prove]'"
@@ -273,6 +276,9 @@ def simplify_maximum(program: Program, found: Maximum) -> Maximum:
     row = simplify_row(program, found.row)
     if is_unlimited(found.value):
         return replace(found, row=row)
+    less = {name: math.copysign(NEAR, value) for name, value in row.items() if HUGE <= abs(value) < math.inf}
+    if less and math.isfinite(evaluate(program, row | less)):
+        row |= less
     value = evaluate(program, row)
     return Maximum(max(found.bound, value), row, value)
 
@@ -299,5 +305,5 @@ def simplify_row(program: Program, row: NumericRow) -> NumericRow:
     for name in [each for each in row if row[each] != resting[each]][: 4 * MOST_WORK // len(program.nodes)]:
         if compute({**row, name: resting[name]}) >= same:
             row[name] = resting[name]
-    least = value - SLACK * abs(value)
+    least = value - SLACK * max(abs(value), SMALL)
     return simplify_numbers(row, program.inputs, lambda other: compute(dict(other)) >= least, near=True)
