@@ -11,8 +11,9 @@ from plaudit.checks.finding import Finding, Incentive
 from plaudit.checks.formats.plain import format_finding, format_value
 from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.staying import count_steps
-from plaudit.checks.solver.ranges import encode_value
+from plaudit.checks.rules.registry import CheckContext
+from plaudit.checks.rules.staying import count_steps, drop_shaping
+from plaudit.checks.solver.solver import Solver
 from plaudit.errors import InputError, PlauditError
 from plaudit.testing.random_rewards import draw_case
 from support.everyday import draw_reward
@@ -50,6 +51,15 @@ class Claim:
     def total(self, step, **typed):
         return float(self.score(step, **typed).total)
 
+    def lasting(self, step, **typed):
+        """Return what a step pays, without potential-based terms where the message says that they are left out."""
+        total = self.total(step, **typed)
+        if "left out" not in self.text:
+            return total
+        kept = drop_shaping(CheckContext(self.model, Solver(z3=False))).terms
+        values = self.score(step, **typed).values
+        return total - sum(float(value) for term, value in values.items() if term not in kept)
+
     def read(self, name, text):
         """Return a value of an input as somebody types it in."""
         if not isinstance(text, str):
@@ -86,7 +96,7 @@ def loop(claim):
     for step, before, after in zip(claim.witness, states, states[1:], strict=False):
         typed = {f"prev.{name}": value for name, value in before.items()}
         typed |= {end: value for name, value in after.items() for end in (f"curr.{name}", name)}
-        total += claim.total(step, **{name: value for name, value in typed.items() if name in step.inputs})
+        total += claim.lasting(step, **{name: value for name, value in typed.items() if name in step.inputs})
     if len(states) == len(claim.witness) + 1:
         same(gain, total)
 
@@ -115,11 +125,11 @@ def _around(claim, name, at, below, above):
 def staying(claim):
     (pay,) = claim.parse(rf"leaves everything as it is pays (?:up to )?({N[1:-1]}|as much as you like)")
     if pay != "as much as you like":
-        same(pay, max(step.total for step in claim.witness))
+        same(pay, max(claim.lasting(step) for step in claim.witness))
     for step in claim.witness:
         for where, paid in re.findall(rf"[(; ]([^(;]*): {N} a step", claim.text):
             if where == step.note:
-                same(paid, step.total)
+                same(paid, claim.lasting(step))
 
 
 def event(claim):
@@ -151,12 +161,12 @@ def goal(claim):
 def idle(claim):
     pay, worth = claim.parse(rf"doing nothing pays {N} a step: {N} ")
     same(pay, claim.witness[0].total)
-    assert math.isclose(number(worth), claim.witness[0].total * count_steps(claim.reward), rel_tol=1e-5)
+    same(worth, claim.witness[0].total * count_steps(claim.reward))
 
 
 def saturated(claim):
-    what, limit, side, at, name = claim.parse(
-        rf"is at its (\w+) of {N} (from|up to) {N} of the declared .* of (\S+): on"
+    what, limit, at, name = claim.parse(
+        rf"is at its (\w+) of {N} (?:from|up to) (?:about )?{N} of the declared .* of (\S+): on"
     )
     for step, typed in ((claim.witness[0], at), (claim.witness[1], claim.witness[1].inputs[name])):
         score = float(claim.score(step, **{name: typed}).scores[claim.said.term])
@@ -258,6 +268,21 @@ SAYS = {
 """What each rule says of its numbers, as assertions; a rule that is not here says none that a witness shows."""
 
 
+def told_places(claim):
+    """Assert that the numbers that say where an incentive is are those of its witness."""
+    inputs = claim.witness[0].inputs
+    for name, values in re.findall(
+        r"(?:^|, )([a-z]\w*(?:\[\d\])?) (-?[\d.,]+(?: m)?(?: → -?[\d.,]+(?: m)?)*)(?=$|, )", claim.text
+    ):
+        ends = [each for each in (f"prev.{name}", f"curr.{name}", name) if each in inputs]
+        told = [claim.read(ends[0], each) for each in values.split(" → ")] if ends else []
+        if claim.said.kind == "lap":
+            told = told[:2]
+        held = list(dict.fromkeys(inputs[end] for end in ends))
+        if ends:
+            assert list(dict.fromkeys(told)) == pytest.approx(held, rel=1e-7, abs=0), (name, told, held)
+
+
 def what_pays(claim):
     """Assert that what an incentive pays is what its witness earns, in the numbers that are shown."""
     (shown,) = re.search(rf"{N}|as much", format_incentive_pay(claim.said)).groups()
@@ -284,9 +309,11 @@ def believe(reward, report):
         else:
             text = f"{said.where} {format_incentive_pay(said)} {said.worth}"
             what_pays(claim)
+            told_places(claim)
         for written in re.findall(r"[\d,]*\.?\d+(?:e[+-]?\d+)?|\bnan\b", text):
             digits = re.sub("[,.]", "", written).strip("0")
-            assert len(digits) <= MOST_DIGITS and "e" not in digits and "n" not in digits, f"{written} in {text}"
+            assert len(digits) <= MOST_DIGITS, f"{written} in {text}"
+            assert digits.isdigit() or not digits, f"{written} in {text}"
 
 
 def draw(seed, wild):

@@ -4,7 +4,7 @@ import re
 from random import Random
 from typing import Any
 
-from plaudit import Field, Reward, Task, prefer, term
+from plaudit import Field, Reward, prefer, term
 from plaudit.errors import DefinitionError
 from support.strategies import load
 
@@ -84,7 +84,9 @@ class Draw:
     def reward(self) -> Reward:
         """Return the reward, with whatever of its task fits."""
         families = [PIECES, PIECES, PIECES, STEPS, FLAGS, ACTIONS]
-        texts = [self.function(f"term{at}", self.chance.choice(families)) for at in range(self.chance.choice((1, 2, 3)))]
+        texts = [
+            self.function(f"term{at}", self.chance.choice(families)) for at in range(self.chance.choice((1, 2, 3)))
+        ]
         end = self.sometimes(0.35)
         texts += [self.function("end", (*PIECES[:6], *FLAGS))] if end else []
         space = load("from math import exp, log1p\n\n" + "\n\n\n".join(texts) + "\n")
@@ -119,7 +121,9 @@ class Draw:
                 choices += [("max_change", {name: self.chance.choice((1, 0.5, 10))}), ("monotone", {name: "up"})]
                 said += self.chance.sample(choices, self.chance.choice((0, 1, 2, 3)))
             elif name == "hit":
-                said += self.chance.sample([("better", {name: "low"}), ("ends", {name: "bad"}), ("events", {name: 3})], 1)
+                said += self.chance.sample(
+                    [("better", {name: "low"}), ("ends", {name: "bad"}), ("events", {name: 3})], 1
+                )
         if numbers and self.sometimes(0.4):
             name = self.chance.choice(numbers)
             how = self.chance.choice(("<=", ">"))

@@ -119,9 +119,11 @@ def test_what_roadsense_pays_most_for_is_said_first():
     assert "0.5 a step: distance beyond 40 m (500 over 1,000 steps)" in text[: text.index("warning")]
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_what_pays_most_was_really_paid(name):
-    assert [each.kind for each in report(name).incentives][:2] == ["step", "stay"]
+@pytest.mark.parametrize(
+    ("name", "first"), [("apex", "lap"), ("deepthinker", "event"), ("roadsense", "stay"), ("hackmatrix", "lap")]
+)
+def test_what_pays_most_was_really_paid(name, first):
+    assert report(name).incentives[0].kind == first
     for each in report(name).incentives:
         really(load(name), each)
 
@@ -190,45 +192,53 @@ def test_one_step_of_graded_shows_that_parking_pays_and_one_of_the_others_does_n
 
 
 UNLIMITED = ["unbounded total", "missing-range total"]
-GAPS = ["pays-for-staying total", "jump safety", "jump appropriateness"]
+STAYING = ["pays-for-staying total"]
+JUMPS = ["jump safety", "jump appropriateness"]
 INVERTED = ["order-inversion total"]
-STEADY = INVERTED, GAPS
-ADVANCES = ["loop-that-pays phase_advance"] * 2, ["not-potential-based phase_advance", *UNLIMITED]
+STEADY = INVERTED, STAYING, JUMPS
+ADVANCES = ["loop-that-pays phase_advance"] * 2, UNLIMITED, ["not-potential-based phase_advance"]
 KNOWN = {
     "apex@explicit": ADVANCES,
     "apex@role_share": ADVANCES,
     "apex@explicit_then_role": ADVANCES,
-    "apex@high_water": ([], UNLIMITED),
-    "deepthinker@1.0.0": (["saturated-clamp cost", "clamp-never-binds total"], ["unused-field total", UNLIMITED[1]]),
-    "deepthinker@rescaled": ([], []),
-    "roadsense@R0": (["unreachable-branch comfort", "dominated-action total"], GAPS),
-    "roadsense@R1": (INVERTED * 2, GAPS),
-    "roadsense@R2": (INVERTED * 2, GAPS),
-    "roadsense@R3": (INVERTED * 3, [*GAPS, "jump early_reaction"]),
-    "roadsense@R4": (INVERTED * 3, [*GAPS, "jump early_reaction", "jump ignored_warning"]),
-    "roadsense@R5": (INVERTED * 2, GAPS),
-    "roadsense@R6": ([], ["pays-for-staying total", "jump safety", "jump comfort", "jump appropriateness"]),
-    "roadsense@R7": ([], GAPS),
-    "roadsense@R8": ([], GAPS),
-    "roadsense@R9": (INVERTED, [*GAPS, "jump early_reaction", "jump ignored_warning"]),
-    "roadsense@R9L": (INVERTED, [*GAPS, "jump early_reaction", "jump ignored_warning"]),
-    "roadsense@R10": (INVERTED, [*GAPS, "jump early_reaction"]),
+    "apex@high_water": ([], UNLIMITED, []),
+    "deepthinker@1.0.0": (
+        ["saturated-clamp cost", "clamp-never-binds total"],
+        ["unused-field total", "missing-range total"],
+        [],
+    ),
+    "deepthinker@rescaled": ([], [], []),
+    "roadsense@R0": (["unreachable-branch comfort", "dominated-action total"], STAYING, JUMPS),
+    "roadsense@R1": (INVERTED * 2, STAYING, JUMPS),
+    "roadsense@R2": (INVERTED * 2, STAYING, JUMPS),
+    "roadsense@R3": (INVERTED * 3, STAYING, [*JUMPS, "jump early_reaction"]),
+    "roadsense@R4": (INVERTED * 3, STAYING, [*JUMPS, "jump early_reaction", "jump ignored_warning"]),
+    "roadsense@R5": (INVERTED * 2, STAYING, JUMPS),
+    "roadsense@R6": ([], STAYING, ["jump safety", "jump comfort", "jump appropriateness"]),
+    "roadsense@R7": ([], STAYING, JUMPS),
+    "roadsense@R8": ([], STAYING, JUMPS),
+    "roadsense@R9": (INVERTED, STAYING, [*JUMPS, "jump early_reaction", "jump ignored_warning"]),
+    "roadsense@R9L": (INVERTED, STAYING, [*JUMPS, "jump early_reaction", "jump ignored_warning"]),
+    "roadsense@R10": (INVERTED, STAYING, [*JUMPS, "jump early_reaction"]),
     **dict.fromkeys((f"roadsense@{label}" for label in ("R11", "R12", "R12a2", "R12b2", "R12a", "R12b")), STEADY),
     "roadsense@graded": STEADY,
-    "roadsense@following": ([], GAPS),
-    "roadsense@keep_gap": ([], ["pays-for-staying total", "dominated-term safety"]),
+    "roadsense@following": ([], STAYING, JUMPS),
+    "roadsense@keep_gap": ([], STAYING, ["dominated-term safety"]),
     "hackmatrix@1.0.0": (
         ["loop-that-pays distance_shaping"],
+        [],
         ["not-potential-based distance_shaping", "dominated-term victory"],
     ),
-    "hackmatrix@potential": ([], ["dominated-term victory"]),
+    "hackmatrix@potential": ([], [], ["dominated-term victory"]),
 }
 
 
 @pytest.mark.parametrize("name", [f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS])
 def test_every_version_has_the_flaws_it_is_known_for_and_no_others(name):
     found = report(*name.split("@"))
-    told = [[f"{each.code} {each.term}" for each in found if each.severity == of] for of in ("warning", "advice")]
+    told = [
+        [f"{each.code} {each.term}" for each in found if each.severity == of] for of in ("warning", "advice", "note")
+    ]
     assert (*told, found.undecided, found.failed) == (*KNOWN[name], (), ())
 
 

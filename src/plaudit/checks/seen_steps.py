@@ -37,7 +37,7 @@ MOST_ROWS = 2000
 
 @dataclass(frozen=True)
 class PaidHalf:
-    """What a field was on average in the better, or the worse, paid half of some steps."""
+    """What a field was, or how it changed, on average in the better paid steps, or in the others."""
 
     mean: float
     row: NumericRow
@@ -45,6 +45,8 @@ class PaidHalf:
     note: str
     spread: float
     """The standard deviation over all of them."""
+    change: bool
+    """Whether it is how the field changed in a step."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,18 @@ class SeenSteps:
         totals = np.broadcast_to(np.asarray(compiled(columns).total, np.float64), len(self))
         return np.where(known, totals, np.nan)
 
+    def sum_episodes(self, totals: Numbers, *, leave_out: Mask, discount: float) -> dict[int, float]:
+        """Return what each episode that time cut off earned, but for those with a row to `leave_out` or no total."""
+        last = np.concatenate((self.first[1:], [True]))
+        cut = {*self.episode[last & self.truncated].tolist()} - {*self.episode[leave_out | np.isnan(totals)].tolist()}
+        found = dict.fromkeys(sorted(cut), 0.0)
+        factor = 1.0
+        for first, episode, total in zip(self.first.tolist(), self.episode.tolist(), totals.tolist(), strict=True):
+            factor = 1.0 if first else factor * discount
+            if episode in found:
+                found[episode] += factor * total
+        return found
+
     def compare_paid(self, model: RewardModel, wished: TaskField) -> "tuple[PaidHalf, PaidHalf] | None":
         """Return what a wished field was in the better paid steps, and in the others; None where nobody can tell.
 
@@ -217,7 +231,8 @@ class SeenSteps:
         before = self.before.get(wished.name)
         if wished.aim is not None:
             values = np.abs(values - wished.aim)
-        if wished.kind == "number" and model.role(wished) == "state" and before is not None:
+        change = wished.kind == "number" and model.role(wished) == "state" and before is not None
+        if change and before is not None:
             first = before.astype(np.float64)
             values = values - (first if wished.aim is None else np.abs(first - wished.aim))
             known = known & ~self.first if wished.name in self.unknown_first else known
@@ -233,9 +248,11 @@ class SeenSteps:
         error = spread * math.sqrt(sum(1 / int(half.sum()) for half in halves))
         if abs(means[0] - means[1]) < SURE * error:
             return None
-        notes = ("better paid", "worse paid")
         rows = [self.read_row(model, int(np.flatnonzero(half)[0])) for half in halves]
-        best, worst = (PaidHalf(*each, spread) for each in zip(means, rows, notes, strict=True))
+        best, worst = (
+            PaidHalf(mean, row, note, spread, change)
+            for mean, row, note in zip(means, rows, ("better paid", "worse paid"), strict=True)
+        )
         return best, worst
 
     def find_kept(self, fields: Mapping[str, Field]) -> Mask:

@@ -1,7 +1,5 @@
 """Branches and zones: out of reach, overlapping, with a gap between them, with a jump."""
 
-import math
-
 import pytest
 
 from plaudit import Field, Reward, Task, fact, term

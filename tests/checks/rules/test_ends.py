@@ -2,8 +2,9 @@
 
 import pytest
 
-from plaudit import Field, Reward, Task, fact, term
+from plaudit import Field, Reward, Task, check, fact, term
 from support.asking import really, told
+from support.played import make_steps
 
 CODE = "cheap-end"
 OUTCOME = Field("outcome", values=("none", "win", "fall", "crash"))
@@ -112,7 +113,7 @@ def test_a_death_for_nothing_is_found_as_one_for_next_to_nothing_is(death):
     assert "costs nothing more" in finding.message if death == 0 else "costs 0.001" in finding.message
     assert finding.witness[1].inputs["outcome"] == "fall"
     assert "less than going on for ever, which costs 100 at a discount of 0.99." in finding.message
-    assert finding.message.endswith("The best end, worth 20 at most, is worth going for only within 20 steps.")
+    assert finding.message.endswith("The best end, worth 20 at most, is worth going for only within 19 steps.")
     really(made, finding)
 
 
@@ -214,3 +215,167 @@ def test_a_bad_end_without_bound_is_not_cheap():
         return cost
 
     assert told(reward(step, damage, fields=[Field("cost", low=0)]), CODE) == []
+
+
+# -- ends that the task calls bad ---------------------------------------------------------------------------------------
+
+X, FALLEN = Field("x", low=0, high=10), Field("fallen", flag=True)
+
+
+@term(weight=20)
+def home(x):
+    return x > 9
+
+
+@term(weight=-5)
+def fell(fallen):
+    return fallen
+
+
+@term(weight=-0.1)
+def away(x):
+    return 10 - x
+
+
+def there(x):
+    return x > 9
+
+
+def off(x):
+    return x < 0.5
+
+
+def walk(*terms, fields=(X,), **task):
+    return reward(*terms, fields=fields, **{"states": ["x"], "goal": there, "horizon": 100, **task})
+
+
+def test_a_flag_that_a_term_reads_is_an_end_that_costs():
+    made = walk(step, home, fell, fields=[X, FALLEN], ends={"fallen": "bad"})
+    (finding,) = told(made, CODE)
+    assert finding.severity == "advice"
+    assert finding.message == (
+        "every step that leaves everything as it is costs 1, and the bad end 'fallen' costs 5: less than going on over "
+        "100 steps, which costs 100. The goal, worth 19 at most, is worth going for only within 25 steps."
+    )
+    assert really(made, finding) == [-1, -6]
+    assert [each.inputs["fallen"] for each in finding.witness] == [False, True]
+    assert told(walk(step, home, fell, fields=[X, FALLEN], ends={"fallen": "good"}), CODE) == []
+    assert told(walk(step, home, fell, fields=[X, FALLEN]), CODE) == []
+
+
+def test_a_flag_that_no_term_reads_is_an_end_for_nothing():
+    made = walk(step, home, fields=[X, FALLEN], ends={"fallen": "bad"})
+    (finding,) = told(made, CODE)
+    assert "and the bad end 'fallen' costs nothing more: less than going on over 100 steps" in finding.message
+    assert "within 20 steps" in finding.message
+    assert really(made, finding) == [-1, -1]
+
+
+def test_a_function_says_where_an_end_is_and_its_witness_is_there():
+    made = walk(step, home, ends={"off": ("bad", off)})
+    (finding,) = told(made, CODE)
+    assert "the bad end 'off' costs nothing more" in finding.message
+    assert off(finding.witness[1].inputs["x"])
+    really(made, finding)
+
+
+def test_a_bad_end_that_pays_is_told_as_one():
+    @term
+    def thrill(fallen):
+        return 3 * fallen
+
+    made = walk(step, home, thrill, fields=[X, FALLEN], ends={"fallen": "bad"})
+    (finding,) = told(made, CODE)
+    assert "the bad end 'fallen' pays 3: less than going on" in finding.message
+    assert really(made, finding) == [-1, 2]
+
+
+@pytest.mark.parametrize("price", [0, 0.001], ids=["free", "dear"])
+def test_of_several_bad_ends_the_cheapest_is_told(price):
+    @term(weight=-1)
+    def damage(fallen, hit):
+        return 50 * fallen + price * hit
+
+    fields = [X, FALLEN, Field("hit", flag=True)]
+    (finding,) = told(walk(step, home, damage, fields=fields, ends={"fallen": "bad", "hit": "bad"}), CODE)
+    assert "the bad end 'hit' costs" in finding.message
+
+
+@pytest.mark.parametrize(("discount", "within"), [(None, 25), (0.99, 24), (0.9, None)])
+def test_within_the_steps_that_are_told_the_goal_is_better_than_giving_up_and_not_after_them(discount, within):
+    made = walk(step, home, fell, fields=[X, FALLEN], ends={"fallen": "bad"}, horizon=None, discount=discount)
+    found = told(made, CODE)
+    assert [f"only within {within} steps." in each.message for each in found] == ([True] if within else [])
+    if within is None:
+        return
+    gamma, give_up = discount or 1.0, found[0].witness[1].total
+    steps, goal = found[0].witness[0].total, 19
+
+    def finish(after):
+        return sum(steps * gamma**at for at in range(after - 1)) + goal * gamma ** (after - 1)
+
+    assert finish(within) > give_up >= finish(within + 1)
+
+
+def test_a_goal_that_pays_nothing_is_never_better_than_giving_up():
+    made = walk(step, ends={"off": ("bad", off)})
+    (finding,) = told(made, CODE)
+    assert finding.severity == "warning"
+    assert finding.message.endswith("The goal, worth -1 at most, is never better than giving up.")
+
+
+def test_where_the_goal_is_worth_every_step_there_is_nobody_gives_up():
+    assert told(walk(step, home, ends={"off": ("bad", off)}, horizon=21), CODE) == []
+    assert len(told(walk(step, home, ends={"off": ("bad", off)}, horizon=23), CODE)) == 1
+
+
+@pytest.mark.parametrize(("prize", "found"), [(20, 1), (98, 1), (150, 0)])
+def test_where_no_horizon_is_declared_a_goal_worth_more_than_a_hundred_steps_is_not_given_up(prize, found):
+    made = walk(step, home, ends={"off": ("bad", off)}, horizon=None).with_weights(home=prize)
+    assert len(told(made, CODE)) == found
+
+
+def test_how_far_the_goal_is_at_least_decides_how_grave_it_is():
+    ends, start = {"off": ("bad", off)}, {"x": 4}
+    (far,) = told(walk(step, home, ends=ends, start=start, max_change={"x": 0.3}), CODE)
+    assert far.severity == "warning"
+    assert far.message.endswith("only within 20 steps, and it takes 17 at least.")
+    (near,) = told(walk(step, home, ends=ends, start=start, max_change={"x": 1}), CODE)
+    assert near.severity == "advice"
+    assert near.message.endswith("only within 20 steps, and it takes 5 at least.")
+    (unknown,) = told(walk(step, home, ends=ends, max_change={"x": 0.3}), CODE)
+    assert "takes" not in unknown.message
+
+
+def test_a_goal_that_is_far_by_declaration_counts_without_a_horizon():
+    made = walk(step, home, ends={"off": ("bad", off)}, start={"x": 0}, max_change={"x": 0.1}, horizon=None)
+    (finding,) = told(made.with_weights(home=120), CODE)
+    assert finding.severity == "warning"
+    assert finding.message.endswith("only within 120 steps, and it takes 90 at least.")
+
+
+def test_an_episode_may_begin_anywhere_in_a_range_and_the_nearest_end_of_it_counts():
+    ends = {"off": ("bad", off)}
+    (finding,) = told(walk(step, home, ends=ends, start={"x": (1, 4)}, max_change={"x": 0.5}), CODE)
+    assert finding.message.endswith("and it takes 10 at least.")
+
+
+def test_how_far_a_field_moves_may_have_been_seen():
+    made = walk(step, home, ends={"off": ("bad", off)}, start={"x": 4})
+    steps = make_steps({"x": [4, 4.2, 4.1, 4.4, 4.4]})
+    (finding,) = check(made, only=[CODE], steps=steps).findings
+    assert (finding.severity, finding.message.endswith("and it takes 17 at least.")) == ("warning", True)
+
+
+def test_an_idle_life_that_costs_is_held_against_a_bad_end():
+    made = walk(away, fell, fields=[X, FALLEN], ends={"fallen": "bad"}, idle={"x": 0})
+    (finding,) = told(made, CODE)
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "a step of doing nothing costs 1, and the bad end 'fallen' costs 5: less than going on over 100 steps, which "
+        "costs 100. The goal, worth 0 at most, is worth going for only within about 11 steps."
+    )
+    assert really(made, finding) == [-1, -6]
+    (elsewhere,) = told(walk(away, fell, fields=[X, FALLEN], ends={"fallen": "bad"}), CODE)
+    assert elsewhere.severity == "advice"
+    assert "every step that leaves everything as it is costs 0.1" in elsewhere.message

@@ -64,6 +64,22 @@ def test_how_long_the_future_is_decides(options, found):
     assert bool(told(reward(near, prize, **options), BETTER)) is found
 
 
+def test_a_goal_that_goes_on_is_compared_step_by_step_where_nobody_says_how_long():
+    @term
+    def aside(distance):
+        return 1 - abs(distance - 3) / 5
+
+    made = reward(aside, goal_ends=False)
+    (finding,) = told(made, BETTER)
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "staying outside the goal pays 1 a step, more than the goal 'arrived', which pays 0.42 a step at most."
+    )
+    assert really(made, finding) == [1]
+    assert told(reward(aside), BETTER) == []
+    assert told(reward(near, goal_ends=False), BETTER) == []
+
+
 def test_where_every_other_step_costs_the_goal_is_best():
     assert told(reward(far, discount=0.999), BETTER) == []
     assert told(reward(far, prize, horizon=10_000), BETTER) == []
@@ -190,6 +206,36 @@ def test_an_idle_life_is_held_against_the_best_end():
         return 1
 
     assert told(reward(alive, fell, fields=[awake], horizon=500, **parts), IDLE) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"better": {"place": "high"}}, True),
+        ({"aim": {"place": 0}}, False),
+        ({"better": {"speed": "low"}}, False),
+        ({"better": {"speed": "high"}}, True),
+        ({}, False),
+        ({"better": {"place": "high"}, "idle": {"place": 0, "speed": 1}}, False),
+    ],
+    ids=["wish open", "wish met", "wish met by rest", "cost of a wish", "no wish", "idling costs"],
+)
+def test_without_a_goal_no_step_may_pay_more_than_idling_that_leaves_a_wish_open(said, found):
+    @term(weight=-1)
+    def effort(speed):
+        return speed * speed
+
+    parts = {"goal": None, "states": ["place"], "idle": {"place": 0, "speed": 0}, **said}
+    task = Task(fields=[Field("place", low=0, high=9)], **parts)
+    made = Reward("r", version="1", terms=[effort], fields=[Field("speed", low=0, high=2)], task=task)
+    findings = told(made, IDLE)
+    assert [each.severity for each in findings] == (["warning"] if found else [])
+    for finding in findings:
+        wished = next(iter(said["better"]))
+        assert finding.message == (
+            f"doing nothing pays 0 a step, and no step pays more, though {wished!r} is not as wanted then."
+        )
+        assert really(made, finding) == [0]
 
 
 def test_an_idle_step_in_the_goal_is_no_floor():

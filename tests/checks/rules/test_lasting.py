@@ -455,3 +455,147 @@ def test_what_an_event_pays_may_be_left_undecided():
     assert undecided(made, CODE, z3=False) == ["what a step pays in which 'x' happens: z3 was not to be used"]
     if is_available():
         assert told(made, CODE) == []
+
+
+# -- what is wanted ---------------------------------------------------------------------------------------------------
+
+TEMP = Field("temp", low=10, high=35, unit="°C")
+
+
+@term
+def comfort(temp):
+    return 1 - abs(temp - 21) / 14
+
+
+@term
+def heat(temp):
+    return temp / 35
+
+
+def is_comfortable(temp):
+    return abs(temp - 21) < 0.5
+
+
+def thermostat(*terms, **task):
+    return reward(*terms, fields=[TEMP], states=["temp"], horizon=100, **task)
+
+
+def test_where_the_best_stay_is_what_is_wanted_staying_is_the_task():
+    assert len(told(thermostat(comfort), "pays-for-staying")) == 1
+    assert told(thermostat(comfort, aim={"temp": 21}), "pays-for-staying") == []
+    assert told(thermostat(comfort, goal=is_comfortable, goal_ends=False), "pays-for-staying") == []
+    assert told(thermostat(heat, better={"temp": "high"}), "pays-for-staying") == []
+
+
+def test_where_another_place_pays_more_than_what_is_wanted_staying_there_is_told():
+    made = thermostat(heat, aim={"temp": 21})
+    (finding,) = told(made, "pays-for-staying")
+    assert finding.witness[0].inputs == {"temp": 35.0}
+    assert really(made, finding) == [1]
+    assert len(told(thermostat(heat, goal=is_comfortable, goal_ends=False), "pays-for-staying")) == 1
+
+
+def test_where_the_goal_ends_the_episode_staying_is_not_what_is_wanted():
+    made = thermostat(comfort, aim={"temp": 21}, goal=is_comfortable)
+    (finding,) = told(made, "pays-for-staying")
+    assert not is_comfortable(finding.witness[0].inputs["temp"])
+    assert "more than the goal, which pays 1." in finding.message
+
+
+# -- speeds -----------------------------------------------------------------------------------------------------------
+
+PLACE, SPEED = Field("place", low=0, high=10, unit="m"), Field("speed", low=-3, high=3, unit="m/s")
+
+
+@term
+def quick(speed):
+    return abs(speed)
+
+
+@pytest.mark.parametrize("said", [{}, {"rates": {"place": "speed"}}], ids=["by its unit", "by its rate"])
+def test_who_keeps_up_a_speed_does_not_stay(said):
+    @term
+    def placed(place):
+        return 0.1 + 0 * place
+
+    plain_speed = Field("speed", low=-3, high=3)
+    moving = {"states": ["place", "speed"], "horizon": 10, **said}
+    speed = plain_speed if said else SPEED
+    (finding,) = told(reward(quick, placed, fields=[PLACE, speed], **moving), "pays-for-staying")
+    assert "pays up to 0.1, for ever" in finding.message
+    assert finding.witness[0].inputs["speed"] == 0
+    kept = {"states": ["place", "speed"], "horizon": 10}
+    (finding,) = told(reward(quick, placed, fields=[PLACE, plain_speed], **kept), "pays-for-staying")
+    assert "pays up to 3.1, for ever" in finding.message
+
+
+def test_a_speed_that_moves_nothing_can_be_kept():
+    (finding,) = told(reward(quick, fields=[SPEED], states=["speed"], horizon=10), "pays-for-staying")
+    assert "pays up to 3, for ever" in finding.message
+
+
+# -- bonuses that are meant to fade -----------------------------------------------------------------------------------
+
+FADING = "bonus-never-fades"
+VISITS = Field("visits", low=0, high=1000)
+
+
+@term(kind="intrinsic")
+def novel(height):
+    return 1 - height / 20
+
+
+@term(kind="intrinsic")
+def rare(visits):
+    return 1 / (1 + visits)
+
+
+def test_a_bonus_that_is_meant_to_fade_and_that_a_state_keeps_up_is_found():
+    made = reward(novel, high)
+    (finding,) = told(made, FADING)
+    assert (finding.severity, finding.term) == ("warning", "novel")
+    assert finding.message == "'novel' is meant to fade, and it pays 1 in every step that stays at height 0."
+    assert really(made, finding) == [1]
+    assert told(reward(high), FADING) == []
+    assert told(made.with_weights(novel=0), FADING) == []
+
+
+def test_a_bonus_fades_with_a_count_that_only_rises():
+    rising = {"fields": [VISITS], "monotone": {"visits": "up"}}
+    assert told(reward(rare, **rising), FADING) == []
+    falling = reward(rare, fields=[VISITS], monotone={"visits": "down"})
+    (finding,) = told(falling, FADING)
+    assert finding.message == "'rare' is meant to fade, and it pays 1 in every step that stays at visits 0."
+
+    @term(kind="intrinsic")
+    def never_gone(visits):
+        return max(0.3, 1 / (1 + visits))
+
+    made = reward(never_gone, **rising)
+    (finding,) = told(made, FADING)
+    assert finding.witness[0].inputs == {"visits": 1000.0}
+    assert really(made, finding) == [0.3]
+    assert "it pays 0.3 in every step that stays at visits 1,000." in finding.message
+
+
+def test_where_nobody_says_whether_a_count_persists_it_is_advice_that_asks():
+    (finding,) = told(reward(rare, fields=[VISITS]), FADING)
+    assert finding.severity == "advice"
+    assert finding.message == "'rare' is meant to fade, and it pays 1 in every step in which nothing happens."
+    assert "monotone={'visits': 'up'}" in finding.advice
+    (finding,) = told(reward(rare, fields=[VISITS], states=["visits"]), FADING)
+    assert finding.severity == "warning"
+
+
+def test_a_bonus_for_what_happens_is_not_kept_up_by_staying():
+    @term(kind="intrinsic")
+    def surprise(error):
+        return error
+
+    assert told(reward(surprise, fields=[Field("error", low=0, high=1)]), FADING) == []
+
+    @term(kind="intrinsic", terminal=True)
+    def last(height):
+        return height
+
+    assert told(reward(last), FADING) == []

@@ -2,11 +2,13 @@
 
 from math import exp
 
+import numpy as np
 import pytest
 
 from plaudit import Field, Reward, Task, fact, prefer, term
 from plaudit.checks.check import check
 from support.asking import really, told
+from support.played import make_steps
 
 WRONG_WAY, UNPRICED = "wrong-way", "unpriced"
 DISTANCE, HEIGHT = Field("distance", low=0, high=5), Field("height", low=0, high=1)
@@ -150,7 +152,7 @@ def test_a_term_without_weight_pays_for_nothing():
 def test_what_a_fact_ties_to_something_that_is_paid_for_is_priced():
     @fact
     def physics(energy, distance):
-        return energy == 2 * distance
+        return energy == 0.5 * distance
 
     far = [Field("distance", low=2, high=5), ENERGY]
     assert told(reward(near, fields=far, better={"energy": "low"}, facts=[physics]), UNPRICED) == []
@@ -181,3 +183,167 @@ def test_what_is_the_same_on_both_sides_of_a_preference_may_be_read_by_no_term()
 def test_without_wishes_nothing_is_said():
     made = reward(near, fields=[DISTANCE])
     assert not check(made, only=[WRONG_WAY, UNPRICED]).findings
+
+
+# -- with everything else good, and in other circumstances --------------------------------------------------------------
+
+SPEED, EFFORT = Field("speed", low=0, high=10), Field("effort", low=0, high=1)
+
+
+@term
+def turns(distance, effort):
+    return distance if effort > 0.5 else -distance
+
+
+def test_with_everything_else_good_a_worse_value_that_earns_more_is_a_warning():
+    @term
+    def away(distance, effort):
+        return distance - effort
+
+    made = reward(away, fields=[DISTANCE, EFFORT], better={"distance": "low", "effort": "low"})
+    (finding,) = told(made, WRONG_WAY)
+    assert (finding.severity, finding.term) == ("warning", "away")
+    assert finding.message == ("'distance' is better low, and distance 5 earns 5 more than distance 0, all else equal.")
+    assert [step.inputs["effort"] for step in finding.witness] == [0, 0]
+    assert really(made, finding) == [5, 0]
+
+
+def test_in_other_circumstances_it_is_advice_that_names_them():
+    made = reward(turns, fields=[DISTANCE, EFFORT], better={"distance": "low"})
+    (finding,) = told(made, WRONG_WAY)
+    assert finding.severity == "advice"
+    assert finding.message == ("'distance' is better low, and distance 5 earns 5 more than distance 0 with effort 1.")
+    assert really(made, finding) == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("said", "severity"),
+    [
+        ({"idle": {"effort": 1.0}}, "warning"),
+        ({"idle": {"effort": 0.0}}, "advice"),
+        ({"aim": {"effort": 1.0}}, "warning"),
+        ({"aim": {"effort": 0.0}}, "advice"),
+    ],
+)
+def test_what_is_good_is_said_by_other_wishes_and_by_what_an_idle_agent_meets(said, severity):
+    made = reward(turns, fields=[DISTANCE, EFFORT], better={"distance": "low"}, **said)
+    assert [each.severity for each in told(made, WRONG_WAY) if "'distance' is better" in each.message] == [severity]
+
+
+def test_a_single_peak_short_of_the_best_is_advice_and_two_are_a_warning():
+    @term
+    def cruise(speed):
+        return speed if speed < 7 else 14 - speed
+
+    made = reward(cruise, fields=[SPEED], better={"speed": "high"})
+    (finding,) = told(made, WRONG_WAY)
+    assert finding.severity == "advice"
+    assert "it is paid most at 7: 3 more than at 10." in finding.message
+    assert finding.advice == "If 7 is what you want, say so: aim={'speed': 7}; else let pay grow up to 10."
+    assert really(made, finding) == [7, 4]
+
+    @term
+    def wavy(speed):
+        return speed if speed < 3 else 6 - speed if speed < 5 else speed - 4 if speed < 8 else 12 - speed
+
+    @term
+    def dip(speed):
+        return abs(speed - 5)
+
+    for odd, totals in ((wavy, [3, 1]), (dip, [5, 0])):
+        made = reward(odd, fields=[SPEED], better={"speed": "high"})
+        (finding,) = told(made, WRONG_WAY)
+        assert finding.severity == "warning"
+        assert really(made, finding) == totals
+
+
+def test_two_values_are_told_apart_in_plain_numbers_that_earn_what_is_said():
+    @term
+    def reckless(speed, crashed):
+        return speed - (20 if crashed and speed > 5 else 0)
+
+    made = reward(reckless, fields=[SPEED, CRASHED], better={"speed": "high"})
+    (finding,) = told(made, WRONG_WAY)
+    assert finding.message == (
+        "'speed' is better high, and speed 5 earns 19.99 more than speed 5.01 with crashed true."
+    )
+    assert [step.inputs["speed"] for step in finding.witness] == [5, 5.01]
+    assert really(made, finding) == [5, pytest.approx(-14.99)]
+
+
+# -- what nothing pays for, and steps that happened ---------------------------------------------------------------------
+
+DRAWN = np.random.default_rng(0)
+PLACES = DRAWN.uniform(0, 10, 400)
+SPILT = Field("spilt", low=-1, high=3)
+
+
+@term
+def far(x):
+    return x
+
+
+def play(values, name="spilt"):
+    return make_steps({"x": [0.0, *PLACES], name: [values[0], *values]})
+
+
+def judge(values, field=SPILT, **task):
+    made = reward(far, fields=[Field("x", low=0, high=10), field], **task)
+    return check(made, only=[UNPRICED], steps=play(values, field.name)).findings
+
+
+def test_better_paid_steps_that_leave_a_wish_worse_make_it_a_warning():
+    spilt = 0.2 * PLACES + DRAWN.normal(0, 0.1, 400)
+    (finding,) = judge(spilt, better={"spilt": "low"})
+    median = np.median(PLACES)
+    paid, unpaid = (spilt[each].mean() for each in (median < PLACES, median > PLACES))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "'spilt' is better low, nothing pays for it, and better paid steps leave it worse: in 400 steps that were "
+        f"played, spilt is {paid:.6g} on average in the better paid ones and {unpaid:.6g} in the others."
+    )
+    assert finding.witness[0].total > median > finding.witness[1].total
+    assert [each.severity for each in judge(spilt, better={"spilt": "high"})] == ["advice"]
+
+
+def test_of_an_aim_the_distance_from_it_counts():
+    spilt = 0.2 * PLACES
+    (finding,) = judge(spilt, aim={"spilt": 0.1})
+    assert finding.severity == "warning"
+    assert "its distance from 0.1 is " in finding.message
+    assert [each.severity for each in judge(spilt, aim={"spilt": 2})] == ["advice"]
+
+
+def test_of_a_state_it_counts_how_it_changes_in_the_step():
+    level = np.cumsum(np.where(PLACES > 5, 0.01, -0.01))
+    (finding,) = judge(level, better={"spilt": "low"}, states=["spilt"])
+    assert finding.severity == "warning"
+    assert "spilt changes by 0.00995 on average in the better paid ones and by -0.0083 in the others" in finding.message
+    falling = np.cumsum(np.where(PLACES > 5, -0.01, 0.01))
+    assert [each.severity for each in judge(falling, better={"spilt": "low"}, states=["spilt"])] == ["advice"]
+
+
+def test_of_a_flag_it_counts_how_often_it_is_true():
+    (finding,) = judge(PLACES > 9, CRASHED, better={"crashed": "low"})
+    assert finding.severity == "warning"
+    share = (PLACES > 9).sum() / (np.median(PLACES) < PLACES).sum()
+    assert f"crashed is true in {share:.1%} of the better paid ones and in 0.0% of the others." in finding.message
+    assert [each.severity for each in judge(PLACES > 9, CRASHED, better={"crashed": "high"})] == ["advice"]
+
+
+@pytest.mark.parametrize(
+    "values", [DRAWN.normal(0, 1, 400), 0.05 * PLACES + DRAWN.normal(0, 1, 400)], ids=["none", "slight"]
+)
+def test_what_differs_by_chance_or_by_little_shows_nothing(values):
+    (finding,) = judge(values, better={"spilt": "low"})
+    assert finding.severity == "advice"
+
+
+def test_a_few_steps_show_nothing():
+    made = reward(far, fields=[Field("x", low=0, high=10), SPILT], better={"spilt": "low"})
+    few = make_steps({"x": [0.0, *PLACES[:90]], "spilt": [0.0, *PLACES[:90]]})
+    (finding,) = check(made, only=[UNPRICED], steps=few).findings
+    assert finding.severity == "advice"
+    more = make_steps({"x": [0.0, *PLACES[:110]], "spilt": [0.0, *PLACES[:110]]})
+    (finding,) = check(made, only=[UNPRICED], steps=more).findings
+    assert finding.severity == "warning"

@@ -21,12 +21,16 @@ from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import encode_value, is_unlimited, strip_step_end
 from plaudit.language import nodes as n
+from plaudit.language.program import Program
 from plaudit.reward.task.bound import TaskField
 
 UNTOUCHED_SHARE = 0.5
 """A life that leaves the goal aside and is worth this share of the best life with the goal is worth a word."""
 DWARFS = 10.0
 """Pay beyond the edge of the goal that is this many times the pay at the edge dwarfs it."""
+JUST_INSIDE = 0.001
+"""How far inside an edge that is not part of the goal the goal begins, as a share of the way to the best value."""
+LARGE = 1e6
 
 
 @rule(
@@ -54,8 +58,8 @@ def find_untouched_goals(context: CheckContext) -> Found:
     yield context.finding(
         "total",
         f"leaving everything that the goal {goal.name!r} reads as it is at the start is worth "
-        f"{format_number(best.value * steps)} {describe_horizon(context.reward)}, {share:.0%} of what the goal is at "
-        f"most, {format_number(worth)}.",
+        f"{format_number(best.value * steps)} {describe_horizon(context.reward)}, {share:.0%} of what the goal is "
+        f"worth at most, {format_number(worth)}.",
         "Pay more for the goal, or for coming closer to it, or less for everything else.",
         witness=(model.build_step(read_standing_row(model, best.row), "leaving the goal aside"),),
         facts=model.facts_about(*model.reads["total"]),
@@ -104,30 +108,60 @@ def find_overshoots(context: CheckContext) -> Found:
     best = maximise_stay(context, inside=True)
     if best.row is None or best.value <= LEAST:
         return
-    row, edges = best.row, find_breakpoints(bound.goal_program)
+    row = best.row
     for name, each in bound.goal_program.inputs.items():
         own, field = f"s.{strip_step_end(name)}", bound.view(each)
-        if field.kind != "number" or not edges.get(name) or own not in row or _is_wanted(field, row[own]):
+        if field.kind != "number" or own not in row or _is_wanted(field, row[own]):
             continue
-        edge = min(edges[name], key=lambda place: abs(place - row[own]))
-        at_edge = maximise_stay(context, inside=True, fixed={own: edge})
-        if at_edge.row is None or best.value < DWARFS * max(at_edge.value, 0.0) or at_edge.value >= best.value:
+        edge = _find_edge(bound.goal_program, name, row[own])
+        at_edge = None if edge is None else _maximise_at_edge(context, own, edge, row[own])
+        if edge is None or at_edge is None or at_edge.row is None or not _dwarfs(context, best, at_edge):
             continue
-        far = format_state(field, row[own]) if math.isfinite(row[own]) else "far beyond"
+        steps = (
+            model.build_step(read_standing_row(model, at_edge.row), "at the edge of the goal"),
+            model.build_step(read_standing_row(model, row), "beyond it"),
+        )
+        far, near = format_state(field, row[own]), format_state(field, at_edge.row[own])
+        where = "where staying" if at_edge.row[own] == edge else f"and staying at {near}"
+        endless = is_unlimited(best.value)
+        more = "far beyond it as much as you like" if endless else f"at {far} it pays {format_number(best.value)}"
         yield context.finding(
             "total",
-            f"the goal {bound.goal.name!r} begins at {strip_step_end(name)} {format_state(field, edge)}, where staying "
-            f"pays {format_number(at_edge.value)} a step, and {far} pays {format_number(best.value)}.",
+            f"the goal {bound.goal.name!r} begins at {strip_step_end(name)} {format_state(field, edge)}, {where} pays "
+            f"{format_number(at_edge.value)} a step; {more}.",
             "Let pay level off where the goal is reached, with min(...) or high=; if more is better, say so in the "
-            f"task: better={{{field.name!r}: ...}}.",
-            witness=(
-                model.build_step(read_standing_row(model, at_edge.row), "at the edge of the goal"),
-                model.build_step(read_standing_row(model, best.row), "beyond it"),
-            ),
+            f"task: better={{{field.name!r}: {'high' if best.row[own] > edge else 'low'!r}}}.",
+            witness=steps,
             about=(field.name,),
             facts=model.facts_about(*model.reads["total"]),
         )
         return
+
+
+def _find_edge(goal: Program, name: str, best: float) -> float | None:
+    """Return the edge of the goal that lies nearest to the best value; None where the goal has another one beyond it.
+
+    What is best between two edges, as in a band around a target, is not beyond the goal.
+    """
+    edges = find_breakpoints(goal).get(name, ())
+    beyond = bool(edges) and (best > max(edges) or best < min(edges))
+    return min(edges, key=lambda each: abs(each - best)) if beyond else None
+
+
+def _maximise_at_edge(context: CheckContext, name: str, edge: float, best: float) -> Maximum | None:
+    """Return the most that staying at the edge of the goal pays; a little inside where the edge itself is outside."""
+    inside = edge + JUST_INSIDE * (max(-LARGE, min(best, LARGE)) - edge)
+    tries = (maximise_stay(context, inside=True, fixed={name: at}) for at in (edge, inside))
+    return next((each for each in tries if each.row is not None), None)
+
+
+def _dwarfs(context: CheckContext, best: Maximum, at_edge: Maximum) -> bool:
+    """Return whether pay beyond the edge is many times the pay at it, and the rise many times that up to it."""
+    question = Question()
+    pay = add_standing_step(drop_potentials(context), question, outside_goal=True)
+    lowest = context.solver.minimise(question, pay).value
+    rise = best.value - at_edge.value
+    return best.value >= DWARFS * max(at_edge.value, 0.0) and rise >= DWARFS * max(LEAST, at_edge.value - lowest)
 
 
 def _is_wanted(field: TaskField, value: float) -> bool:

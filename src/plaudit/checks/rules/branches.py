@@ -1,7 +1,7 @@
 """Rules about branches and the zones they cut: out of reach, overlapping, with a gap between them, with a jump."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
@@ -10,7 +10,7 @@ from plaudit.checks.branches import MarkedTerm, list_places, mark_branches
 from plaudit.checks.finding import Step
 from plaudit.checks.formats.plain import format_number, format_place, format_value, is_short
 from plaudit.checks.rules.registry import CheckContext, Found, rule
-from plaudit.checks.solver.boxes import evaluate
+from plaudit.checks.solver.boxes import evaluate, is_close
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try
 from plaudit.checks.solver.plainer import simplify_numbers
 from plaudit.checks.solver.question import Question, SolverAnswer, Unknown, Witness, list_inputs
@@ -236,11 +236,20 @@ def _steps_around(context: CheckContext, term: str, edge: Edge) -> tuple[Step, .
         "here": edge.at,
         "just above": _step_aside(context, term, edge, 1, edge.above),
     }
-    return tuple(
-        context.model.build_step({**edge.row, edge.input: x}, note, only=shown)
-        for note, x in places.items()
-        if note != "here" or is_short(x)
-    )
+    notes = [note for note, x in places.items() if note != "here" or is_short(x)]
+    rows = [{**edge.row, edge.input: places[note]} for note in notes]
+    scores = [_score_term(context, term, row) for row in rows]
+
+    def is_same(found: Sequence[NumericRow]) -> bool:
+        return all(map(is_close, scores, (_score_term(context, term, row) for row in found)))
+
+    rows = context.model.simplify_rows(rows, is_same, keep=[edge.input])
+    return tuple(context.model.build_step(row, note, only=shown) for row, note in zip(rows, notes, strict=True))
+
+
+def _score_term(context: CheckContext, term: str, row: NumericRow) -> float:
+    scores = context.model.score(row)
+    return math.nan if scores is None else float(scores.scores[term])
 
 
 def _step_aside(context: CheckContext, term: str, edge: Edge, side: int, score: float) -> float:
@@ -250,8 +259,8 @@ def _step_aside(context: CheckContext, term: str, edge: Edge, side: int, score: 
     first = 3 - math.floor(math.log10(size))
     for digits in range(first, first + 6):
         x = round(edge.at + side * 10.0**-digits, digits)
-        found = context.model.score({**edge.row, edge.input: x}) if field.holds(x) and x != edge.at else None
-        if found is not None and abs(float(found.scores[term]) - score) <= NEARLY * max(edge.jump, abs(score)):
+        found = _score_term(context, term, {**edge.row, edge.input: x}) if field.holds(x) else math.nan
+        if x != edge.at and abs(found - score) <= NEARLY * max(edge.jump, abs(score)):
             return x
     return math.nextafter(edge.at, side * math.inf)
 

@@ -11,7 +11,7 @@ from plaudit.checks.formats.plain import format_number, format_place
 from plaudit.checks.model import UNCLAMPED, RewardModel
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import to_column
-from plaudit.checks.solver.ranges import NumericRow, declared_range, strip_step_end, value_at_rest
+from plaudit.checks.solver.ranges import NumericRow, declared_range, is_unlimited, strip_step_end, value_at_rest
 from plaudit.checks.solver.solver import SLACK
 from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
@@ -179,6 +179,7 @@ def find_idle_clamps(context: CheckContext) -> Found:
         model, few = context.model, len(context.model.program.inputs) <= MOST_INPUTS
         ends = ((reach.lowest, "the lowest"), (reach.highest, "the highest")) if few else ()
         rows = [(_simplify_end(model, name, row), note) for row, note in ends if row is not None]
+        rows = [(row, note) for row, note in rows if not any(map(is_unlimited, row.values()))]
         yield context.finding(
             name,
             f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it always "

@@ -1,7 +1,7 @@
 """Rules about how an episode ends."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
@@ -24,7 +24,6 @@ from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, list_choices, value_at_rest
-from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
@@ -36,6 +35,8 @@ SOON = 0.2
 AMPLE = 2.0
 """A goal is near enough if giving up is worse even for an agent that takes this many times the steps it needs."""
 LEAST = 1e-9
+NEARLY = 0.01
+"""What a witness in plain numbers may cost more, as a share."""
 
 
 @rule(
@@ -80,9 +81,11 @@ class BadEnd:
     price: float
     row: NumericRow
     best: float = 0.0
-    """The most that a good end, or the goal, is worth."""
+    """The most that the step of a good end, or of the goal, is worth; -inf where there is neither."""
     name: str = ""
     """What it is called, where somebody declared that it is bad."""
+    adds: bool = True
+    """Whether `best` comes on top of what a step costs: terminal terms are bounded alone, the goal as a whole step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +123,51 @@ def _compare_costs(context: CheckContext, going_on: Cost, end: BadEnd) -> str | 
         whole = cost * steps
         if whole <= (cost + end.price + gain) * (1 + LEAST) + LEAST:
             return None
-        if end.name and _count_worthwhile(going_on, end) >= steps:
+        if end.name and _count_worthwhile(context, going_on, end) >= steps:
             return None  # whoever can reach the goal at all is better off for it
         long, _, discounted = describe_horizon(context.reward).partition(" at ")
         return (
             f"less than going on {long}, which costs {format_number(whole)}{f' at {discounted}' if discounted else ''}"
         )
     needed = math.floor((end.price + gain) / cost + LEAST) + 1
-    return f"less than {'one more step' if needed == 1 else f'{needed} more steps'}" if needed <= MOST_STEPS else None
+    if needed > MOST_STEPS or (end.name and not _is_far(context, going_on, end)):
+        return None
+    return f"less than {'one more step' if needed == 1 else f'{needed} more steps'}"
 
 
-def _count_worthwhile(going_on: Cost, end: BadEnd) -> float:
-    """Return within how many steps the goal, or the best end, must be reached to be better than giving up."""
-    return max(0.0, (end.best + end.price) / going_on.on_the_way)
+def _count_worthwhile(context: CheckContext, going_on: Cost, end: BadEnd) -> float:
+    """Return within how many steps the goal, or the best end, must be reached to be no worse than giving up now."""
+    cost, discount = going_on.on_the_way, context.reward.task.discount or 1.0
+    last = end.best - (cost if end.adds else 0.0)
+    give_up = -going_on.cost - end.price
+    if discount >= 1:
+        return max(0.0, 1 + (last - give_up) / cost)
+    forever = cost / (1 - discount)  # k - 1 steps and the last one: discount**(k - 1) * (last + forever) - forever
+    if give_up <= -forever:
+        return math.inf
+    if last + forever <= 0:
+        return 0.0
+    return max(0.0, 1 + math.log((give_up + forever) / (last + forever)) / math.log(discount))
+
+
+def _is_far(context: CheckContext, going_on: Cost, end: BadEnd) -> bool:
+    """Return whether the goal may be too far away, where nothing says how long the future is."""
+    within, least = _count_worthwhile(context, going_on, end), _count_least_steps(context)
+    return within <= MOST_STEPS * (1 + LEAST) or (least is not None and within < AMPLE * least)
 
 
 def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, cheaper: str) -> Finding:
     model = context.model
-    rows = model.simplify_rows([going_on.row, {**going_on.row, **end.row}], slack=SLACK)
+    rows = [going_on.row, {**going_on.row, **end.row}]
+    begun, ended = (_measure_total(model, row) for row in rows)
+
+    def is_as_cheap(found: Sequence[NumericRow]) -> bool:
+        here, there = (_measure_total(model, row) for row in found)
+        return begun * (1 + NEARLY) <= here <= begun and abs(there - ended) <= NEARLY * abs(ended)
+
+    rows = model.simplify_rows(rows, is_as_cheap)
     costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
+    costs = f"pays {format_number(-end.price)}" if end.price < -LEAST else costs
     which = f"the bad end {end.name!r} {costs}" if end.name else f"there is an end that {costs}"
     return context.finding(
         "total",
@@ -154,16 +183,22 @@ def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, chea
 
 def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> str:
     """Return within how many steps finishing is worth it, in a sentence; nothing where there is nothing to finish."""
-    if not math.isfinite(end.best) or is_unlimited(end.best) or end.best + end.price < 0:
+    within = _count_worthwhile(context, going_on, end)
+    if not math.isfinite(end.best) or is_unlimited(end.best) or not math.isfinite(within):
         return ""
-    what = "The goal" if context.reward._bound.goal is not None else "The best end"
-    within = math.floor(_count_worthwhile(going_on, end) + LEAST)
-    if within < 1:
-        return f" {what}, worth {format_number(end.best)} at most, does not make up for a single step."
+    what = f"{'The best end' if end.adds else 'The goal'}, worth {format_number(end.best)} at most,"
+    whole = math.ceil(within * (1 - LEAST) - LEAST) - 1  # one more, and giving up is as good
+    if whole < 1:
+        return f" {what} is never better than giving up."
     least = _count_least_steps(context)
     takes = "" if least is None else f", and it takes {format_number(math.ceil(least - LEAST))} at least"
-    steps = "one step" if within == 1 else f"{format_number(within)} steps"
-    return f" {what}, worth {format_number(end.best)} at most, is worth going for only within {steps}{takes}."
+    steps = "one step" if whole == 1 else f"{format_number(whole)} steps"
+    return f" {what} is worth going for only within {'' if going_on.cheapest is None else 'about '}{steps}{takes}."
+
+
+def _measure_total(model: RewardModel, row: NumericRow) -> float:
+    scores = model.score(row)
+    return math.nan if scores is None else float(scores.total)
 
 
 def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:
@@ -171,7 +206,7 @@ def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:
     steps, least = count_steps(context.reward), _count_least_steps(context)
     if end.best <= -math.inf:
         return "advice"
-    within = _count_worthwhile(going_on, end)
+    within = _count_worthwhile(context, going_on, end)
     if end.name and least is not None:
         return "warning" if within < AMPLE * least else "advice"
     if steps is None:
@@ -242,7 +277,8 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
 
 def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
     """Yield the ends that the task calls bad, each as it is had for the least: all else as an idle agent meets it."""
-    model, bound, worth = drop_potentials(context), context.reward._bound, _bound_finish(context)
+    model, bound = drop_potentials(context), context.reward._bound
+    worth, adds = _bound_finish(context)
     for name, end in context.reward.task.ends.items():
         if end.sign != "bad":
             continue
@@ -265,7 +301,7 @@ def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
         if best.row is None or is_unlimited(best.value) or scores is None:
             continue
         row = {each: value for each, value in {**best.row, **ending}.items() if each in read or each == "terminal"}
-        yield BadEnd(float(scores.total) - best.value, row, worth, name)
+        yield BadEnd(float(scores.total) - best.value, row, worth, name, adds)
 
 
 def _list_beginning(context: CheckContext, model: RewardModel) -> NumericRow:
@@ -282,12 +318,13 @@ def _list_beginning(context: CheckContext, model: RewardModel) -> NumericRow:
     return found
 
 
-def _bound_finish(context: CheckContext) -> float:
-    """Return the most that the goal, where it ends the episode, or the best end is worth; -inf where there is none."""
+def _bound_finish(context: CheckContext) -> tuple[float, bool]:
+    """Return what there is to finish for, as `BadEnd` holds it: the goal where it ends the episode, or the best end."""
     worth = bound_goal(context) if context.reward.task.goal_ends else None
+    if worth is not None:
+        return worth, False
     best = bound_best_end(context)
-    known = [each for each in (worth, best if best > 0 else None) if each is not None]
-    return max(known, default=-math.inf)
+    return (best if best > 0 else -math.inf), True
 
 
 def _find_end_by_facts(context: CheckContext) -> BadEnd | None:
@@ -306,7 +343,7 @@ def _find_end_by_facts(context: CheckContext) -> BadEnd | None:
         return None
     worth = bound_goal(context)
     row = {**cheapest.row, "terminal": 1.0}
-    return BadEnd(max(0.0, -cheapest.value), row, -math.inf if worth is None else worth)
+    return BadEnd(max(0.0, -cheapest.value), row, -math.inf if worth is None else worth, adds=False)
 
 
 def _reaches_goal(context: CheckContext, row: NumericRow) -> bool:
@@ -336,7 +373,7 @@ def _find_cheap_end_of_zone(context: CheckContext, lasting: RewardModel, end: Ba
     """Yield the costliest zone of a state in which going on is dearer than the end."""
     if end.price <= LEAST:
         return  # where some step is free, an end for nothing saves nothing
-    dear = BadEnd(end.price, end.row, math.inf, end.name)
+    dear = replace(end, best=math.inf)
     zones = [zone for zone in _list_costly_zones(context, lasting) if _compare_costs(context, zone, dear)]
     if zones:
         worst = max(zones, key=lambda zone: zone.cost)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plaudit.checks.finding import Severity, Step, Undecided
+from plaudit.checks.finding import Finding, Severity, Step
 from plaudit.checks.formats.plain import format_apart, format_number
 from plaudit.checks.model import RewardModel, find_tied_inputs
 from plaudit.checks.rules.registry import CheckContext, Found, rule
@@ -13,6 +13,7 @@ from plaudit.checks.rules.staying import (
     add_standing_step,
     bound_best_end,
     count_steps,
+    describe_horizon,
     drop_shaping,
     format_pay,
     maximise_pay,
@@ -36,15 +37,27 @@ class PaidEvent:
     row: NumericRow
     happening: frozenset[str]
     """The inputs that are at rest where it does not happen."""
+    rest: float = 0.0
+    """What the same step pays without it."""
     times: float | None = None
     """How often it can happen in an episode; None where nobody said."""
     once_in: float | None = None
     """How many steps lie between one time and the next; None where it does not come back, or nobody said."""
 
     @property
+    def net(self) -> float:
+        """What one time pays, less what the steps cost that are spent waiting for the next."""
+        return self.pay + ((self.once_in or 1.0) - 1.0) * min(0.0, self.rest)
+
+    @property
     def worth(self) -> float | None:
         """What it adds up to in an episode; None where nobody said how often it happens."""
-        return None if self.times is None else self.pay * self.times
+        return None if self.times is None else self.net * self.times
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known how often it happens."""
+        return self.times is not None or self.once_in is not None
 
     def list_steps(self, model: RewardModel) -> Iterator[Step]:
         """Yield the step in which it happens, and the same step without it."""
@@ -53,10 +66,14 @@ class PaidEvent:
         yield model.build_step({**row, **{name: model.resting_events[name] for name in self.happening}}, "without")
 
     def describe_times(self) -> str:
-        """Return how often it can happen, in words."""
-        if self.once_in is not None:
-            return "in every step" if self.once_in <= 1 else f"every {format_number(self.once_in)} steps"
-        return f"{format_number(self.times)} times at most"
+        """Return how often it can happen, and what is paid for waiting, in words."""
+        if self.once_in is None:
+            return "once at most" if self.times == 1 else f"{format_number(self.times)} times at most"
+        if self.once_in <= 1:
+            return "in every step"
+        whole = self.once_in == round(self.once_in)
+        how = f"every {format_number(self.once_in)} steps" if whole else f"in {100 / self.once_in:.3g}% of all steps"
+        return f"{how}, while the others cost {format_number(-self.rest)} each" if self.rest < -LEAST else how
 
 
 @rule(
@@ -76,39 +93,74 @@ def find_pay_per_event(context: CheckContext) -> Found:
     discount = context.reward.task.discount or 1.0
     found: list[PaidEvent] = []
     for each in list_paid_events(context):
-        if not isinstance(each, PaidEvent):
-            yield each
+        if isinstance(each, UnknownEvent):
+            yield context.undecided("total", f"what a step pays in which {each.field!r} happens", reason=each.reason)
         elif each.worth is not None and not is_unlimited(each.pay):
             found += [each] if each.worth > end else []
-        elif discount >= 1 or each.pay > end * (1 - discount):
+        elif each.net > LEAST and (discount >= 1 or each.net > end * (1 - discount)):
             found.append(each)
-    if not found:
-        return
     found.sort(key=lambda each: (each.once_in is None, -each.pay))
-    model = context.model
+    counted = [each for each in found if each.is_counted and not is_unlimited(each.pay)]
+    yield from (_describe_counted(context, each, end) for each in counted)
+    others = [each for each in found if each not in counted]
+    if others:
+        yield _describe_others(context, others, end, discount)
+
+
+def _describe_counted(context: CheckContext, paid: PaidEvent, end: float) -> Finding:
+    """Return that an event of which it is known how often it happens adds up to more than the best end."""
+    if paid.worth is None:
+        needed = math.floor(end / paid.net + LEAST) + 1
+        more = f". After {format_number(needed)} times it has out-earned the best end, which pays {format_number(end)}."
+    else:
+        worth, price = format_apart(paid.worth, end)
+        over = f" {describe_horizon(context.reward)}" if paid.once_in is not None else " in all"
+        more = f": {worth}{over}, more than the best end, which pays {price}."
+    severity: Severity = "advice" if paid.once_in is None else "warning"
+    return _build_finding(
+        context,
+        f"{paid.field!r} pays {format_pay(paid.pay, 'up to ')} and can happen {paid.describe_times()}{more}",
+        "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
+        "to.",
+        [paid],
+        severity,
+    )
+
+
+def _describe_others(context: CheckContext, found: list[PaidEvent], end: float, discount: float) -> Finding:
+    """Return that events of which nobody says how often they happen can add up to more than the best end."""
     first, *others = found
     parts = [f"{first.field!r} pays {format_pay(first.pay, 'up to ')} a step"]
     parts += [f"{each.field!r} {format_pay(each.pay, 'up to ')}" for each in others]
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if others else parts[0]
-    severity: Severity = "warning" if first.once_in is not None else "advice"
-    yield context.finding(
-        "total",
-        f"{listed}, again and again while nothing else changes. {_compare_with_end(context, first, end, discount)}",
+    return _build_finding(
+        context,
+        f"{listed}, again and again while nothing else changes. {_compare_with_end(first, end, discount)}",
         "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
         f"to. Say how often it can happen with Task(events={{{first.field!r}: 3}}), or that it is one of the states.",
+        found,
+        "advice",
+    )
+
+
+def _build_finding(
+    context: CheckContext, message: str, advice: str, found: list[PaidEvent], severity: Severity
+) -> Finding:
+    model = context.model
+    return context.finding(
+        "total",
+        message,
+        advice,
         severity=severity,
         witness=(step for each in found[:MOST_SHOWN] for step in each.list_steps(model)),
         facts=model.facts_about(*model.reads["total"]),
     )
 
 
-def _compare_with_end(context: CheckContext, paid: PaidEvent, end: float, discount: float) -> str:
+def _compare_with_end(paid: PaidEvent, end: float, discount: float) -> str:
     against = f"the best end, which pays {format_number(end)}"
     if is_unlimited(paid.pay):
         return f"One such step can out-earn {against}."
-    if paid.worth is not None:
-        worth, price = format_apart(paid.worth, end)
-        return f"It can happen {paid.describe_times()}: {worth} in all, and the best end pays {price}."
     if discount < 1:
         worth, price = format_apart(paid.pay / (1 - discount), end)
         return (
@@ -119,19 +171,27 @@ def _compare_with_end(context: CheckContext, paid: PaidEvent, end: float, discou
     return f"After {format_number(steps)} such step{'s' * (steps > 1)} {paid.field!r} has out-earned {against}."
 
 
-def list_paid_events(context: CheckContext) -> list[PaidEvent | Undecided]:
+@dataclass(frozen=True, slots=True)
+class UnknownEvent:
+    """An event of which nobody can tell whether it pays."""
+
+    field: str
+    reason: str
+
+
+def list_paid_events(context: CheckContext) -> list[PaidEvent | UnknownEvent]:
     """Return the events that pay, each with how often it can happen."""
     return context.recall("paid events", lambda: list(_list_paid_events(context)))
 
 
-def _list_paid_events(context: CheckContext) -> Iterator[PaidEvent | Undecided]:
+def _list_paid_events(context: CheckContext) -> Iterator[PaidEvent | UnknownEvent]:
     lasting = drop_shaping(context)
     if lasting is None:
         return
     for field, inputs in _list_events(lasting).items():
         match _find_event_pay(context, lasting, field, inputs):
             case Unknown(reason):
-                yield context.undecided("total", f"what a step pays in which {field!r} happens", reason=reason)
+                yield UnknownEvent(field, reason)
             case PaidEvent() as paid:
                 yield paid
 
@@ -183,7 +243,10 @@ def _maximise_event_pay(
         return Impossible()
     if best.row is None or best.value <= LEAST:
         return Unknown(context.solver.explain_unknown())
-    return PaidEvent(field, best.value, best.row, happening, *_count_times(context, field))
+    row = read_standing_row(model, best.row)
+    without = model.score({**row, **{name: model.resting_events[name] for name in happening}})
+    rest = 0.0 if without is None else float(without.total)
+    return PaidEvent(field, best.value, best.row, happening, rest, *_count_times(context, field))
 
 
 def _count_times(context: CheckContext, field: str) -> tuple[float | None, float | None]:
@@ -192,10 +255,10 @@ def _count_times(context: CheckContext, field: str) -> tuple[float | None, float
     A share of steps that was seen in play is the least that an agent can have.
     """
     said, steps = context.reward.task.events.get(field), count_steps(context.reward)
-    if said is None or (said.at_most is None and (steps is None or (said.renews is None and said.rate is None))):
+    if said is None:
         return None, None
     between = float(said.renews) if said.renews is not None else None if said.rate is None else 1 / said.rate
-    times = math.inf if between is None or steps is None else steps / between
-    if said.at_most is not None and said.at_most <= times:
+    times = None if between is None or steps is None else steps / between
+    if said.at_most is not None and (times is None or said.at_most <= times):
         return float(said.at_most), None
     return times, between

@@ -9,6 +9,9 @@ from plaudit.checks.solver.question import Question, Unknown, Witness, list_inpu
 from plaudit.checks.solver.ranges import NEAR, NumericRow, is_unlimited
 from plaudit.language import nodes as n
 
+KEPT, FAR = 0.5, 1000.0
+"""A witness in plain numbers is this share as far out, or this far; what gets no further is not without bound."""
+
 
 @rule("unbounded", severity="warning", why="One row can outweigh a whole training run.")
 def find_unbounded_totals(context: CheckContext) -> Found:
@@ -17,7 +20,7 @@ def find_unbounded_totals(context: CheckContext) -> Found:
     span = context.span("total")
     if not span.exact and (math.isinf(span.low) or math.isinf(span.high)):
         span = context.span("total", tight=True)
-    for end, word, row in ((span.high, "high", span.highest), (-span.low, "low", span.lowest)):
+    for end, word, sign, row in ((span.high, "high", 1.0, span.highest), (-span.low, "low", -1.0, span.lowest)):
         if end != math.inf:
             continue
         open_ended = sorted(
@@ -34,31 +37,39 @@ def find_unbounded_totals(context: CheckContext) -> Found:
             if open_ended
             else "though every field has a declared range"
         )
-        exact = row is not None or bool(open_ended)
-        if not exact:
-            yield context.undecided("total", f"how {word} the total can get")
-            continue
+        step = _build_witness(context, sign, row)
+        if step is None or step.total is None or sign * step.total < FAR:
+            reached = sign * (span.most if sign > 0 else span.least)
+            if not is_unlimited(reached) or reached < 0:
+                yield context.undecided("total", f"how {word} the total can get")
+                continue
         yield context.finding(
             "total",
             f"the total can get as {word} as you like, {why}.",
             "Declare low= and high= of the fields, or clamp the term or the total.",
             severity="advice" if open_ended else "warning",
-            witness=() if row is None else (_build_witness(context, word, row),),
+            witness=() if step is None else (step,),
             facts=model.facts_about(*model.reads["total"]),
         )
 
 
-def _build_witness(context: CheckContext, word: str, row: NumericRow) -> Step:
-    """Return a step whose total is far out: where the best row overflows, another one."""
+def _build_witness(context: CheckContext, sign: float, row: NumericRow | None) -> Step | None:
+    """Return a step whose total is far out: where the best row overflows, or is not far, another one."""
     model = context.model
-    step = model.build_step(_tame_row(row), plain=True)
-    if step.total is None:
+
+    def build(far: NumericRow) -> Step:
+        least = FAR if (total := model.build_step(far).total) is None else min(FAR, KEPT * sign * total)
+        (plain,) = model.simplify_rows([far], lambda rows: sign * (model.build_step(rows[0]).total or 0.0) >= least)
+        return model.build_step(plain)
+
+    step = None if row is None else build(_tame_row(row))
+    if step is None or step.total is None or sign * step.total < FAR:
         question = Question()
         total = model.add_row(question)["total"]
-        asked = total if word == "high" else question.builder.simplify(n.Neg(total))
-        match context.solver.find_above(question, asked, NEAR):
+        asked = total if sign > 0 else question.builder.simplify(n.Neg(total))
+        match context.solver.find_above(question, asked, FAR):
             case Witness(other):
-                return model.build_step(other, plain=True)
+                return build(other)
     return step
 
 

@@ -112,7 +112,7 @@ def maximise_stay(context: CheckContext, *, inside: bool, fixed: NumericRow | No
     How fast something goes is 0 in it, also where only the goal reads that.
     """
     question = Question()
-    pay = add_standing_step(drop_potentials(context), question)
+    pay = add_standing_step(drop_potentials(context), question, outside_goal=not inside)
     names = name_step_inputs(context.model, "s", "s")
     action = context.reward.action
     free = find_tied_inputs(context.model, action) if action is not None else set[str]()

@@ -1,6 +1,7 @@
 """Rules about pay that goes on: for staying where one is, and bonuses that are meant to fade and do not."""
 
 import math
+from dataclasses import replace
 
 from plaudit.checks.finding import Severity
 from plaudit.checks.formats.plain import format_apart, format_number
@@ -9,6 +10,7 @@ from plaudit.checks.rules.goals import bound_goal
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     LEAST,
+    NOWHERE,
     add_standing_step,
     bound_best_end,
     count_steps,
@@ -23,11 +25,11 @@ from plaudit.checks.rules.staying import (
 )
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Question, Unknown
-from plaudit.checks.solver.ranges import declared_range, is_unlimited
+from plaudit.checks.solver.ranges import declared_range, is_unlimited, limit_range
 from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 
-FADED = 0.1
+FADED = 0.25
 """A bonus fades if at most this share of it is left when what counts up, or down, has gone all the way."""
 
 
@@ -54,14 +56,17 @@ def find_pay_for_staying(context: CheckContext) -> Found:
             paying = [stay for stay in stays if stay.pay > LEAST]
             where = "; ".join(f"{each.where}: {format_pay(each.pay)} a step" for each in paying if each.throughout)
             model = context.model
+            steps = [model.build_step(read_standing_row(model, stay.row), stay.where) for stay in paying]
+            whole = is_unlimited(best.pay) or is_close(steps[0].total or 0.0, best.pay)
+            apart = "" if whole else ", potential-based terms left out"
             yield context.finding(
                 "total",
-                f"a step that leaves everything as it is pays {format_pay(best.pay, 'up to ')}, for ever"
+                f"a step that leaves everything as it is pays {format_pay(best.pay, 'up to ')}{apart}, for ever"
                 f"{f' ({where})' if where else ''}.{better}",
                 "If finishing is what you want, make a step cost something or let the end pay more than waiting; if "
                 "staying alive is the task, allow this with that reason.",
                 severity=severity,
-                witness=(model.build_step(read_standing_row(model, stay.row), stay.where) for stay in paying),
+                witness=steps,
                 facts=model.facts_about(*model.reads["total"]),
             )
 
@@ -104,7 +109,10 @@ def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]
     uses=("roles", "monotone"),
 )
 def find_lasting_bonuses(context: CheckContext) -> Found:
-    """Find terms that are meant to fade (kind="intrinsic") and that staying somewhere is paid by for ever."""
+    """Find terms that are meant to fade (kind="intrinsic") and that staying somewhere is paid by for ever.
+
+    It is advice where nobody says whether what they read persists: it may be a count.
+    """
     for term in context.reward.terms:
         if term.kind != "intrinsic" or term.terminal or term.weight == 0:
             continue
@@ -113,18 +121,20 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
         best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
         for name, field in question.inputs.copy().items():
             if way := context.reward.task.monotone.get(field.name):  # what counts up while one stays goes all the way
-                end = question.number(declared_range(field).high if way == "up" else declared_range(field).low)
+                reach = declared_range(limit_range(field))
+                end = question.number(reach.high if way == "up" else reach.low)
                 question.require(question.compare(question.input(name, field), n.Eq, end))
         left = maximise_pay(context, question, pay)
         if best.row is None or left.row is None or left.value <= max(LEAST, FADED * best.value):
             continue
-        row = read_standing_row(context.model, left.row)
-        yield context.finding(
+        place = describe_place(model, left.row)
+        where = "in which nothing happens" if place in NOWHERE else f"that stays at {place}"
+        found = context.finding(
             term.name,
-            f"{term.name!r} is meant to fade, and staying at {describe_place(model, left.row)} is paid "
-            f"{format_pay(left.value)} by it in every step.",
-            "Let it shrink with every visit: divide by a count of visits that only rises, or pay for the first time "
-            "alone.",
-            witness=(context.model.build_step(row, "staying"),),
+            f"{term.name!r} is meant to fade, and it pays {format_pay(left.value)} in every step {where}.",
+            "Let it shrink with every visit, or pay for the first one alone. If it reads a count that only rises, say "
+            "so in the task: monotone={'visits': 'up'}.",
+            witness=(context.model.build_step(read_standing_row(context.model, left.row), "staying"),),
             facts=model.facts_about(*model.reads["total"]),
         )
+        yield found if found.basis != "default" else replace(found, severity="advice")

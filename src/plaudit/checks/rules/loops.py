@@ -16,7 +16,7 @@ from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import LEAST, Lap, add_standing_step, build_row, drop_shaping
 from plaudit.checks.solver.boxes import is_close, maximise
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
-from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, strip_step_end
+from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, is_unlimited, strip_step_end
 from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
@@ -80,8 +80,10 @@ def simplify_lap(whole: RewardModel, model: RewardModel, lap: Lap) -> Lap:
 
     def pays(found: Sequence[NumericRow]) -> bool:
         gain = sum(float(scores.total) if (scores := model.score(row)) else -math.inf for row in found)
-        return gain >= lap.gain - SLACK * abs(lap.gain)
+        return gain >= least
 
+    margin = lap.gain - len(rows) * max(_bound_standing(model, state) for state in lap.states)
+    least = lap.gain - min(SLACK * abs(lap.gain), margin / 2)
     plain = whole.simplify_rows(rows, pays)
     new = {
         (strip_step_end(name), value): other[name]
@@ -235,6 +237,8 @@ def _find_prices(model: RewardModel, lap: Lap) -> Iterator[tuple[str, float]]:
         low, high = 0.0, min(1.0, room)
         while _still_pays(model, lap, name, high):
             low, high = high, min(high * 2, room)
+        if is_unlimited(high):
+            continue
         for _ in range(80):
             middle = (low + high) / 2
             low, high = (middle, high) if _still_pays(model, lap, name, middle) else (low, middle)

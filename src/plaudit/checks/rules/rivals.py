@@ -1,5 +1,6 @@
 """The rule about what competes with the goal: places to stay, laps, events that come back, speeds, other ends."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,7 +63,8 @@ def find_better_than_goal(context: CheckContext) -> Found:
     if steps is None or worth is None:
         return
     rivals = (each for find in _FINDERS if (each := find(context, steps)) is not None)
-    better = (each for each in rivals if each.worth > worth + TOLERANCE * max(1.0, abs(worth)))
+    least = TOLERANCE * max(1.0, abs(worth))
+    better = (each for each in rivals if each.worth > worth + (-least if each.ties else least))
     found: list[Finding] = []
     for rival in better:
         found.append(_describe_better(context, rival, worth))
@@ -81,6 +83,10 @@ class Rival:
     steps: tuple[Step, ...]
     claims: Claim = "stay"
     severity: Severity = "warning"
+    summed: bool = False
+    """Whether `text` says what it is worth in all."""
+    ties: bool = False
+    """Whether it is a flaw already if it is worth as much as the goal."""
 
 
 def _find_best_stay(context: CheckContext, steps: float) -> Rival | None:
@@ -110,14 +116,14 @@ def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: Numeri
 
 
 def _is_paid_as_wished(context: CheckContext, step: Step) -> bool:
-    """Return whether whatever pays in a step reads nothing but fields that the task wants as they are there."""
+    """Return whether whatever pays in a step is an action that the task wants just so: what it takes is not known."""
     model = context.model
     row = {name: encode_value(model.fields[name], value) for name, value in step.inputs.items()}
     scores = model.score(row)
     paying = [] if scores is None else [term for term in model.terms if float(scores.values[term]) > TOLERANCE]
     read = {name: model.fields[name] for term in paying for name in model.reads_score[term]}
-    wished = [name for name, field in read.items() if field.better is not None or field.aim is not None]
-    return bool(read) and len(wished) == len(read) and all(row[each] == model.find_good_value(each) for each in wished)
+    chosen = [name for name, field in read.items() if model.role(field) == "action" and field.better is not None]
+    return bool(read) and len(chosen) == len(read) and all(row[each] == model.find_good_value(each) for each in chosen)
 
 
 def _find_seen_stay(context: CheckContext, steps: float) -> Rival | None:
@@ -125,7 +131,7 @@ def _find_seen_stay(context: CheckContext, steps: float) -> Rival | None:
     if context.steps is None:
         return None
     model, paid = context.model, drop_potentials(context)
-    still = [{**row, **model.resting_events} for row in context.steps.list_kept_rows(model)]
+    still = [_stand_still(model, row) for row in context.steps.list_kept_rows(model)]
     kept = [row for row in still if not is_goal_reached(context, row)]
     pays = [(float(scores.total), at) for at, row in enumerate(kept) if (scores := paid.score(row)) is not None]
     if not pays:
@@ -133,6 +139,12 @@ def _find_seen_stay(context: CheckContext, steps: float) -> Rival | None:
     pay, at = max(pays)
     step = model.build_step({name: value for name, value in kept[at].items() if name in model.fields}, STAYING)
     return Rival(pay * steps, f"staying outside the goal pays {format_number(pay)} a step", (step,))
+
+
+def _stand_still(model: RewardModel, row: NumericRow) -> NumericRow:
+    """Return a row in which nothing happens, and every field is before the step what it is after it."""
+    ends = {before: row[after] for before, after in model.step_ends() if after in row}
+    return {**row, **model.resting_events, **ends}
 
 
 def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
@@ -170,15 +182,16 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
     totals = None if seen is None else seen.score_rows(model)
     if seen is None or reached is None or totals is None:
         return None
-    over = {*seen.episode[reached | seen.terminated].tolist()}
-    rows = [at for at, episode in enumerate(seen.episode.tolist()) if episode not in over and totals[at] == totals[at]]
-    if len({seen.episode[at] for at in rows}) < FEWEST_EPISODES:
+    found = seen.sum_episodes(totals, leave_out=reached, discount=context.reward.task.discount or 1.0)
+    if len(found) < FEWEST_EPISODES:
         return None
-    mean, best = float(totals[rows].mean()), max(rows, key=lambda at: totals[at])
-    row = seen.read_row(context.model, best)
-    step = context.model.build_step(row, "the best paid step of it")
-    text = f"play that never reached the goal earned {format_number(mean)} a step"
-    return Rival(mean * steps, text, (step,), "step")
+    worth = math.fsum(found.values()) / len(found)
+    best = max((at for at, episode in enumerate(seen.episode.tolist()) if episode in found), key=lambda at: totals[at])
+    step = context.model.build_step(seen.read_row(context.model, best), "the best paid step of it")
+    text = (
+        f"{len(found):,} episodes that were played until time was up and never reached the goal earned {{}} on average"
+    )
+    return Rival(worth, text.format(format_number(worth)), (step,), "step", summed=True)
 
 
 def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
@@ -244,7 +257,9 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Rival | None:
     step, scores = context.model.build_step(row, note), paid.score(row)
     if scores is None:
         return None
-    return Rival(float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,), "end")
+    return Rival(
+        float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,), "end", summed=True
+    )
 
 
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
@@ -256,6 +271,28 @@ def _describe_unread(context: CheckContext, row: NumericRow) -> str:
     return "".join(f", {name} {format_value(value)}" for name, value in values.items() if name != "terminal")
 
 
+def _find_half_goal(context: CheckContext, steps: float) -> Rival | None:
+    """Return what the flags of a goal pay where the rest of it is not true: a hard landing, a sale too soon."""
+    bound, paid = context.reward._bound, drop_potentials(context)
+    flags = {name: 1.0 for name, field in bound.goal_program.inputs.items() if field.kind == "flag"}
+    flags = {name: value for name, value in flags.items() if name in paid.fields and name != "terminal"}
+    if not flags or not context.reward.task.goal_ends or flags.keys() == bound.goal_program.inputs.keys():
+        return None
+    question = Question()
+    total = paid.add_row(question, fixed=flags)["total"]
+    context.model.require_facts(question, fixed=flags)
+    outside = question.negate(add_goal(context, question, fixed=flags))
+    best = maximise_where(context, question, total, outside)
+    if best.row is None or is_unlimited(best.value):
+        return None
+    row = _simplify_outside_goal(context, paid, {**best.row, **flags}, best.value)
+    step, scores = context.model.build_step(row, "half the goal" + _describe_unread(context, best.row)), paid.score(row)
+    if scores is None:
+        return None
+    text = f"{' and '.join(flags)} outside the goal pays {format_number(scores.total)}"
+    return Rival(float(scores.total), text, (step,), "step", summed=True, ties=True)
+
+
 _FINDERS: tuple[Callable[[CheckContext, float], Rival | None], ...] = (
     _find_seen_stay,
     _find_best_stay,
@@ -264,6 +301,7 @@ _FINDERS: tuple[Callable[[CheckContext, float], Rival | None], ...] = (
     _find_seen_play,
     _find_best_pace,
     _find_best_other_end,
+    _find_half_goal,
 )
 """From what says most plainly what is wrong to what says least."""
 
@@ -272,11 +310,12 @@ def _describe_better(context: CheckContext, rival: Rival, worth: float) -> Findi
     goal, horizon = context.reward._bound.goal, describe_horizon(context.reward)
     assert goal is not None
     summed = f": {format_number(rival.worth)} {horizon}" if horizon else ""
-    total = "" if rival.steps[0].note.startswith(ENDING) else summed
+    total = "" if rival.summed else summed
+    how = "as much as" if rival.ties else "more than"
     worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
     return context.finding(
         "total",
-        f"{rival.text}{total}, more than the goal {goal.name!r}, which {worth_it} at most.",
+        f"{rival.text}{total}, {how} the goal {goal.name!r}, which {worth_it} at most.",
         "Let the goal pay more than what else there is to do, or let every other step cost something.",
         severity=rival.severity,
         claims=rival.claims,

@@ -38,6 +38,8 @@ WANTED_SHARE = 0.01
 MOST_STRETCHES = 8
 MOST_NAMED = 3
 """Of a place so many states are named."""
+NOWHERE = ("everything at rest", "any state")
+"""What stands for a place where no state is worth naming, and where there is none."""
 
 
 def count_steps(reward: Reward) -> float | None:
@@ -143,16 +145,30 @@ def add_standing_step(
     names = name_step_inputs(model, "s", "s")
     happening |= {name for name, field in model.fields.items() if field.name in moving}
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
+    if outside_goal or reward.task.ends:
+        still |= dict.fromkeys(_list_finishing_flags(model, outside_goal), 0.0)
     speeds = find_speeds(model) - moving
     for name, field in model.fields.items():
         if field.name in speeds:
             speed = question.input(names.get(name, name), field, still.get(name))
             question.require(question.compare(speed, n.Eq, question.number(0.0)))
+    for name, program in reward._bound.end_programs.items():  # what ends the episode is not stayed in
+        own = {each: f"s.{strip_step_end(each)}" for each in program.inputs}
+        question.require(question.negate(question.copy(program, {**own, **names}, still)[name]))
     if (outside_goal or inside_goal) and reward._bound.goal is not None:
         own = {name: f"s.{strip_step_end(name)}" for name in reward._bound.goal_program.inputs}
         goal = question.copy(reward._bound.goal_program, {**own, **names}, still)[reward._bound.goal.name]
         question.require(goal if inside_goal else question.negate(goal))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
+
+
+def _list_finishing_flags(model: RewardModel, outside_goal: bool) -> list[str]:
+    """Return the flags that end the episode when they are set: those of ends and, where it ends, of the goal."""
+    reward = model.reward
+    goal = reward._bound.goal_program.inputs.values() if outside_goal and reward.task.goal_ends else ()
+    last = {field.name for field in goal if field.kind == "flag"} | {*reward.task.ends}
+    fields = {name: field for name, field in model.fields.items() if field.kind == "flag" and field.name in last}
+    return [name for name, field in fields.items() if model.role(field) != "state"]
 
 
 def read_standing_row(model: RewardModel, row: NumericRow) -> NumericRow:
@@ -315,7 +331,7 @@ def describe_place(model: RewardModel, row: NumericRow) -> str:
     shown = known if len(known) <= MOST_NAMED else moved
     parts = [f"{name.removeprefix('s.')} {format_state(field, row[name])}" for name, field in shown.items()]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
-    return ", ".join([*parts[:MOST_NAMED], *more]) or ("everything at rest" if known else "any state")
+    return ", ".join([*parts[:MOST_NAMED], *more]) or NOWHERE[not known]
 
 
 def describe_row(model: RewardModel, row: NumericRow) -> str:

@@ -44,12 +44,13 @@ def _find_constant(context: CheckContext, owner: Function, output: str, what: st
         span = context.span(output, tight=True)
     if is_close(span.low, span.high) and span.lowest is not None:
         read = model.reads[owner.name] if owner.name in model.terms else model.reads_result(owner.name)
+        (row,) = model.simplify_rows([span.lowest], lambda rows: model.score(rows[0]) is not None)
         given = f"{', '.join(owner.reads)} {'is' if len(owner.reads) == 1 else 'are'}"
         yield context.finding(
             owner.name,
             f"{what.format(format_number(span.ends[0]))}, whatever {given}.",
             advice,
-            witness=(model.build_step(span.lowest, only=read or None, plain=True),),
+            witness=(model.build_step(row, only=read or None),),
             facts=model.facts_about(*read),
         )
     elif not span.exact and is_close(span.least, span.most):
@@ -136,6 +137,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         yield context.undecided(term.name, "whether this penalty can pay")
         return
     row, paid = _simplify_value(model, term.name, row, float(scores.values[term.name]))
+    guessed = term.kind is None and any(name.startswith("prev.") for name in model.reads_score[term.name])
     weight = str(term.weight) if isinstance(term.weight, Schedule) else format_number(term.weight)
     declared = "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {weight}"
     yield context.finding(
@@ -143,6 +145,7 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",
         "Turn the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
         "rules this out.",
+        severity="advice" if guessed else None,  # a difference costs one way and pays the other
         witness=(model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )
@@ -170,7 +173,8 @@ def _simplify_value(model: RewardModel, term: str, row: NumericRow, value: float
         scores = model.score(rows[0])
         return math.nan if scores is None else float(scores.values[term])
 
-    sign, least = math.copysign(1, value), 1.0 if is_unlimited(value) else KEPT * abs(value)
+    far = is_unlimited(value) or any(map(is_unlimited, row.values()))
+    sign, least = math.copysign(1, value), min(1.0, KEPT * abs(value)) if far else KEPT * abs(value)
     (row,) = model.simplify_rows([row], lambda rows: sign * measure(rows) >= least)
     return row, measure([row])
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Finding, Severity
-from plaudit.checks.formats.plain import format_exactly, format_number
+from plaudit.checks.formats.plain import format_apart, format_exactly, format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.rules.staying import describe_row
@@ -25,11 +26,14 @@ from plaudit.checks.solver.ranges import (
     strip_step_end,
     value_at_rest,
 )
-from plaudit.checks.solver.solver import limit_ranges
+from plaudit.checks.solver.solver import limit_ranges, simplify_row
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.task.bound import TaskField
+
+if TYPE_CHECKING:
+    from plaudit.checks.seen_steps import PaidHalf
 
 LEAST_SHARE = 0.01
 """What a worse value earns more must be at least this share of what a better one can earn more.
@@ -81,7 +85,8 @@ def find_wrong_ways(context: CheckContext) -> Found:
 def find_unpriced_fields(context: CheckContext) -> Found:
     """Find fields of which it is said what is better, and of which nothing that is paid for depends.
 
-    It is a warning where facts, or steps that happened, show that what is paid for makes them worse.
+    It is a warning where facts, or steps that happened, show that what is paid for makes them worse, and where the goal
+    is not paid for either.
     """
     model = context.model
     paid = {model.fields[name].name for name in find_paid_inputs(context)}
@@ -96,14 +101,26 @@ def find_unpriced_fields(context: CheckContext) -> Found:
             continue
         values = [_format_value(field, value) for value in _pick_two_values(field)]
         still = {name: value_at_rest(each) for name, each in model.program.inputs.items()}
+        nothing = _is_nothing_wanted_paid(context, paid)
+        besides = " Neither does anything pay for the goal." if nothing else ""
         yield context.finding(
             "total",
-            f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.",
+            f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.{besides}",
             "Give it a term, or a fact that says how what is paid for depends on it; if it is a wish for people alone, "
             "take it out of the task.",
+            severity="warning" if nothing else None,
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
             about=(field.name,),
         )
+        if nothing:
+            return  # one says it of all
+
+
+def _is_nothing_wanted_paid(context: CheckContext, paid: set[str]) -> bool:
+    """Return whether there is a goal, and neither it nor any wish has to do with anything that is paid for."""
+    model, bound = context.model, context.reward._bound
+    wanted = list_wanted_fields(context) + [bound.view(field) for field in bound.goal_program.inputs.values()]
+    return bound.goal is not None and not any(each.name in paid or _is_tied(model, each, paid) for each in wanted)
 
 
 def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
@@ -113,7 +130,7 @@ def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
         if name.startswith("prev.") or not isinstance(pair := _compare_values(context, field, name, tied=True), Pair):
             continue
         rows = pair.worse, pair.better
-        values = [_format_value(field, row[name]) for row in rows]
+        values = _format_pair(field, *(row[name] for row in rows))
         worse, better = (model.build_step(row, f"{name} {value}") for row, value in zip(rows, values, strict=True))
         if worse.total is None or better.total is None or worse.total <= better.total:
             continue
@@ -142,16 +159,25 @@ def _find_seen_harm(context: CheckContext, field: TaskField) -> Finding | None:
     better = -1.0 if field.aim is not None or field.better == "low" else 1.0
     if better * (paid.mean - unpaid.mean) >= 0 or abs(paid.mean - unpaid.mean) < CLEAR_HARM * paid.spread:
         return None
-    what = f"how far {field.name} is from {format_number(field.aim)}" if field.aim is not None else field.name
     return context.finding(
         "total",
-        f"{_describe_wish(field)}, nothing pays for it, and in {len(context.steps):,} steps that were played {what} is "
-        f"{format_number(paid.mean)} on average in the better paid half and {format_number(unpaid.mean)} in the other.",
+        f"{_describe_wish(field)}, nothing pays for it, and better paid steps leave it worse: in "
+        f"{len(context.steps):,} steps that were played, {_describe_halves(field, paid, unpaid)}.",
         f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
         severity="warning",
         witness=(model.build_step(each.row, each.note) for each in (paid, unpaid)),
         about=(field.name,),
     )
+
+
+def _describe_halves(field: TaskField, paid: "PaidHalf", unpaid: "PaidHalf") -> str:
+    """Return what a field was in better paid steps and in the others."""
+    if field.kind == "flag":
+        return f"{field.name} is true in {paid.mean:.1%} of the better paid ones and in {unpaid.mean:.1%} of the others"
+    what = field.name if field.aim is None else f"its distance from {format_number(field.aim)}"
+    verb = "changes by" if paid.change else "is"
+    means = f"{verb} {format_number(paid.mean)} on average in the better paid ones and"
+    return f"{what} {means} {'by ' if paid.change else ''}{format_number(unpaid.mean)} in the others"
 
 
 def list_wanted_fields(context: CheckContext) -> list[TaskField]:
@@ -312,6 +338,7 @@ def _compare_values(
         case Witness(row):
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
+            row = row if tied else row | simplify_row(question.program(gain), row)
             return Pair(_take_side(row, free, "worse"), _take_side(row, free, "better"), good=tied)
         case Impossible():
             context.known["alike"].add(alike)
@@ -364,7 +391,7 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
     worse, better = model.build_step(rows[0], "worse"), model.build_step(rows[1], "better")
     if worse.total is None or better.total is None or worse.total <= better.total:
         return Impossible()  # floats do not bear out what was computed of the rationals
-    values = [_format_value(field, row[name]) for row in rows]
+    values = _format_pair(field, *(row[name] for row in rows))
     gain = format_number(worse.total - better.total)
     severity: Severity = "warning" if pair.good and not pair.peak else "advice"
     if pair.peak:
@@ -372,10 +399,13 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
             f"{_describe_wish(field)}, and with everything else as wanted it is paid most at {values[0]}: {gain} more "
             f"than at {values[1]}."
         )
-        advice = f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else pay for more."
+        advice = (
+            f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to "
+            f"{values[1]}."
+        )
     else:
         others = {each: value for each, value in rows[0].items() if strip_step_end(each) != strip_step_end(name)}
-        where = ", all else equal" if pair.good else f" where {describe_row(model, others)}"
+        where = ", all else equal" if pair.good else f" with {describe_row(model, others)}"
         message = f"{_describe_wish(field)}, and {name} {values[0]} earns {gain} more than {name} {values[1]}{where}."
         advice = (
             "Turn the sign of what pays for it, or give it a weight that the other terms do not outweigh; if it is not "
@@ -430,6 +460,15 @@ def _pick_two_values(field: TaskField) -> tuple[float, float]:
     if field.aim is not None:
         return max((low, high), key=lambda value: abs(value - (field.aim or 0.0))), field.aim
     return (low, high) if field.better == "high" else (high, low)
+
+
+def _format_pair(field: TaskField, worse: float, better: float) -> tuple[str, str]:
+    """Return two values of a field, with as many digits as it takes to tell them apart."""
+    return (
+        format_apart(worse, better)
+        if field.kind == "number"
+        else (_format_value(field, worse), _format_value(field, better))
+    )
 
 
 def _format_value(field: TaskField, value: float) -> str:

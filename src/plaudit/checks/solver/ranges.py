@@ -8,7 +8,7 @@ from plaudit.language.field import Field
 from plaudit.language.intervals import LARGEST, Interval
 from plaudit.reward.task.bound import TaskField, narrow
 
-HUGE = 1e300
+HUGE = 1e100
 """A number beyond this stands for one without bound: no range was declared that keeps it smaller."""
 NEAR = 1e6
 """A witness is told in numbers up to this where that makes no difference."""

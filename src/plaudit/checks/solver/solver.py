@@ -268,9 +268,11 @@ def complete_row(row: NumericRow, program: Program) -> NumericRow:
 
 def simplify_maximum(program: Program, found: Maximum) -> Maximum:
     """Return an answer with a row of plain numbers, and with what that row is worth."""
-    if found.row is None or is_unlimited(found.value):
+    if found.row is None or not math.isfinite(evaluate(program, found.row)):
         return found
     row = simplify_row(program, found.row)
+    if is_unlimited(found.value):
+        return replace(found, row=row)
     value = evaluate(program, row)
     return Maximum(max(found.bound, value), row, value)
 
