@@ -285,6 +285,11 @@ def test_categories_flags_and_entries_of_vectors_are_found_by_the_names_of_input
     assert steps.find_column("prev.phase", phase) is None
 
 
+def test_what_are_no_steps_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"steps= takes steps that happened, and this is a list; .*observe"):
+        check(pay_for_staying(), steps=[{"place": 1.0}])  # type: ignore[arg-type]
+
+
 def test_no_steps_are_refused() -> None:
     nothing = np.zeros(0, bool)
     with pytest.raises(DefinitionError, match="there are no steps"):

@@ -68,6 +68,7 @@ def check(
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
     _validate_outcomes(outcomes)
+    _validate_steps(steps)
     _validate_allowances(reward)
     solver = Solver(Deadline.after(timeout), z3)
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}, steps=steps), chosen)
@@ -280,6 +281,18 @@ def _validate_outcomes(outcomes: object) -> None:
     for name, rows in outcomes.items():
         if not isinstance(name, str) or isinstance(rows, str) or not isinstance(rows, Sequence):
             raise DefinitionError(f"{wanted}, and it maps {name!r} to a {type(rows).__name__}")
+
+
+def _validate_steps(steps: object) -> None:
+    if steps is None:
+        return
+    from plaudit.checks.seen_steps import SeenSteps
+
+    if not isinstance(steps, SeenSteps):
+        raise DefinitionError(
+            f"steps= takes steps that happened, and this is a {type(steps).__name__}; "
+            "`task, steps = plaudit.analysis.observe(env)` gives them."
+        )
 
 
 def _validate_allowances(reward: Reward) -> None:
