@@ -311,6 +311,14 @@ def test_where_a_cycle_goes_further_than_anything_did_a_shorter_one_is_looked_fo
     assert report.contradicted == ()
 
 
+def test_a_cycle_that_was_not_tried_gives_way_to_one_that_was_seen() -> None:
+    reward = Reward("rising", version="1", terms=[rise], fields=[Field("place", low=0, high=1000)])
+    report = check(reward, steps=play_steps(walk))
+    assert {each.is_seen for each in report.by_code("loop-that-pays")} == {True}
+    lap = next(each for each in report.incentives if each.kind == "lap")
+    assert all(abs(step.inputs["curr.place"] - step.inputs["prev.place"]) <= 1 for step in lap.witness)
+
+
 def test_a_flag_that_always_ends_the_episode_is_not_kept_whatever_else_is() -> None:
     def arrive(row: Row, action: Any, rng: np.random.Generator) -> tuple[Row, bool]:
         made, _ = walk(row, action, rng)
