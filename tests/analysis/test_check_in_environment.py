@@ -101,6 +101,17 @@ def test_where_nothing_shows_what_is_wanted_it_is_undecided():
     assert checked.report.undecided
 
 
+def test_what_the_environment_itself_pays_has_the_range_that_was_seen():
+    @term
+    def paid(original_reward):
+        return original_reward
+
+    reward = Reward("own", version="1", terms=[paid, far_end], fields=[Field("original_reward"), Field("place")])
+    checked = check_in_environment(reward, Belt, steps=300, seeds=2, observed_steps=500)
+    assert not checked.report.by_code("unbounded")
+    assert not checked.report.by_code("missing-range")
+
+
 def test_without_features_inputs_are_found_by_name():
     checked = check_in_environment(STAYING, Belt, steps=300, seeds=2, observed_steps=500)
     assert set(checked.observation.steps.after) == {"place"}

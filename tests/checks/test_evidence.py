@@ -285,6 +285,11 @@ def test_categories_flags_and_entries_of_vectors_are_found_by_the_names_of_input
     assert steps.find_column("prev.phase", phase) is None
 
 
+def test_what_are_no_steps_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"steps= takes steps that happened, and this is a list; .*observe"):
+        check(pay_for_staying(), steps=[{"place": 1.0}])  # type: ignore[arg-type]
+
+
 def test_no_steps_are_refused() -> None:
     nothing = np.zeros(0, bool)
     with pytest.raises(DefinitionError, match="there are no steps"):
@@ -304,6 +309,14 @@ def test_where_a_cycle_goes_further_than_anything_did_a_shorter_one_is_looked_fo
     assert list_leaps(found) == {1}
     assert {(each.is_seen, each.basis) for each in found} == {(True, "seen")}
     assert report.contradicted == ()
+
+
+def test_a_cycle_that_was_not_tried_gives_way_to_one_that_was_seen() -> None:
+    reward = Reward("rising", version="1", terms=[rise], fields=[Field("place", low=0, high=1000)])
+    report = check(reward, steps=play_steps(walk))
+    assert {each.is_seen for each in report.by_code("loop-that-pays")} == {True}
+    lap = next(each for each in report.incentives if each.kind == "lap")
+    assert all(abs(step.inputs["curr.place"] - step.inputs["prev.place"]) <= 1 for step in lap.witness)
 
 
 def test_a_flag_that_always_ends_the_episode_is_not_kept_whatever_else_is() -> None:

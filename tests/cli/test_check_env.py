@@ -71,7 +71,7 @@ def test_cartpole_is_checked_and_what_pays_to_fall_is_shown(plaudit, write):
 
 def test_what_stays_open_does_not_exit_as_if_all_were_well(plaudit, write):
     same = HONEST.replace(", goal=reaches_target", "")  # it pays what the environment pays: nothing says what is wanted
-    asked = ("check", write("same.py", same), "--env", ENV, "--budget", "2000", "--ignore", "pays-for-staying")
+    asked = ("check", write("same.py", same), "--env", ENV, "--budget", "2000")
     done = plaudit(*asked)
     assert done.exit_code == 3, done.stdout + done.stderr
     assert "Undecided: " in done.stdout

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from plaudit.analysis.observe.observe import Observation, observe
 from plaudit.analysis.probe.probe import probe
 from plaudit.checks.check import check
@@ -13,7 +15,9 @@ from plaudit.checks.finding import SEVERITIES, Evidence, Finding
 from plaudit.checks.model import Outcomes
 from plaudit.checks.report import Report
 from plaudit.errors import DefinitionError, InputError, shorten
+from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
+from plaudit.reward.task.statements import Seen
 from plaudit.reward.task.task import Task
 from plaudit.terminal import format_count
 
@@ -43,8 +47,8 @@ class EnvironmentCheck(NamedTuple):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether nothing was found, and nothing that was played shows what is wanted either."""
-        return not self.report.at_least("advice") and self.probe.verdict.answer == "undecided"
+        """Whether nothing that was played shows what is wanted."""
+        return self.probe.verdict.answer == "undecided"
 
 
 def check_in_environment(
@@ -112,7 +116,8 @@ def check_in_environment(
     _refuse_lacking(reward, seen, name)
     refuse_disagreement(reward.task, seen.steps, name)
     tell("checking", 0, 1)
-    informed = seen.task if reward.task.is_empty else reward.task.merge(seen.task)
+    learnt = _learn_own_reward(seen) if "original_reward" in reward.fields else seen.task
+    informed = learnt if reward.task.is_empty else reward.task.merge(learnt)
     report = check(
         reward, task=informed, only=only, ignore=ignore, outcomes=outcomes, steps=seen.steps, timeout=timeout
     )
@@ -123,6 +128,16 @@ def check_in_environment(
     codes = {each.code for each in played.findings} - {*ignore}
     shown = [each for each in played.findings if each.code in (codes & {*only} if only else codes)]
     return EnvironmentCheck(join_reports(reward, report, played, shown, seen.steps.source), seen, played)
+
+
+def _learn_own_reward(seen: Observation) -> Task:
+    """Return the task that was learnt with the range of what the environment itself paid, which the reward reads."""
+    paid, task = seen.steps.paid, seen.task
+    if paid is None or not np.isfinite(paid).all() or "original_reward" in task.fields:
+        return task
+    own = Field("original_reward", low=float(paid.min()), high=float(paid.max()))
+    counts = {**task.seen, "fields.original_reward": Seen(len(paid), len(paid))}
+    return task.evolve(fields=[*task.fields.values(), own], seen=counts)
 
 
 def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:

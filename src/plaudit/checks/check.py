@@ -3,7 +3,6 @@
 import time
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, get_args
@@ -68,6 +67,7 @@ def check(
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
     _validate_outcomes(outcomes)
+    _validate_steps(steps)
     _validate_allowances(reward)
     solver = Solver(Deadline.after(timeout), z3)
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}, steps=steps), chosen)
@@ -83,10 +83,7 @@ def check(
     run.find("outcomes")
     _, suppressed = separate_allowed(reward, run.findings)
     run.find("findings", suppressed)
-    found, contradicted = _judge(run.context, run.findings)
-    instead, _ = _judge(run.context, run.find_within_reach({each.code for each in contradicted}))
-    found += instead
-    contradicted = [each for each in contradicted if each.code not in {other.code for other in instead}]
+    found, contradicted = _judge(run)
     kept, suppressed = separate_allowed(reward, found)
     told_again = {id(each) for group in (found, contradicted) for each in list_told_again(run.context, group)}
     return Report(
@@ -187,7 +184,8 @@ class _Run:
         from plaudit.checks.incentives import list_incentives
 
         try:
-            self.incentives += list_incentives(self.context.take_half())
+            within = self.context.limit_changes() or self.context  # nobody lives on steps larger than any that was seen
+            self.incentives += list_incentives(within.take_half())
         except PlauditError:
             raise
         except Exception as error:
@@ -203,12 +201,17 @@ class _Run:
         """Return what these rules find in steps no larger than were seen, where larger ones were contradicted."""
         rules = {rule.find: rule for code, rule in self.rules.items() if code in codes}
         within = self.context.limit_changes() if rules else None
-        if within is None:
-            return []
-        with suppress(TimeIsUp):
-            found = [each for rule in rules.values() for each in within.take_half().find(rule)]
-            return [each for each in found if isinstance(each, Finding) and each.code in codes]
-        return []
+        found: list[Finding] = []
+        for rule in rules.values() if within is not None else ():
+            try:
+                found += [each for each in within.take_half().find(rule) if isinstance(each, Finding)]
+            except PlauditError:
+                raise
+            except TimeIsUp:
+                break
+            except Exception as error:
+                self.failed.append(Failed(rule.code, describe_failure(error)))
+        return [each for each in found if each.code in codes]
 
     def find(self, needs: "Needs", suppressed: tuple[Suppressed, ...] = ()) -> None:
         """Run every rule that needs this, a function that two rules share only once; one that fails stops no other."""
@@ -234,18 +237,31 @@ class _Run:
                 self.failed += [Failed(rule.code, describe_failure(error)) for rule in sharing]
 
 
-def _judge(context: "CheckContext", findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Return the findings with what steps that happened say of them, those that went otherwise apart."""
-    if context.steps is None:
-        return findings, []
+def _judge(run: _Run) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings with what steps that happened say of them, those that went otherwise apart.
+
+    Where a witness was not seen, the rule is asked for one within what was: what is seen then, or takes the place of
+    what went otherwise, is told instead.
+    """
+    steps = run.context.steps
+    if steps is None:
+        return run.findings, []
     from plaudit.checks.evidence import judge_findings  # with NumPy, which a check without steps does not need
 
-    judged = judge_findings(context.steps, context.model, findings)
-    went_otherwise = [each.evidence is not None and each.evidence.verdict == "contradicted" for each in judged]
-    return (
-        [each for each, dropped in zip(judged, went_otherwise, strict=True) if not dropped],
-        [each for each, dropped in zip(judged, went_otherwise, strict=True) if dropped],
-    )
+    judged = judge_findings(steps, run.context.model, run.findings)
+    missed = {each.code for each in judged if _is_unseen(each)}
+    again = judge_findings(steps, run.context.model, run.find_within_reach(missed))
+    instead = [each for each in again if not each.is_contradicted]
+    seen = {each.code for each in instead if each.is_seen}
+    dropped = [each for each in judged if each.is_contradicted]
+    found = [each for each in judged if not each.is_contradicted and not (each.code in seen and _is_unseen(each))]
+    found += [each for each in instead if each.code in seen | {other.code for other in dropped}]
+    return found, [each for each in dropped if each.code not in {other.code for other in instead}]
+
+
+def _is_unseen(finding: Finding) -> bool:
+    """Return whether it is about going or staying somewhere, and nothing that happened shows it."""
+    return finding.claims in ("cycle", "stay") and finding.evidence is not None and not finding.is_seen
 
 
 def describe_failure(error: Exception) -> str:
@@ -280,6 +296,18 @@ def _validate_outcomes(outcomes: object) -> None:
     for name, rows in outcomes.items():
         if not isinstance(name, str) or isinstance(rows, str) or not isinstance(rows, Sequence):
             raise DefinitionError(f"{wanted}, and it maps {name!r} to a {type(rows).__name__}")
+
+
+def _validate_steps(steps: object) -> None:
+    if steps is None:
+        return
+    from plaudit.checks.seen_steps import SeenSteps
+
+    if not isinstance(steps, SeenSteps):
+        raise DefinitionError(
+            f"steps= takes steps that happened, and this is a {type(steps).__name__}; "
+            "`task, steps = plaudit.analysis.observe(env)` gives them."
+        )
 
 
 def _validate_allowances(reward: Reward) -> None:

@@ -92,6 +92,11 @@ class Finding:
         """Whether steps that happened show it."""
         return self.evidence is not None and self.evidence.verdict == "seen"
 
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether enough was tried near there, and it went otherwise."""
+        return self.evidence is not None and self.evidence.verdict == "contradicted"
+
     def list_weak_grounds(self) -> list[str]:
         """Return what it rests on that nobody declared, a sentence each for what was seen and what was assumed."""
         seen = [f"{each.says} ({each.seen})" for each in self.grounds if each.basis == "seen"]

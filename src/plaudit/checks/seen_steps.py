@@ -69,6 +69,8 @@ class SeenSteps:
     """Fields that are only known after a step: in the first row of an episode what they were before is not known."""
     actions: Column | None = None
     """The actions as played: (rows,) or (rows, k)."""
+    paid: Numbers | None = None
+    """What the environment itself paid, which rewards read as `original_reward`."""
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +123,8 @@ class SeenSteps:
         every = np.ones(len(self), bool)
         if name in ("terminal", "terminated", "truncated"):
             return (self.truncated if name == "truncated" else self.terminated).astype(np.float64), every
+        if name == "original_reward" and self.paid is not None:
+            return self.paid, ~np.isnan(self.paid)
         end, _, _ = name.rpartition(".")
         table = self.before if end == "prev" else self.after
         whole = table.get(declared.name)

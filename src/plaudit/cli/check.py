@@ -120,8 +120,8 @@ def check(
     report tells what an agent will do, how sure that is, and which episodes show it. Ctrl-C ends the probe.
 
     The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if a reward cannot be checked,
-    3 if with --env nothing was found and nothing that was played shows what is wanted, 4 if a rule failed, which is a
-    fault of plaudit; all other rules run.
+    3 if with --env there are none and the probe is undecided, 4 if a rule failed, which is a fault of plaudit; all
+    other rules run.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.checks.finding import BASES, SEVERITIES, Failed, Finding, Ground, Step, Suppressed
+from plaudit.checks.finding import BASES, SEVERITIES, Evidence, Failed, Finding, Ground, Step, Suppressed
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
@@ -340,6 +340,33 @@ def test_what_a_finding_rests_on_that_nobody_declared_is_said():
     assert [each["basis"] for each in one["grounds"]] == ["declared", "seen", "default"]
     assert one["grounds"][1]["seen"] == "9,975 of 9,975 steps"
     assert [finding(grounds=GROUNDS[:count]).basis for count in range(3)] == ["declared", "declared", "seen"]
+
+
+def test_what_steps_that_happened_say_of_a_finding_is_told_in_every_format():
+    says = "Seen: 214 of 10,000 steps were like this."
+    given = report(finding(evidence=Evidence("seen", says)), summary="An agent will wait.")
+    located = LocatedReport.of(given, REWARD)
+    first = text(given).splitlines()[1]
+    assert first == "An agent will wait."
+    assert f"  {says}" in text(given).splitlines()
+    assert says in given._repr_html_()
+    assert "An agent will wait." in given._repr_html_()
+    assert says in format_github([located], root=ROOT)
+    [one] = format_json([located])["rewards"]
+    assert (one["summary"], one["findings"][0]["evidence"]) == (first, {"verdict": "seen", "says": says})
+    [result] = results(located)
+    assert says in result["message"]["text"]
+    assert result["properties"]["evidence"] == "seen"
+
+
+def test_findings_that_play_contradicts_are_counted_and_listed_in_json_only():
+    dropped = finding("loop-that-pays", evidence=Evidence("contradicted", "Contradicted: none stayed."))
+    given = report(contradicted=(dropped, dropped))
+    assert "dropped    2 findings: play went otherwise (--json shows them)" in text(given)
+    assert "none stayed" not in text(given)
+    [one] = format_json([LocatedReport.of(given, REWARD)])["rewards"]
+    assert [each["code"] for each in one["contradicted"]] == ["loop-that-pays"] * 2
+    assert one["counts"]["contradicted"] == 2
 
 
 @examples(0.15)

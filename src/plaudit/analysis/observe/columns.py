@@ -88,6 +88,7 @@ def build_transitions(
     action_names: Sequence[str],
     idle: Any = None,
     declared: Mapping[str, Field] | None = None,
+    paid: NDArray[np.float64] | None = None,
     source: str,
 ) -> Transitions:
     """Return the steps of columns: `prev.x` and `curr.x`, or `x` alone, which is known only after a step.
@@ -134,6 +135,7 @@ def build_transitions(
         unknown_first=frozenset(unknown_first),
         integer=frozenset(name for name, column in after.items() if _is_integer(column)),
         action_names=tuple(name for name in action_names if name in after),
+        paid=paid,
     )
 
 

@@ -117,6 +117,7 @@ class _Session:
         self._actions = LeafTable(actions, steps)
         self._terminated, self._truncated = np.zeros(steps, bool), np.zeros(steps, bool)
         self._episode = np.zeros(steps, np.int64)
+        self._paid = np.full(steps, np.nan)
         self._policies: list[tuple[str, int, str]] = []
         self.taken = 0
         self.episodes = 0
@@ -136,7 +137,8 @@ class _Session:
             before = copy_observation(obs) if copies else obs
             action = act(obs, mask)
             actions.write(at, action)
-            obs, _, terminated, truncated, info = env.step(action)
+            obs, paid, terminated, truncated, info = env.step(action)
+            self._paid[at] = paid
             self._episode[at] = self.episodes
             reader.read(at, before, action, obs, info, self._describe_row)
             self._terminated[at], self._truncated[at] = terminated, truncated
@@ -181,6 +183,7 @@ class _Session:
             action_names=names,
             idle=idle,
             declared=self._declared,
+            paid=self._paid,
             source=f"{source}, seed {seed}{without}",
         )
 

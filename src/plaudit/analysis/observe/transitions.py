@@ -47,6 +47,8 @@ class Transitions:
     """Fields of numbers that held integers only."""
     action_names: tuple[str, ...] = ()
     """Fields of `after` that are the action, or an entry of it."""
+    paid: NDArray[np.float64] | None = None
+    """What the environment itself paid in each step, where it is known; nothing is learnt from it."""
 
     def __len__(self) -> int:
         return len(self.episode)
@@ -67,6 +69,7 @@ class Transitions:
             source=self.source,
             unknown_first=self.unknown_first,
             actions=self.actions,
+            paid=self.paid,
         )
 
     def knows_before(self, name: str) -> Mask:

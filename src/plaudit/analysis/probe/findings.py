@@ -273,8 +273,8 @@ def _list_steps(found: Judgement, records: Records) -> Iterator[Step]:
         at = int(np.where(worse, apart, -np.inf if worse.any() else apart).argmax())
     for policy in (earns, wanted):
         episode = policy.episodes[at]
-        found = episode.records or records.get((policy.name, episode.seed))
-        numbers: tuple[int | None, int | None] = (None, None) if found is None else found
+        known = episode.records or records.get((policy.name, episode.seed))
+        numbers: tuple[int | None, int | None] = (None, None) if known is None else known
         seed = "" if episode.seed is None else f", seed {episode.seed}"
         for signal, step, number in zip((episode.first, episode.last), (1, episode.length), numbers, strict=True):
             record = "" if number is None else f", record {number}"

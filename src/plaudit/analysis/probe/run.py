@@ -241,11 +241,18 @@ class ProbeRun:
 
         assert found.wanted is not None
         near = self._weights.get(found.wanted.name)
-        is_linear = near is not None and near.shape == linear.mean.shape  # and not those of a cycle
-        self._find_best(
-            PAID_BEST, linear.near(near) if near is not None and is_linear else linear, objective, until=1.0
-        )
+        if near is None or near.shape != linear.mean.shape:  # a cycle, a constant, the reference
+            near = self._find_constant(found.wanted.name, linear)
+        self._find_best(PAID_BEST, linear if near is None else linear.near(near), objective, until=1.0)
         return True
+
+    def _find_constant(self, name: str, linear: LinearFamily) -> Numbers | None:
+        """Return the weights of a policy that always does the same, where the family knows them."""
+        policy, _ = self._played.get(name, (None, []))
+        space = self._env.action_space
+        if isinstance(policy, Constant) and isinstance(space, spaces.Discrete) and linear.constants:
+            return linear.constants[policy.action - int(space.start)]
+        return None
 
     # -- judging -------------------------------------------------------------------------------------------------------
 

@@ -80,14 +80,25 @@ class Standings:
         gain = float(more.mean() - less.mean())
         return gain > NEAR * size and is_clearly_above(more, less, paired=_are_paired(one, other))
 
-    def is_better(self, one: PolicyOutcome, other: PolicyOutcome, measure: Measure, least: float | None = None) -> bool:
-        """Return whether a policy is clearly better by a measure, by `least`; unless given, by more than a near tie."""
+    def is_better(
+        self,
+        one: PolicyOutcome,
+        other: PolicyOutcome,
+        measure: Measure,
+        least: float | None = None,
+        *,
+        doubted: bool = True,
+    ) -> bool:
+        """Return whether a policy is clearly better by a measure, by `least`; unless given, by more than a near tie.
+
+        Of an episode of it that ended early, without anything said of that, the worse is assumed if it is `doubted`.
+        """
         if measure.name not in one.episodes[0].measures or measure.name not in other.episodes[0].measures:
             return False
         least = self._find_floor(measure) if least is None else least
         columns = [(self._column(one, measure), self._column(other, measure))]
         if measure.kind == "wish":
-            columns.append(self._fill(one, other, measure))
+            columns.append(self._fill(one, other, measure, doubted=doubted))
         return all(
             gain > 0.0 and gain >= least and is_clear
             for better, worse in columns
@@ -107,12 +118,14 @@ class Standings:
         means = [abs(self._mean(each, measure)) for each in self._having(measure)]
         return NEAR * (measure.width if measure.width is not None else max(means))
 
-    def _fill(self, one: PolicyOutcome, other: PolicyOutcome, measure: Measure) -> tuple[Numbers, Numbers]:
-        """Return a wish of both, over as many steps as the longer episode has; doubt counts against `one`.
+    def _fill(
+        self, one: PolicyOutcome, other: PolicyOutcome, measure: Measure, *, doubted: bool = True
+    ) -> tuple[Numbers, Numbers]:
+        """Return a wish of both, over as many steps as the longer episode has.
 
         An episode that ended well stays as it ended, and one that ended badly is as bad as can be from then on: a crash
-        after five steps is no way to drive fast on average. Of one that ended without anything said, the worse is
-        assumed of `one`, and the better of `other`.
+        after five steps is no way to drive fast on average. One that ended without anything said stays as it ended too,
+        but for those of `one` if it is `doubted`: of these the worse is assumed.
         """
         if _are_paired(one, other):
             pairs = zip(one.episodes, other.episodes, strict=True)
@@ -122,7 +135,7 @@ class Standings:
             lengths = [round(other.length)] * len(one.episodes), [round(one.length)] * len(other.episodes)
         worst = self._worst[measure.name]
         return (
-            _fill_column(one.episodes, lengths[0], measure, worst, doubted=True),
+            _fill_column(one.episodes, lengths[0], measure, worst, doubted=doubted),
             _fill_column(other.episodes, lengths[1], measure, worst, doubted=False),
         )
 
@@ -144,7 +157,7 @@ class Standings:
         if measure.name == GOAL and not is_clearly_more_often(best.column(GOAL), np.zeros(len(best.episodes))):
             return Judgement(measure, "unreached", top)
         worst = min(having, key=lambda each: self._mean(each, measure))
-        if measure.name != GOAL and not self.is_better(best, worst, measure):
+        if not self.is_better(best, worst, measure) and not (measure.name == GOAL and self._mean(top, measure) == 1.0):
             return Judgement(measure, "same", top)
         gap = self.find_gap(measure, top)
         rivals = [each for each in having if self.is_better(each, top, measure, gap)]
@@ -215,7 +228,7 @@ class Standings:
         others = [each for each in self.measures if each is not measure]
         if any(each.rank > measure.rank and self.is_better(rival, top, each) for each in others):
             return False
-        return any(each.rank >= measure.rank and self.is_better(top, rival, each) for each in others)
+        return any(each.rank >= measure.rank and self.is_better(top, rival, each, doubted=False) for each in others)
 
     def _is_paid_for(self, measure: Measure, top: PolicyOutcome, policy: PolicyOutcome, well: float) -> bool:
         """Return whether a policy earns at least as much as `top` in the episodes in which it does so much better."""

@@ -264,9 +264,8 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Rival | None:
     step, scores = context.model.build_step(row, note), paid.score(row)
     if scores is None:
         return None
-    return Rival(
-        float(scores.total), f"an end outside the goal pays {format_number(scores.total)}", (step,), "end", summed=True
-    )
+    text = f"an end outside the goal pays {format_number(scores.total)}{_leave_out(step, scores.total)}"
+    return Rival(float(scores.total), text, (step,), "end", summed=True)
 
 
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
