@@ -251,7 +251,7 @@ class ProbeRun:
         policy, _ = self._played.get(name, (None, []))
         space = self._env.action_space
         if isinstance(policy, Constant) and isinstance(space, spaces.Discrete) and linear.constants:
-            return linear.constants[policy.action - int(space.start)]
+            return linear.constants[int(policy.action) - int(space.start)]
         return None
 
     # -- judging -------------------------------------------------------------------------------------------------------
