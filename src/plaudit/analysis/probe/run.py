@@ -352,7 +352,7 @@ class ProbeRun:
             names = ", ".join(sorted(self._env.lacking))
             yield f"Not measured, as the features do not give what is read: {names}."
         if interrupted:
-            yield "It was interrupted: this is what was known then."
+            yield "It was interrupted: this is what was known then, and it was not confirmed in other seeds."
 
     def _find_records(self) -> Records:
         """Return the first and the last record of each episode, by policy and seed; nothing without a ledger."""
