@@ -132,6 +132,28 @@ def test_where_nothing_beats_dull_policies_nothing_is_known_of_what_is_wanted():
     assert "nothing that was played reaches the goal 'is_far' beyond chance; give a --reference" in found.verdict.text
 
 
+def test_what_is_wanted_may_be_a_cycle_which_no_linear_policy_is_near():
+    class Turns(Corridor):
+        def reset(self, **options):
+            self.last = None
+            return super().reset(**options)[0] * 0.0, {}
+
+        def step(self, action):
+            turned, self.last = self.last not in (None, action), action
+            _, _, _, truncated, _ = super().step(1)
+            return np.zeros(2), 0.0, False, truncated, {"arrived": turned, "action": int(action)}
+
+    @term
+    def second(action):
+        return 1.0 if action == 2 else 0.0
+
+    reward = corridor_reward(second, goal=reaches_target, fields=[Field("action", values=(0, 1, 2))])
+    found = probe(Turns, reward, steps=6000, against=["goal"])
+    assert found.policies[0].name == "always 2"
+    assert found.verdict.answer == "unwanted"
+    assert "best paid that is wanted" in {each.name for each in found.policies}
+
+
 def test_one_seed_proves_nothing():
     found = play(CALM, seeds=1, steps=1500)
     assert found.findings == ()

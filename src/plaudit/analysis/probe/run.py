@@ -251,7 +251,7 @@ class ProbeRun:
         policy, _ = self._played.get(name, (None, []))
         space = self._env.action_space
         if isinstance(policy, Constant) and isinstance(space, spaces.Discrete) and linear.constants:
-            return linear.constants[policy.action - int(space.start)]
+            return linear.constants[int(policy.action) - int(space.start)]
         return None
 
     # -- judging -------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ class ProbeRun:
             names = ", ".join(sorted(self._env.lacking))
             yield f"Not measured, as the features do not give what is read: {names}."
         if interrupted:
-            yield "It was interrupted: this is what was known then."
+            yield "It was interrupted: this is what was known then, and it was not confirmed in other seeds."
 
     def _find_records(self) -> Records:
         """Return the first and the last record of each episode, by policy and seed; nothing without a ledger."""

@@ -9,7 +9,7 @@ beyond chance, and large: a third of the way to the best that was played. Doubt 
 - where what earns most is better by another measure that counts as much, the two are a matter of taste.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,15 +96,23 @@ class Standings:
         if measure.name not in one.episodes[0].measures or measure.name not in other.episodes[0].measures:
             return False
         least = self._find_floor(measure) if least is None else least
-        columns = [(self._column(one, measure), self._column(other, measure))]
-        if measure.kind == "wish":
-            columns.append(self._fill(one, other, measure, doubted=doubted))
-        return all(
-            gain > 0.0 and gain >= least and is_clear
-            for better, worse in columns
-            for gain in (float(better.mean() - worse.mean()),)
-            for is_clear in (_is_clear(measure, better, worse, paired=_are_paired(one, other)),)
+        paired = _are_paired(one, other)
+        return self._find_gain(one, other, measure, doubted=doubted) >= max(least, 1e-12) and all(
+            _is_clear(measure, *columns, paired=paired) for columns in self._compare(one, other, measure, doubted)
         )
+
+    def _find_gain(self, one: PolicyOutcome, other: PolicyOutcome, measure: Measure, *, doubted: bool = True) -> float:
+        """Return by how much a policy is better at least."""
+        columns = self._compare(one, other, measure, doubted)
+        return min(float(better.mean() - worse.mean()) for better, worse in columns)
+
+    def _compare(
+        self, one: PolicyOutcome, other: PolicyOutcome, measure: Measure, doubted: bool
+    ) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield a measure of both as it was and, of a wish, over as many steps as the longer episode has."""
+        yield self._column(one, measure), self._column(other, measure)
+        if measure.kind == "wish":
+            yield self._fill(one, other, measure, doubted=doubted)
 
     def find_gap(self, measure: Measure, top: PolicyOutcome) -> float:
         """Return by how much a policy must be better than `top` to count."""
@@ -123,9 +131,9 @@ class Standings:
     ) -> tuple[Numbers, Numbers]:
         """Return a wish of both, over as many steps as the longer episode has.
 
-        An episode that ended well stays as it ended, and one that ended badly is as bad as can be from then on: a crash
-        after five steps is no way to drive fast on average. One that ended without anything said stays as it ended too,
-        but for those of `one` if it is `doubted`: of these the worse is assumed.
+        An episode that ended well stays as it ended, and one that ended badly is as bad as can be from then on; one of
+        `one` that did is not better than the other: a crash after five steps is no way to drive fast on average. One
+        that ended without anything said stays as it ended too, but for those of `one` if it is `doubted`.
         """
         if _are_paired(one, other):
             pairs = zip(one.episodes, other.episodes, strict=True)
@@ -134,10 +142,10 @@ class Standings:
         else:
             lengths = [round(other.length)] * len(one.episodes), [round(one.length)] * len(other.episodes)
         worst = self._worst[measure.name]
-        return (
-            _fill_column(one.episodes, lengths[0], measure, worst, doubted=doubted),
-            _fill_column(other.episodes, lengths[1], measure, worst, doubted=False),
-        )
+        rest = _fill_column(other.episodes, lengths[1], measure, worst, doubted=False)
+        least = rest if _are_paired(one, other) else float(rest.mean())
+        filled = _fill_column(one.episodes, lengths[0], measure, -np.inf, doubted=doubted)
+        return np.where(np.isinf(filled), np.minimum(worst, least), filled), rest
 
     def _having(self, measure: Measure) -> list[PolicyOutcome]:
         return [each for each in self.policies if measure.name in each.episodes[0].measures]
@@ -157,7 +165,8 @@ class Standings:
         if measure.name == GOAL and not is_clearly_more_often(best.column(GOAL), np.zeros(len(best.episodes))):
             return Judgement(measure, "unreached", top)
         worst = min(having, key=lambda each: self._mean(each, measure))
-        if not self.is_better(best, worst, measure) and not (measure.name == GOAL and self._mean(top, measure) == 1.0):
+        differs = any(self.is_better(each, worst, measure) for each in having)
+        if not differs and not (measure.name == GOAL and self._mean(top, measure) == 1.0):
             return Judgement(measure, "same", top)
         gap = self.find_gap(measure, top)
         rivals = [each for each in having if self.is_better(each, top, measure, gap)]
@@ -165,8 +174,9 @@ class Standings:
         if not rivals:
             if top.kind == "random":
                 return Judgement(measure, "chance", top)
-            if self._mean(best, measure) - self._mean(top, measure) >= gap:
-                return Judgement(measure, "unclear", top, best)
+            other = max(having, key=lambda each: self._find_gain(each, top, measure))
+            if self._find_gain(other, top, measure) >= gap:
+                return Judgement(measure, "unclear", top, other)
             behind = next((each for each in tied if self.is_better(top, each, measure, gap)), None)
             return Judgement(measure, "best" if behind is None else "tie", top, behind)
         less = [each for each in rivals if each not in tied]
