@@ -101,7 +101,7 @@ def test_everything_is_asked_of_boxes_before_z3_is_asked(monkeypatch):
     monkeypatch.setattr(deadline, "monotonic", lambda: now[0])
 
     def ask(key, solver):
-        order.append((key, solver.z3, solver._start_question().left))
+        order.append((key, solver.proves, solver._start_question().left))
         now[0] += 1.0
         return "settled" if key == "quick" else "open"
 

@@ -65,10 +65,16 @@ def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Itera
     for each in incentives:
         label = "" if each.kind == before else LABELS[each.kind]
         before = each.kind
-        worth = f" ({each.worth})" if each.worth else ""
-        where = f": {escape_line(each.where)}" if each.where else ""
-        text = f"{format_incentive_pay(each)}{where}{worth}"
-        yield from wrap_paragraph(text, width=width, indent=_INDENT, first=label.ljust(longest) + _GAP)
+        yield from wrap_paragraph(
+            format_incentive(each), width=width, indent=_INDENT, first=label.ljust(longest) + _GAP
+        )
+
+
+def format_incentive(incentive: Incentive) -> str:
+    """Return what an incentive pays, where, and what it adds up to."""
+    worth = f" ({incentive.worth})" if incentive.worth else ""
+    where = f": {escape_line(incentive.where)}" if incentive.where else ""
+    return f"{format_incentive_pay(incentive)}{where}{worth}"
 
 
 def format_incentive_pay(incentive: Incentive) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from plaudit.checks.bounds import Bound, bounds
 from plaudit.checks.check import check
-from plaudit.checks.finding import Finding, Incentive
+from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_step
-from plaudit.checks.formats.text import format_incentive_lines, join_pieces
+from plaudit.checks.formats.text import LABELS, format_incentive
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.errors import TargetError
@@ -27,8 +27,6 @@ SECONDS = 20.0
 FEW_SECONDS = 5.0
 """The most for its bounds."""
 _NO_FORMULA = {"formula": "", "mathml": ""}
-_WIDTH = 400
-"""Characters of a line on what pays most: the page breaks it."""
 
 
 def build_definition(reward_id: str, reward: Reward) -> Document:
@@ -140,7 +138,7 @@ def _describe_task(task: Task) -> Document:
 
 
 def _describe_incentives(report: Report) -> Document:
-    lines = [_describe_incentive(each) for each in report.incentives]
+    lines = [f"{LABELS[each.kind]} {format_incentive(each)}" for each in report.incentives]
     rows = [
         {
             "kind": each.kind,
@@ -151,12 +149,7 @@ def _describe_incentives(report: Report) -> Document:
         }
         for each in report.incentives
     ]
-    return {"text": lines, "list": rows}
-
-
-def _describe_incentive(incentive: Incentive) -> str:
-    _, *lines = format_incentive_lines([incentive], _WIDTH)  # the first is a title
-    return " ".join(" ".join(map(join_pieces, lines)).split())
+    return {"summary": report.summary, "text": lines, "list": rows}
 
 
 def _describe_finding(finding: Finding) -> Document:

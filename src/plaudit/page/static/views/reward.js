@@ -91,9 +91,11 @@ function summarise(reward, scale) {
 
 function showIncentives(reward) {
   const lines = reward.incentives?.text ?? [];
+  const summary = reward.incentives?.summary;
   return section(
     "What it wants most",
     {},
+    summary && h("p", {}, summary),
     lines.length
       ? h(
           "ul",
