@@ -26,6 +26,9 @@ NEAR = 0.02
 GOOD_EPISODES, AS_WELL = 3, 0.75
 """So many episodes that are paid more show that doing well pays, where they do three quarters as well as is wanted."""
 
+FLAT_OUT = 0.9
+"""Whoever does what should be low at this share of its range, or the other way round, does not do what is wanted."""
+
 Answer = Literal["best", "worse", "unreached", "same", "chance", "unclear", "tie", "taste", "paid", "unconfirmed"]
 """What earns most by one measure: as good as anything played; clearly worse than something that earns less; not known,
 as nothing reaches the goal, nothing differs, chance earns most, something may be better, something better earns about
@@ -161,6 +164,8 @@ class Standings:
     def _judge(self, measure: Measure, unconfirmed: Collection[Key]) -> Judgement:
         having = self._having(measure)
         top = having[0]
+        if top.kind == "reference":
+            return Judgement(measure, "best", top)  # what is wanted is what earns most
         best = max(having, key=lambda each: self._mean(each, measure))
         if measure.name == GOAL and not is_clearly_more_often(best.column(GOAL), np.zeros(len(best.episodes))):
             return Judgement(measure, "unreached", top)
@@ -213,10 +218,10 @@ class Standings:
 
     def _weigh(self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome, gap: float) -> tuple[Answer, Severity]:
         """Return whether `top` is worse than a policy that is better by the measure, and how grave that is."""
+        if rival.kind == "reference" and not self._is_preferred(top, rival):
+            return "worse", "warning"
         if self._has_excuse(measure, top, rival):
             return "taste", "advice"
-        if rival.kind == "reference":
-            return "worse", "warning"
         well = max(gap, AS_WELL * (self._mean(rival, measure) - self._mean(top, measure)))
         if any(self._is_paid_for(measure, top, each, well) for each in self.policies):
             return "paid", "advice"
@@ -238,7 +243,15 @@ class Standings:
         others = [each for each in self.measures if each is not measure]
         if any(each.rank > measure.rank and self.is_better(rival, top, each) for each in others):
             return False
-        return any(each.rank >= measure.rank and self.is_better(top, rival, each, doubted=False) for each in others)
+        if any(each.rank >= measure.rank and self.is_better(top, rival, each, doubted=False) for each in others):
+            return True
+        chosen = [each for each in others if each.kind == measure.kind == "wish" and each.width is not None]
+        return any(self._find_gain(top, rival, each) >= FLAT_OUT * (each.width or 0.0) > 0 for each in chosen)
+
+    def _is_preferred(self, top: PolicyOutcome, reference: PolicyOutcome) -> bool:
+        """Return whether what earns most does the task better than the reference: the gravest measure says so."""
+        gravest = [each for each in self.measures if each.rank == self.measures[0].rank]
+        return any(self.is_better(top, reference, each) for each in gravest if each.kind in ("goal", "native"))
 
     def _is_paid_for(self, measure: Measure, top: PolicyOutcome, policy: PolicyOutcome, well: float) -> bool:
         """Return whether a policy earns at least as much as `top` in the episodes in which it does so much better."""
