@@ -81,9 +81,10 @@ def asked(program: Program, output: str, fixed: dict[str, float] | None = None) 
 
 
 def told(reward: Reward, code: str, **options: Any) -> list[Finding]:
-    """Return what one rule finds in a reward, and assert that nothing was left undecided."""
+    """Return what one rule finds in a reward, and assert that nothing failed or was left undecided."""
     report = check(reward, only=[code], **options)
     assert not report.undecided, report.undecided
+    assert not report.failed, report.failed
     return list(report.findings)
 
 

@@ -155,7 +155,7 @@ def test_what_is_best_between_two_edges_is_a_target_and_not_beyond_the_goal():
     assert told(goes_on(centred, goal=in_band), BEYOND) == []
 
 
-@pytest.mark.parametrize("text", ["level", "target", "steady"])
+@pytest.mark.parametrize("text", ["level", "target", "steady", "raised"])
 def test_pay_that_levels_off_or_rises_as_before_is_no_overshoot(text):
     @term
     def level(x):
@@ -169,6 +169,10 @@ def test_pay_that_levels_off_or_rises_as_before_is_no_overshoot(text):
     def steady(x):
         return 0.01 * x
 
-    made = {"level": level, "target": target, "steady": steady}[text]
+    @term
+    def raised(x):
+        return 5 + max(0, 0.2 * (x - 7.9))
+
+    made = {"level": level, "target": target, "steady": steady, "raised": raised}[text]
     fields = [Field("x", low=0, high=20)]
     assert told(goes_on(made, fields=fields), BEYOND) == []

@@ -139,6 +139,13 @@ def test_how_often_an_event_was_seen_counts_and_is_said():
     assert finding.basis == "seen"
 
 
+def test_an_event_can_come_back_inside_a_goal_that_goes_on():
+    made = reward(target, prize, hit=Event(renews=5), goal=won, goal_ends=False, horizon=100, states=["done"])
+    assert told(made.with_weights(prize=0.05), BETTER) == []
+    ends = made.with_task(made.task.evolve(goal_ends=True))
+    assert len(told(ends.with_weights(prize=0.05), BETTER)) == 1
+
+
 @pytest.mark.parametrize(
     ("event", "goal_ends", "found"),
     [

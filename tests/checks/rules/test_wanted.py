@@ -331,12 +331,18 @@ def test_of_a_flag_it_counts_how_often_it_is_true():
     assert [each.severity for each in judge(PLACES > 9, CRASHED, better={"crashed": "high"})] == ["advice"]
 
 
-@pytest.mark.parametrize(
-    "values", [DRAWN.normal(0, 1, 400), 0.05 * PLACES + DRAWN.normal(0, 1, 400)], ids=["none", "slight"]
-)
-def test_what_differs_by_chance_or_by_little_shows_nothing(values):
-    (finding,) = judge(values, better={"spilt": "low"})
-    assert finding.severity == "advice"
+@pytest.mark.parametrize(("count", "slope"), [(120, 0.2), (8000, 0.05)], ids=["few steps", "little"])
+def test_what_may_be_chance_or_is_little_shows_nothing(count, slope):
+    places = DRAWN.uniform(0, 10, count)
+    made = reward(far, fields=[Field("x", low=0, high=10), SPILT], better={"spilt": "low"})
+
+    def judge_noise(scale):
+        spilt = slope * places + scale * np.resize(DRAWN.permutation(np.linspace(-1, 1, 40)), count)
+        steps = make_steps({"x": [0.0, *places], "spilt": [0.0, *spilt]})
+        return [each.severity for each in check(made, only=[UNPRICED], steps=steps).findings]
+
+    assert judge_noise(scale=2.0) == ["advice"]
+    assert judge_noise(scale=0.1) == ["warning"]
 
 
 def test_a_few_steps_show_nothing():

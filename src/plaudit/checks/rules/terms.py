@@ -91,7 +91,7 @@ def _drowns_a_wish(context: CheckContext, largest: str, drowned: Mapping[str, fl
     """
     model = context.model
     read = model.reads_score[largest]
-    if model.terms[largest].terminal or any(model.role(model.fields[name]) == "event" for name in read):
+    if any(model.role(model.fields[name]) == "event" for name in read):  # `terminal` is one of them
         return False
     faint = {name for name, most in drowned.items() if most < FAINT * size}
     for field in context.reward._bound.fields.values():
