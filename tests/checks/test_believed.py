@@ -13,6 +13,7 @@ from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import count_steps, drop_potentials
+from plaudit.checks.solver.ranges import encode_value
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from plaudit.errors import InputError, PlauditError
@@ -60,10 +61,10 @@ class Claim:
 
     def without_potentials(self, step, **typed):
         """Return what a step pays without potential-based terms."""
-        total = self.total(step, **typed)
-        kept = drop_potentials(CheckContext(self.model, Solver(z3=False))).terms
-        values = self.score(step, **typed).values
-        return total - sum(float(value) for term, value in values.items() if term not in kept)
+        model = drop_potentials(CheckContext(self.model, Solver(z3=False)))
+        inputs = {**step.inputs, **{name: self.read(name, value) for name, value in typed.items()}}
+        row = {name: encode_value(self.model.fields[name], value) for name, value in inputs.items()}
+        return float(model.score(row).total)
 
     def read(self, name, text):
         """Return a value of an input as somebody types it in."""
