@@ -187,8 +187,8 @@ def _maximise_event_pay(
     if best.row is None or best.value <= 1e-9:
         return Unknown(context.solver.explain_unknown())
     scores = model.score(read_standing_row(model, best.row))  # inputs that do not matter to the pay are at rest there
-    pay = best.value if scores is None or is_unlimited(best.value) else float(scores.total)
-    return PaidEvent(field, pay, best.row, happening) if pay > LEAST else Impossible()
+    paid = best.value if scores is None or is_unlimited(best.value) else float(scores.total)
+    return PaidEvent(field, paid, best.row, happening) if paid > LEAST else Impossible()
 
 
 def _compare_event_with_end(paid: PaidEvent, end: float, discount: float) -> str:
