@@ -13,6 +13,7 @@ from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import count_steps, drop_potentials
+from plaudit.checks.solver.ranges import encode_value
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from plaudit.errors import InputError, PlauditError
@@ -56,12 +57,14 @@ class Claim:
 
     def lasting(self, step, **typed):
         """Return what a step pays, without potential-based terms where the message says that they are left out."""
-        total = self.total(step, **typed)
-        if "left out" not in self.text:
-            return total
-        kept = drop_potentials(CheckContext(self.model, Solver(z3=False))).terms
-        values = self.score(step, **typed).values
-        return total - sum(float(value) for term, value in values.items() if term not in kept)
+        return self.without_potentials(step, **typed) if "left out" in self.text else self.total(step, **typed)
+
+    def without_potentials(self, step, **typed):
+        """Return what a step pays without potential-based terms."""
+        model = drop_potentials(CheckContext(self.model, Solver(z3=False)))
+        inputs = {**step.inputs, **{name: self.read(name, value) for name, value in typed.items()}}
+        row = {name: encode_value(self.model.fields[name], value) for name, value in inputs.items()}
+        return float(model.score(row).total)
 
     def read(self, name, text):
         """Return a value of an input as somebody types it in."""
@@ -84,8 +87,13 @@ def same(printed, value, scale=0.0):
 
 
 def wrong_way(claim):
-    name, worse, gain, better = claim.parse(rf", and ([\w.\[\]]+) (\S+) earns {N} more than \1 (\S+), all else")
     first, second = claim.witness
+    if "is paid most at" in claim.text:
+        worse, gain, better = claim.parse(rf"it is paid most at (\S+): {N} more than at (\S+)\.$")
+        (name,) = (each for each in first.inputs if first.inputs[each] != second.inputs[each])
+    else:
+        pattern = rf", and ([\w.\[\]]+) (\S+) earns {N} more than \1 (\S+)(?:, all else equal| with .*)\.$"
+        name, worse, gain, better = claim.parse(pattern)
     totals = claim.total(first, **{name: worse}), claim.total(second, **{name: better})
     same(gain, totals[0] - totals[1], max(map(abs, totals)))
 
@@ -136,7 +144,8 @@ def staying(claim):
 
 
 def event(claim):
-    steps = {step.note.removeprefix("with "): step.total for step in claim.witness if step.note.startswith("with ")}
+    shown = {step.note.removeprefix("with "): step for step in claim.witness if step.note.startswith("with ")}
+    steps = {name: claim.without_potentials(step) for name, step in shown.items()}  # the message does not say so yet
     for name, pay in re.findall(rf"'(\w+)' (?:pays )?(?:up to )?{N}", claim.text.partition(", again and again")[0]):
         if name in steps:
             same(pay, steps[name])
@@ -146,7 +155,7 @@ def event(claim):
 
 
 def cheap_end(claim):
-    (cost,) = claim.parse(rf"costs at least {N}, and there is an end")
+    (cost,) = claim.parse(rf"costs (?:at least )?{N}, and (?:there is an end|the bad end)")
     assert -claim.witness[0].total >= number(cost) * (1 - 1e-5)
 
 
@@ -182,8 +191,8 @@ def never_binds(claim):
     )
     low, high = re.findall(N, inside) if "[" in inside else (below or "-1e400", above or "1e400")
     term = claim.said.term
-    for step in claim.witness:
-        found = float(claim.score(step).scores[term]) if term != "total" else step.total
+    for step in claim.witness if term != "total" else ():  # terms after the clamp count in a total
+        found = float(claim.score(step).scores[term])
         assert number(low) <= found + 1e-5 * abs(found) + 1e-9
         assert number(high) >= found - 1e-5 * abs(found) - 1e-9
 
@@ -318,7 +327,7 @@ def believe(reward, report):
         for written in re.findall(r"[\d,]*\.?\d+(?:e[+-]?\d+)?|\bnan\b", text):
             digits = re.sub("[,.]", "", written).strip("0")
             assert len(digits) <= MOST_DIGITS, f"{written} in {text}"
-            assert digits.isdigit() or not digits, f"{written} in {text}"
+            assert re.fullmatch(r"\d*(e\+[12]\d)?", digits), f"{written} in {text}"
 
 
 def draw(seed, wild):

@@ -202,7 +202,9 @@ class _Run:
         rules = {rule.find: rule for code, rule in self.rules.items() if code in codes}
         within = self.context.limit_changes() if rules else None
         found: list[Finding] = []
-        for rule in rules.values() if within is not None else ():
+        if within is None:
+            return found
+        for rule in rules.values():
             try:
                 found += [each for each in within.take_half().find(rule) if isinstance(each, Finding)]
             except PlauditError:

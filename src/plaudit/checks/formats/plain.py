@@ -99,8 +99,8 @@ def format_value(value: Value) -> str:
 
     >>> format_value(35.0), format_value(4.500000000000001), format_value(True), format_value("coding")
     ('35', '4.500000000000001', 'true', 'coding')
-    >>> format_value(4.800000190734863), format_value(5.2e-05), format_value(1e6)
-    ('4.8', '0.000052', '1000000')
+    >>> format_value(4.800000190734863), format_value(656259.625), format_value(5.2e-05), format_value(1e6)
+    ('4.8', '656259.625', '0.000052', '1000000')
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -111,7 +111,7 @@ def format_value(value: Value) -> str:
 
 def _shorten(value: float) -> float:
     """Return the number with the fewest digits that is the same in 32 bits, if `value` has no more than those."""
-    if not 1e-30 < abs(value) < 1e30 or _to_32_bits(value) != value:
+    if value == float(f"{value:.{MOST_DIGITS}g}") or not 1e-30 < abs(value) < 1e30 or _to_32_bits(value) != value:
         return value
     return next(short for digits in range(6, 18) if _to_32_bits(short := float(f"{value:.{digits}g}")) == value)
 

@@ -244,9 +244,13 @@ def _maximise_event_pay(
     if best.row is None or best.value <= LEAST:
         return Unknown(context.solver.explain_unknown())
     row = read_standing_row(model, best.row)
+    scores = model.score(row)  # inputs that do not matter to the pay are at rest there
+    paid = best.value if scores is None or is_unlimited(best.value) else float(scores.total)
+    if paid <= LEAST:
+        return Impossible()
     without = model.score({**row, **{name: model.resting_events[name] for name in happening}})
     rest = 0.0 if without is None else float(without.total)
-    return PaidEvent(field, best.value, best.row, happening, rest, *_count_times(context, field))
+    return PaidEvent(field, paid, best.row, happening, rest, *_count_times(context, field))
 
 
 def _count_times(context: CheckContext, field: str) -> tuple[float | None, float | None]:

@@ -17,6 +17,7 @@ from plaudit.checks.rules.goals import (
     maximise_stay,
     maximise_where,
 )
+from plaudit.checks.rules.loops import simplify_lap
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     TOLERANCE,
@@ -224,7 +225,7 @@ def _find_best_lap(context: CheckContext, steps: float) -> Rival | None:
     laps = StateGraph(paid).laps()
     if not laps:
         return None
-    lap = max(laps, key=lambda each: each.mean)
+    lap = simplify_lap(paid, paid, max(laps, key=lambda each: each.mean))
     ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
     rows = [build_row(paid, *each) for each in ends]
     pays = f"a lap of {len(rows)} steps outside the goal pays {format_number(lap.mean)} a step"
