@@ -170,8 +170,11 @@ def goal(claim):
 
 
 def idle(claim):
-    pay, worth = claim.parse(rf"doing nothing pays {N} a step: {N} ")
+    (pay,) = claim.parse(rf"doing nothing pays {N} a step")
     same(pay, claim.witness[0].total)
+    if "no step pays more" in claim.text:
+        return
+    (worth,) = claim.parse(rf"a step: {N} ")
     same(worth, claim.witness[0].total * count_steps(claim.reward))
 
 
@@ -302,8 +305,9 @@ def what_pays(claim):
     (shown,) = re.search(rf"{N}|as much", format_incentive_pay(claim.said)).groups()
     if shown is not None:
         totals = [step.total for step in claim.witness]
-        ends = claim.said.kind in ("end", "bad end")
-        same(shown, totals[0] - totals[1] if ends else math.fsum(totals) / len(totals), max(map(abs, totals)))
+        ends, event = claim.said.kind in ("end", "bad end"), claim.said.kind == "event"
+        mean = totals[0] if event else math.fsum(totals) / len(totals)
+        same(shown, totals[0] - totals[1] if ends else mean, max(map(abs, totals)))
 
 
 def believe(reward, report):

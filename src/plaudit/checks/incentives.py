@@ -214,13 +214,15 @@ def _find_goal(context: CheckContext) -> Iterator[Incentive]:
 def _list_ends(context: CheckContext) -> Iterator[Incentive]:
     best, bad = find_best_end(context), find_bad_end(context)
     if best is not None and best.row is not None:
-        yield from _describe_end(context, "end", best.row, best.value, best.bound)
-    if bad is not None and best is not None and not is_close(-bad.price, best.value):
-        yield from _describe_end(context, "bad end", bad.row, -bad.price, -bad.price)
+        rows = [{**best.row, "terminal": 1.0}, {**best.row, "terminal": 0.0}]
+        yield from _describe_end(context, "end", rows, best.value, best.bound)
+    if bad is not None and (bad.name or (best is not None and not is_close(-bad.price, best.value))):
+        rows = [{**bad.row, "terminal": 1.0}, bad.going_on or {**bad.row, "terminal": 0.0}]
+        yield from _describe_end(context, "bad end", rows, -bad.price, -bad.price)
 
 
 def _describe_end(
-    context: CheckContext, kind: IncentiveKind, row: NumericRow, value: float, bound: float
+    context: CheckContext, kind: IncentiveKind, rows: list[NumericRow], value: float, bound: float
 ) -> Iterator[Incentive]:
     """Yield what a step earns more for ending the episode than if it went on."""
     model = context.model
@@ -229,7 +231,6 @@ def _describe_end(
         totals = [step.total for step in map(model.build_step, rows)]
         return math.nan if totals[0] is None or totals[1] is None else totals[0] - totals[1]
 
-    rows: list[NumericRow] = [{**row, "terminal": 1.0}, {**row, "terminal": 0.0}]
     paid = adds(rows)
     rows = model.simplify_rows(rows, lambda found: abs(adds(found) - paid) <= SLACK * abs(paid))
     pay = value if is_unlimited(value) else adds(rows)

@@ -86,6 +86,8 @@ class BadEnd:
     """What it is called, where somebody declared that it is bad."""
     adds: bool = True
     """Whether `best` comes on top of what a step costs: terminal terms are bounded alone, the goal as a whole step."""
+    going_on: NumericRow | None = None
+    """The same step without the end, where it was declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,11 +301,14 @@ def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
             ending[name] = 1.0
         total = model.add_row(question, fixed=ending)["total"]
         best = context.solver.maximise(question, total)
-        scores = model.score({**still, **({name: 0.0} if name in model.fields else {})})
+        going_on = {**still, **({name: 0.0} if name in model.fields else {})}
+        scores = model.score(going_on)
         if best.row is None or is_unlimited(best.value) or scores is None:
             continue
         row = {each: value for each, value in {**best.row, **ending}.items() if each in read or each == "terminal"}
-        yield BadEnd(float(scores.total) - best.value, row, worth, name, adds)
+        yield BadEnd(
+            float(scores.total) - best.value, {**still, **row}, worth, name, adds, model.complete_row(going_on)
+        )
 
 
 def _list_beginning(context: CheckContext, model: RewardModel) -> NumericRow:
