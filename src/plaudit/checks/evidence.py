@@ -93,7 +93,7 @@ class _Judge:
         values, known = self._find(name)
         reach = NEAR * self.steps.find_width(name, self._field(strip_step_end(name)))
         with np.errstate(invalid="ignore"):
-            return known & ((values == value) | (np.abs(values - value) <= reach))
+            return np.asarray(known & ((values == value) | (np.abs(values - value) <= reach)))
 
     def _near_rows(self, row: Mapping[str, float]) -> Mask:
         near = np.ones(len(self.steps), bool)
@@ -103,7 +103,7 @@ class _Judge:
 
     def list_state(self, row: Mapping[str, float]) -> dict[str, float]:
         """Return the state that a row is in, by the names of fields: after the step where it is known there."""
-        found = {}
+        found: dict[str, float] = {}
         for name, value in row.items():
             plain = strip_step_end(name)
             if name not in OUTCOMES and self.model.role(self.model.fields[name]) == "state":
@@ -187,8 +187,9 @@ class _Judge:
             least = min(int(each.sum()) for each in seen)
             text = f"each step of it was made, the rarest {format_count(least, 'time')} in {self._count}."
             return Evidence("seen", f"Seen: {text}")
+        missing = next(motion for motion, rows in zip(motions, seen, strict=True) if not rows.any())
         return self._find_contradiction(motions) or self._deny(
-            self._begins(motions[[each.any() for each in seen].index(False)]), ", and none made every step of it"
+            self._begins(missing), ", and none made every step of it"
         )
 
     def _judge_steps(self, rows: Sequence[Mapping[str, float]]) -> Evidence | None:

@@ -204,8 +204,8 @@ def term(
         gated: Whether the gate of the reward, where it has one, is a factor of this term too.
         after_clamp: Whether it is added after the total has been gated and held within its limits.
         name: The name of the term, if not that of the function.
-        kind: What the term is meant to be, for checks: "goal", "penalty", "bonus", "shaping", or "intrinsic", a bonus that
-            is meant to fade.
+        kind: What the term is meant to be, for checks: "goal", "penalty", "bonus", "shaping", or "intrinsic", a bonus
+            that is meant to fade.
         allow: Findings that are meant to be: the code of each rule, with the reason.
         part: Which of several returned values is the score: 0 of `return reward, info`, a key of a returned dict.
         batched: The function was written for many rows at once: everything it is given has them along its first axis.

@@ -19,7 +19,7 @@ MOST_STEPS = 12
 _GAP = "   "
 _SHORTEST_NOTE = 16
 
-Part = Literal["", "title", "warning", "advice", "dim"]
+Part = Literal["", "title", "warning", "advice", "note", "dim"]
 
 
 class Piece(NamedTuple):

@@ -108,7 +108,7 @@ def find_overshoots(context: CheckContext) -> Found:
     best = maximise_stay(context, inside=True)
     if best.row is None or best.value <= LEAST:
         return
-    for name, field in bound.goal_program.inputs.items():
+    for name, field in ((name, bound.view(each)) for name, each in bound.goal_program.inputs.items()):
         own = f"s.{strip_step_end(name)}"
         if field.kind != "number" or own not in best.row or _is_wanted(field, best.row[own]):
             continue

@@ -29,6 +29,7 @@ from plaudit.checks.solver.ranges import declared_range, is_unlimited, limit_ran
 from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 from plaudit.language.schedule import Schedule
+from plaudit.reward.task.bound import TaskField
 from plaudit.reward.term import Term
 
 FADED = 0.25
@@ -119,7 +120,9 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
         pay = add_standing_step(model, question)
         best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
         for name, field in question.inputs.copy().items():
-            if field.monotone is not None:  # what counts up while one stays has gone all the way in the end
+            if (
+                isinstance(field, TaskField) and field.monotone is not None
+            ):  # what counts up while one stays has gone all the way in the end
                 reach = declared_range(limit_range(field))
                 end = question.number(reach.high if field.monotone == "up" else reach.low)
                 question.require(question.compare(question.input(name, field), n.Eq, end))

@@ -27,6 +27,7 @@ from plaudit.checks.solver.ranges import (
 )
 from plaudit.checks.solver.solver import limit_ranges, simplify_row
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.task.bound import TaskField
 
@@ -239,7 +240,7 @@ def _compare_in_good_company(context: CheckContext, field: TaskField, name: str)
     return None
 
 
-def _list_values(field: TaskField, breakpoints: Sequence[float], rest: float) -> list[float]:
+def _list_values(field: Field, breakpoints: Sequence[float], rest: float) -> list[float]:
     """Return values of an input in order: its ends, where the reward compares it, and some at even distances."""
     if choices := list_choices(field):
         return [*choices]
@@ -322,7 +323,8 @@ def _compare_values(
             best = maximise(limit_ranges(question.program(gain)), deadline, most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
             row = row if tied else row | simplify_row(question.program(gain), row)
-            return Pair(*(_take_side(row, free, label) for label in labels), good=tied)
+            one, other = (_take_side(row, free, label) for label in labels)
+            return Pair(one, other, good=tied)
         case Impossible():
             context.known["alike"].add(alike)
     return answer
@@ -380,7 +382,10 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
             f"{_describe_wish(field)}, and with everything else as wanted it is paid most at {values[0]}: {gain} more "
             f"than at {values[1]}."
         )
-        advice = f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to {values[1]}."
+        advice = (
+            f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to "
+            f"{values[1]}."
+        )
     else:
         others = {each: value for each, value in rows[0].items() if strip_step_end(each) != strip_step_end(name)}
         where = ", all else equal" if pair.good else f" with {describe_row(model, others)}"

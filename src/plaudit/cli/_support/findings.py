@@ -24,7 +24,7 @@ from plaudit.terminal import ExitCode, Screen, build_table
 
 Format = Literal["text", "json", "sarif", "github"]
 STANDARD = "-"
-_STYLES = {"": "", "title": "bold", "warning": "bold yellow", "advice": "bold cyan", "dim": "dim"}
+_STYLES = {"": "", "title": "bold", "warning": "bold yellow", "advice": "bold cyan", "note": "dim", "dim": "dim"}
 
 
 def report_options(
