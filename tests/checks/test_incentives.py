@@ -79,10 +79,10 @@ def test_an_event_that_can_come_back_is_told_with_what_it_adds_up_to():
         terms, fields = [coin, step, exit], [*FIELDS, Field("found", flag=True)][1:]
         return Reward("maze", version="1", terms=terms, fields=fields, task=Task(goal=out, horizon=200, **said))
 
-    assert check(made()).summary.endswith("Each time found true pays 0.29, however often it happens.")
+    assert check(made()).summary.endswith("Besides, found true pays 0.29 each time, however often it happens.")
     often = next(each for each in incentives(made(events={"found": 5})) if each.kind == "event")
     assert (often.worth, often.value) == ("1.45 in all, 5 times at most", pytest.approx(1.45))
-    assert "Each time" not in check(made(events={"found": 5})).summary
+    assert "Besides" not in check(made(events={"found": 5})).summary
 
 
 def test_a_speed_is_kept_up_and_a_step_that_reaches_the_goal_is_not_idle():

@@ -124,9 +124,8 @@ def summarise_incentives(incentives: Sequence[Incentive]) -> str:
     repeated = [each for each in incentives if each.kind == "event" and not each.worth and each is not best]
     open_ended = [each for each in repeated if goal is not None and each.pay < goal.pay / 2]
     if open_ended:
-        told += (
-            f" Each time {open_ended[0].where} pays {format_incentive_pay(open_ended[0])}, however often it happens."
-        )
+        event = open_ended[0]
+        told += f" Besides, {event.where} pays {format_incentive_pay(event)}, however often it happens."
     return told
 
 
@@ -138,7 +137,7 @@ _DOES: Mapping[IncentiveKind, str] = {
     "goal": "reach the goal",
     "end": "end the episode",
     "bad end": "end the episode badly",
-    "event": "have this happen again and again",
+    "event": "make this happen",
     "idle": "do nothing",
 }
 

@@ -42,7 +42,7 @@ LABELS: Mapping[IncentiveKind, str] = {
     "goal": "the goal",
     "end": "the end",
     "bad end": "a bad end",
-    "event": "each time",
+    "event": "an event",
     "idle": "doing nothing",
 }
 
@@ -90,6 +90,8 @@ def format_incentive_pay(incentive: Incentive) -> str:
         pay = f"{pay} or {'slightly ' if near else ''}more"
     if incentive.kind in ("end", "bad end"):
         return f"adds {pay}"
+    if incentive.kind == "event":
+        return f"{pay} each time"
     return f"{pay} a step" if incentive.kind in ("stay", "lap", "pace", "idle") else pay
 
 
