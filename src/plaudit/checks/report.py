@@ -112,7 +112,7 @@ class Report:
 
         rows = [
             WitnessRow(number, f"{each.code} ({each.term})", each.severity, step.note, step.total)
-            for number, each in enumerate(self.at_least("advice"))
+            for number, each in enumerate(self.findings)
             for step in each.witness
         ]
         return plot_witnesses(rows, title=f"{self.reward}@{self.version}: {format_count(len(self), 'finding')}", ax=ax)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from plaudit.errors import InputError
-from plaudit.plots.axes import COLORS, Axes, clean, draw_zero, finish, open_axes
+from plaudit.plots.axes import COLORS, FAINT, Axes, clean, draw_zero, finish, open_axes
 from plaudit.terminal import format_count
 
+_COLORS = {"warning": COLORS[5], "advice": COLORS[0], "note": FAINT}
 MOST_ROWS = 40
 
 
@@ -25,14 +26,14 @@ class WitnessRow(NamedTuple):
 
 
 def plot_witnesses(rows: Sequence[WitnessRow], *, title: str, ax: "Axes | None" = None) -> Axes:
-    """Draw the total of each row as a bar from zero, findings one below the other, warnings in another colour."""
+    """Draw the total of each row as a bar from zero, findings one below the other, each severity in its colour."""
     if not rows:
         raise InputError("there is nothing to draw: no finding has a witness.")
     shown = rows[:MOST_ROWS]
     ax = open_axes(ax, width=7.2, height=max(2.0, 0.3 * len(shown) + 1.0))
     new = [True, *(row.number != before.number for before, row in pairwise(shown))]
     places = np.cumsum(np.where(new, 1.6, 1.0))
-    colors = [COLORS[5] if row.severity == "warning" else COLORS[0] for row in shown]
+    colors = [_COLORS[row.severity] for row in shown]
     widths = [0.0 if row.total is None else row.total for row in shown]
     bars = ax.barh(places, widths, 0.7, color=colors, zorder=2)
     ax.bar_label(
@@ -48,7 +49,7 @@ def plot_witnesses(rows: Sequence[WitnessRow], *, title: str, ax: "Axes | None" 
     draw_zero(ax, vertical=True)
     ax.margins(x=0.2)
     ax.set_xlabel("total of the row")
-    for severity, color in (("warning", COLORS[5]), ("advice", COLORS[0])):
+    for severity, color in _COLORS.items():
         if any(row.severity == severity for row in shown):
             ax.barh([np.nan], [0.0], color=color, label=severity)
     note = format_count(len(rows), "row")
