@@ -220,8 +220,9 @@ def _summarise(checked: Report, findings: Sequence[Finding], played: "Probe") ->
         return f"{verdict.text} Episodes that were played show it. {checked.summary}".rstrip()
     if first is None:
         return f"{verdict.text} {checked.summary}".rstrip()
-    says_it_all = first.claims != "step" and checked.incentives and checked.incentives[0].kind not in ("goal", "end")
-    told = checked.summary if says_it_all else first.message[:1].upper() + first.message[1:]
+    shown = [step.inputs for step in first.witness]
+    same = checked.incentives and [step.inputs for step in checked.incentives[0].witness] == shown[:1]
+    told = checked.summary if same else first.message[:1].upper() + first.message[1:]
     how = "It was seen in play" if first.is_seen else "Nothing that was played has been there"
     probed = "the probe found no policy that lives on it" if verdict.answer == "wanted" else "the probe is undecided"
     return f"{told} {how}; {probed}."
