@@ -179,7 +179,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     report = located.report
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
     if not (report.findings or report.undecided or report.failed or report.suppressed or report.contradicted):
-        yield (*title, Piece("  nothing to complain about"))
+        yield (*title, Piece("  no findings"))
         yield from _format_summary(report, width)
         yield from _format_remarks(report, width)
         yield from format_incentive_lines(report.incentives, width)

@@ -141,12 +141,12 @@ def test_a_note_is_whole_in_json_and_a_note_for_code_scanning():
 
 
 def test_a_clean_reward_is_one_line():
-    assert text(CLEAN) == f"reaching@1  {REWARD.fingerprint[:12]}  nothing to complain about\n"
+    assert text(CLEAN) == f"reaching@1  {REWARD.fingerprint[:12]}  no findings\n"
 
 
 def test_rules_that_did_not_run_are_said_of_a_clean_reward_too():
     shown = text(report(skipped={"jump": "z3 is not installed"}))
-    assert shown.endswith("  nothing to complain about\nnot run    jump: z3 is not installed\n")
+    assert shown.endswith("  no findings\nnot run    jump: z3 is not installed\n")
 
 
 def test_a_reward_with_open_questions_is_not_called_clean():
@@ -584,7 +584,7 @@ FAILED = report(failed=(Failed("jump", "ValueError: 100 % odd (z3.py, line 3)"),
 
 def test_a_failed_rule_is_told_in_every_format():
     text = format_reports([LocatedReport(FAILED)])
-    assert "nothing to complain about" not in text
+    assert "  no findings" not in text
     assert "failed     jump: ValueError: 100 % odd (z3.py, line 3). This is a fault of\n" in text
     assert text.endswith("no findings; 1 failed\n")
     (one,) = format_json([LocatedReport(FAILED)])["rewards"]

@@ -29,13 +29,13 @@ from plaudit.checks.rules.staying import (
     drop_shaping,
     find_paces,
     format_state,
-    maximise_pay,
+    maximise_plainly,
     read_standing_row,
 )
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, decode_value, encode_value, is_unlimited, strip_step_end
-from plaudit.checks.solver.solver import SLACK, simplify_maximum
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, renumber
 from plaudit.reward.declared import build_facts_program
@@ -110,9 +110,7 @@ def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: Numeri
     """Return a row outside the goal in plain numbers that pays nearly as much."""
 
     def is_as_good(rows: Sequence[NumericRow]) -> bool:
-        scores = paid.score(rows[0])
-        as_good = scores is not None and float(scores.total) >= pay - SLACK * abs(pay)
-        return as_good and not is_goal_reached(context, rows[0])
+        return paid.measure_total(rows[0]) >= pay - SLACK * abs(pay) and not is_goal_reached(context, rows[0])
 
     return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
 
@@ -168,7 +166,7 @@ def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
         return None
     question = Question()
     pay = add_standing_step(model, question, outside_goal=True, moving=paces)
-    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    best = maximise_plainly(context, question, pay)
     if best.row is None or is_unlimited(best.value):
         return None
     row = read_standing_row(context.model, best.row)
@@ -196,10 +194,8 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
     worth = math.fsum(found.values()) / len(found)
     best = max((at for at, episode in enumerate(seen.episode.tolist()) if episode in found), key=lambda at: totals[at])
     step = context.model.build_step(seen.read_row(context.model, best), "the best paid step of it")
-    text = (
-        f"{len(found):,} episodes that were played until time was up and never reached the goal earned {{}} on average"
-    )
-    return Rival(worth, text.format(format_number(worth)), (step,), "step", summed=True)
+    text = f"{len(found):,} episodes that were played until time was up and never reached the goal earned"
+    return Rival(worth, f"{text} {format_number(worth)} on average", (step,), "step", summed=True)
 
 
 def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
