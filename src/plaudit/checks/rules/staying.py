@@ -39,7 +39,7 @@ MOST_STRETCHES = 8
 MOST_NAMED = 3
 """Of a place so many states are named."""
 NOWHERE = ("everything at rest", "any state")
-"""What stands for a place where no state is worth naming, and where there is none."""
+"""What stands for a place where no state is worth naming, and where the pay depends on nothing that could be named."""
 
 
 def count_steps(reward: Reward) -> float | None:
@@ -334,7 +334,9 @@ def describe_place(model: RewardModel, row: NumericRow) -> str:
     shown = known if len(known) <= MOST_NAMED else moved
     parts = [f"{name.removeprefix('s.')} {format_state(field, row[name])}" for name, field in shown.items()]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
-    return ", ".join([*parts[:MOST_NAMED], *more]) or NOWHERE[not known]
+    others = [model.fields[name] for name in model.reads["total"]]
+    resting = known or any(each.kind == "number" and model.role(each) == "event" for each in others)
+    return ", ".join([*parts[:MOST_NAMED], *more]) or NOWHERE[not resting]
 
 
 def describe_row(model: RewardModel, row: NumericRow) -> str:
