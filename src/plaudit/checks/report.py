@@ -89,6 +89,7 @@ class Report:
             build_heading(f"{self.reward}@{self.version}", build_element("code", self.fingerprint[:12])),
             build_element("p", self.summary) if self.summary else None,
             None if self.task is None else build_note(str(self.task)),
+            *map(build_note, self.remarks),
             build_element("div", summarise_counts([self])),
             build_incentives(self.incentives) if self.incentives else None,
             *(build_finding(each, self.rest) for each in shown),

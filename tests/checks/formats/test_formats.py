@@ -344,13 +344,15 @@ def test_what_a_finding_rests_on_that_nobody_declared_is_said():
 
 def test_what_steps_that_happened_say_of_a_finding_is_told_in_every_format():
     says = "Seen: 214 of 10,000 steps were like this."
-    given = report(finding(evidence=Evidence("seen", says)), summary="An agent will wait.")
+    played = "Observed: Corridor, 10,000 steps."
+    given = report(finding(evidence=Evidence("seen", says)), summary="An agent will wait.", remarks=(played,))
     located = LocatedReport.of(given, REWARD)
     first = text(given).splitlines()[1]
     assert first == "An agent will wait."
     assert f"  {says}" in text(given).splitlines()
     assert says in given._repr_html_()
     assert "An agent will wait." in given._repr_html_()
+    assert played in given._repr_html_()
     assert says in format_github([located], root=ROOT)
     [one] = format_json([located])["rewards"]
     assert (one["summary"], one["findings"][0]["evidence"]) == (first, {"verdict": "seen", "says": says})

@@ -153,7 +153,11 @@ class Speaker:
             return f"by {name}, nothing that was played differs beyond chance"
         if found.answer == "chance":
             paid = format_estimate(top.earned)
-            return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
+            if any(each.kind == "search" for each in self._standings.policies):
+                return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
+            return (
+                f"no search was finished, and of what was played chance earns most, {paid}; a longer --budget may tell"
+            )
         assert found.wanted is not None
         other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
         values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
