@@ -14,6 +14,7 @@ from plaudit.checks.finding import BASES, SEVERITIES, Evidence, Failed, Finding,
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
+    capitalise,
     encode_number,
     format_finding,
     format_total,
@@ -353,6 +354,7 @@ def test_what_steps_that_happened_say_of_a_finding_is_told_in_every_format():
     assert says in given._repr_html_()
     assert "An agent will wait." in given._repr_html_()
     assert played in given._repr_html_()
+    assert f"<p>{capitalise(given.findings[0].message)}" in given._repr_html_()
     assert says in format_github([located], root=ROOT)
     [one] = format_json([located])["rewards"]
     assert (one["summary"], one["findings"][0]["evidence"]) == (first, {"verdict": "seen", "says": says})

@@ -251,7 +251,7 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
 
 
 def _find_bad_end(context: CheckContext) -> BadEnd | None:
-    declared = [end for end in _list_declared_ends(context) if end is not None]
+    declared = list(_list_declared_ends(context))
     if declared:
         return min(declared, key=lambda each: each.price)
     model = select_end(context)
@@ -274,7 +274,7 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
     return min(bad["costs"] or bad["may pay"] or bad["free"], key=lambda each: each.price, default=None)
 
 
-def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
+def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd]:
     """Yield the ends that the task calls bad, each as it is had for the least: all else as an idle agent meets it."""
     model, bound = drop_potentials(context), context.reward._bound
     worth, adds = _bound_finish(context)
