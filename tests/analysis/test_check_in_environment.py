@@ -200,3 +200,12 @@ def test_an_environment_that_fails_is_one_clear_message():
         check_in_environment(HONEST, Corridor(fail_at=50), reader(HONEST), steps=100, observed_steps=100)
     with pytest.raises(DefinitionError, match="check_in_environment takes a Reward"):
         check_in_environment("walking", Corridor)
+
+
+def test_an_environment_that_fails_in_its_reset_says_so():
+    class Unready(Corridor):
+        def reset(self, **options):
+            raise RuntimeError("the simulator is not up")
+
+    with pytest.raises(EnvironmentFailed, match=r"failed in the reset of 'always 0' with seed 0: .*not up"):
+        check_in_environment(HONEST, Unready, reader(HONEST), steps=100, observed_steps=100)

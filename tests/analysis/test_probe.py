@@ -396,6 +396,21 @@ def test_ctrl_c_ends_it_with_what_is_known():
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
 
 
+def test_ctrl_c_in_the_search_does_not_say_that_the_search_found_nothing():
+    @term
+    def upright(angle):
+        return 1 - abs(angle)
+
+    def progress(done, total):
+        if done > 0.2 * total:
+            raise KeyboardInterrupt
+
+    reward = Reward("balance", version="1", terms=[upright], fields=[Field("angle")])
+    read = lambda obs, action, after, info: {"angle": float(after[2])}  # noqa: E731
+    found = probe("CartPole-v1", reward, read, steps=20_000, progress=progress)
+    assert "no search was finished, and of what was played chance earns most" in found.verdict.text
+
+
 def test_ctrl_c_before_anything_is_known_is_an_empty_table():
     def progress(done, total):
         raise KeyboardInterrupt

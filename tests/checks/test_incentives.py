@@ -205,3 +205,12 @@ def test_what_there_is_no_time_for_is_left_out():
 def test_a_timeout_that_never_comes_is_refused():
     with pytest.raises(DefinitionError, match="timeout=0 must be a positive"):
         incentives(Reward("r", version="1", terms=[step], fields=[]), timeout=0)
+
+
+def test_a_stay_whose_pay_depends_on_numbers_is_not_called_any_state():
+    @term
+    def upright(angle):
+        return 1 - abs(angle)
+
+    [found] = incentives(Reward("r", version="1", terms=[upright], fields=[Field("angle", low=-1, high=1)]))
+    assert (found.where, found.pay, found.witness[0].inputs) == ("everything at rest", 1, {"angle": 0.0})

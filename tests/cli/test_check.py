@@ -56,7 +56,7 @@ def checked(result) -> list[dict]:
 def test_a_clean_reward_is_a_line_and_exit_code_0(plaudit):
     result = plaudit("check", PLAIN)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert re.match(r"plain@1  [0-9a-f]{12}  nothing to complain about\n", result.stdout)
+    assert re.match(r"plain@1  [0-9a-f]{12}  no findings\n", result.stdout)
 
 
 def test_a_warning_is_exit_code_1(plaudit):

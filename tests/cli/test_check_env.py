@@ -87,6 +87,15 @@ def test_ctrl_c_prints_what_is_known(plaudit, write):
     assert "It was interrupted" in done.stdout
 
 
+def test_ctrl_c_leaves_the_other_rewards_out_and_says_so(plaudit, write):
+    corridor = "\nfrom support.corridors import Corridor\nshared = Corridor(interrupt_at=14000)\n"
+    first, second = write("calm.py", CALM + corridor), write("other.py", CALM)
+    done = plaudit("check", first, second, "--env", "calm.py:shared", "--budget", "20000", "--json")
+    assert done.exit_code == 130, done.stderr
+    assert len(json.loads(done.stdout)["rewards"]) == 1
+    assert f"Interrupted: {second} was not checked." in done.stderr
+
+
 def test_a_task_file_of_another_version_of_the_environment_is_named(plaudit, write):
     reward = write("calm.py", CALM)
     task = write("task.json", Task("corridor", fields=[Field("arrived", flag=True)], horizon=5).to_json())

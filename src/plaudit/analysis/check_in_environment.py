@@ -12,6 +12,7 @@ from plaudit.analysis.observe.observe import Observation, observe
 from plaudit.analysis.probe.probe import probe
 from plaudit.checks.check import check
 from plaudit.checks.finding import SEVERITIES, Evidence, Finding
+from plaudit.checks.formats.plain import capitalise
 from plaudit.checks.model import Outcomes
 from plaudit.checks.report import Report
 from plaudit.errors import DefinitionError, InputError, shorten
@@ -201,10 +202,8 @@ def _find_paying_term(reward: Reward, found: Finding) -> str | None:
 def _attach(found: Finding, shown: Finding) -> Finding:
     """Return a finding of the definition with the episodes that show it; it is as grave as the graver of the two."""
     graver = max(found.severity, shown.severity, key=SEVERITIES.index)
-    message = shown.message[:1].upper() + shown.message[1:]
-    return replace(
-        found, severity=graver, witness=(*found.witness, *shown.witness), evidence=Evidence("seen", f"Shown: {message}")
-    )
+    evidence = Evidence("seen", f"Shown: {capitalise(shown.message)}")
+    return replace(found, severity=graver, witness=(*found.witness, *shown.witness), evidence=evidence)
 
 
 def _describe_episodes(played: "Probe") -> str:
@@ -222,7 +221,7 @@ def _summarise(checked: Report, findings: Sequence[Finding], played: "Probe") ->
         return f"{verdict.text} {checked.summary}".rstrip()
     shown = [step.inputs for step in first.witness]
     same = checked.incentives and [step.inputs for step in checked.incentives[0].witness] == shown[:1]
-    told = checked.summary if same else first.message[:1].upper() + first.message[1:]
+    told = checked.summary if same else capitalise(first.message)
     how = "It was seen in play" if first.is_seen else "Nothing that was played has been there"
     probed = "the probe found no policy that lives on it" if verdict.answer == "wanted" else "the probe is undecided"
     return f"{told} {how}; {probed}."

@@ -45,8 +45,8 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         return obs, reward, terminated, truncated, info
 
     def describe_step(self) -> str:
-        """Return which step this is: "in step 3 of 'random' with seed 0"."""
-        return f"in step {self._steps} of {self._policy!r} with seed {self._seed}"
+        """Return which step this is: "in step 3 of 'random' with seed 0", "in the reset of …"."""
+        return f"in {f'step {self._steps}' if self._steps else 'the reset'} of {self._policy!r} with seed {self._seed}"
 
     def _fail(self, error: Exception, action: Any = None) -> NoReturn:
         given = "" if action is None else f", given the action {shorten(action, 40)}"

@@ -28,14 +28,14 @@ from plaudit.checks.rules.staying import (
     find_best_end,
     find_paces,
     find_stays,
-    maximise_pay,
+    maximise_plainly,
     read_standing_row,
 )
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, strip_step_end
-from plaudit.checks.solver.solver import SLACK, Solver, TimeIsUp, simplify_maximum
+from plaudit.checks.solver.solver import SLACK, Solver, TimeIsUp
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
@@ -149,7 +149,7 @@ def _find_best_step(context: CheckContext) -> Iterator[Incentive]:
 
 def _describe_best(context: CheckContext, kind: IncentiveKind, question: Question, paid: int) -> Iterator[Incentive]:
     """Yield the step that pays most, in numbers that a person would write."""
-    best = simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
+    best = maximise_plainly(context, question, paid)
     if best.row is None:
         return
     row = {**best.row, **context.model.complete_row(best.row)}
@@ -189,7 +189,7 @@ def _find_best_pace(context: CheckContext) -> Iterator[Incentive]:
         return
     question = Question()
     pay = add_standing_step(lasting, question, moving=paces, outside_goal=context.reward.task.goal_ends)
-    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    best = maximise_plainly(context, question, pay)
     if best.row is None or is_unlimited(best.value):
         return
     row = read_standing_row(model, best.row)

@@ -1,5 +1,6 @@
 """A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -220,6 +221,11 @@ class RewardModel:
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
         return self.complete(row)[1]
+
+    def measure_total(self, row: NumericRow) -> float:
+        """Return the total of a row; minus infinity where it cannot be scored."""
+        scores = self.score(row)
+        return -math.inf if scores is None else float(scores.total)
 
     def complete_row(self, row: NumericRow) -> NumericRow:
         """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""

@@ -89,6 +89,7 @@ class Report:
             build_heading(f"{self.reward}@{self.version}", build_element("code", self.fingerprint[:12])),
             build_element("p", self.summary) if self.summary else None,
             None if self.task is None else build_note(str(self.task)),
+            *map(build_note, self.remarks),
             build_element("div", summarise_counts([self])),
             build_incentives(self.incentives) if self.incentives else None,
             *(build_finding(each, self.rest) for each in shown),
@@ -179,7 +180,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     report = located.report
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
     if not (report.findings or report.undecided or report.failed or report.suppressed or report.contradicted):
-        yield (*title, Piece("  nothing to complain about"))
+        yield (*title, Piece("  no findings"))
         yield from _format_summary(report, width)
         yield from _format_remarks(report, width)
         yield from format_incentive_lines(report.incentives, width)

@@ -117,7 +117,8 @@ def check(
     With --env an environment is observed for some 10,000 steps: the id of one of Gymnasium, or file.py:Name or
     package.module:Name, a class, function or instance. Findings are held against the steps that were seen: what went
     otherwise there is dropped. Then the environment is probed, as by `plaudit probe`, for a minute or --budget, and one
-    report tells what an agent will do, how sure that is, and which episodes show it. Ctrl-C ends the probe.
+    report tells what an agent will do, how sure that is, and which episodes show it. Ctrl-C in the probe prints what
+    is known then.
 
     The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if a reward cannot be checked,
     3 if with --env there are none and the probe is undecided, 4 if a rule failed, which is a fault of plaudit; all
@@ -197,7 +198,10 @@ class Checked(NamedTuple):
 
 
 def check_rewards(job: CheckJob) -> list[Checked]:
-    """Return a report for each reward; one that cannot be loaded is an error before any is checked."""
+    """Return a report for each reward, up to one in which Ctrl-C ended the probe.
+
+    One that cannot be loaded is an error before any is checked.
+    """
     episodes = None if job.outcomes is None else read_outcomes(job.outcomes)
     tuned = {text: tune(find_reward(text), job.params, job.settings) for text in job.rewards}
     loaded = {text: apply_task(reward, job.task) for text, reward in tuned.items()}
@@ -210,6 +214,10 @@ def check_rewards(job: CheckJob) -> list[Checked]:
             report = _check(job, reward, outcomes) if tried is None else tried.report
             file = str(Path.cwd() / text) if Path(text).is_file() else None
             done.append(Checked(LocatedReport.of(report, reward, file=file), tried))
+            if tried is not None and tried.interrupted:
+                break
+    for text in [*loaded][len(done) :]:
+        click.echo(f"Interrupted: {text} was not checked.", err=True)
     return done
 
 

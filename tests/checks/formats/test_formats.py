@@ -14,6 +14,7 @@ from plaudit.checks.finding import BASES, SEVERITIES, Evidence, Failed, Finding,
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
+    capitalise,
     encode_number,
     format_finding,
     format_total,
@@ -141,12 +142,12 @@ def test_a_note_is_whole_in_json_and_a_note_for_code_scanning():
 
 
 def test_a_clean_reward_is_one_line():
-    assert text(CLEAN) == f"reaching@1  {REWARD.fingerprint[:12]}  nothing to complain about\n"
+    assert text(CLEAN) == f"reaching@1  {REWARD.fingerprint[:12]}  no findings\n"
 
 
 def test_rules_that_did_not_run_are_said_of_a_clean_reward_too():
     shown = text(report(skipped={"jump": "z3 is not installed"}))
-    assert shown.endswith("  nothing to complain about\nnot run    jump: z3 is not installed\n")
+    assert shown.endswith("  no findings\nnot run    jump: z3 is not installed\n")
 
 
 def test_a_reward_with_open_questions_is_not_called_clean():
@@ -344,13 +345,16 @@ def test_what_a_finding_rests_on_that_nobody_declared_is_said():
 
 def test_what_steps_that_happened_say_of_a_finding_is_told_in_every_format():
     says = "Seen: 214 of 10,000 steps were like this."
-    given = report(finding(evidence=Evidence("seen", says)), summary="An agent will wait.")
+    played = "Observed: Corridor, 10,000 steps."
+    given = report(finding(evidence=Evidence("seen", says)), summary="An agent will wait.", remarks=(played,))
     located = LocatedReport.of(given, REWARD)
     first = text(given).splitlines()[1]
     assert first == "An agent will wait."
     assert f"  {says}" in text(given).splitlines()
     assert says in given._repr_html_()
     assert "An agent will wait." in given._repr_html_()
+    assert played in given._repr_html_()
+    assert f"<p>{capitalise(given.findings[0].message)}" in given._repr_html_()
     assert says in format_github([located], root=ROOT)
     [one] = format_json([located])["rewards"]
     assert (one["summary"], one["findings"][0]["evidence"]) == (first, {"verdict": "seen", "says": says})
@@ -584,7 +588,7 @@ FAILED = report(failed=(Failed("jump", "ValueError: 100 % odd (z3.py, line 3)"),
 
 def test_a_failed_rule_is_told_in_every_format():
     text = format_reports([LocatedReport(FAILED)])
-    assert "nothing to complain about" not in text
+    assert "  no findings" not in text
     assert "failed     jump: ValueError: 100 % odd (z3.py, line 3). This is a fault of\n" in text
     assert text.endswith("no findings; 1 failed\n")
     (one,) = format_json([LocatedReport(FAILED)])["rewards"]

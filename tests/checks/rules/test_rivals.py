@@ -172,3 +172,28 @@ def test_what_episodes_earned_that_never_reached_the_goal_competes_with_it():
 )
 def test_other_episodes_say_nothing_of_what_play_earns(episodes, options, said):
     assert judge(noisy(**said), *episodes, **options).findings == ()
+
+
+def test_half_the_goal_that_pays_more_than_all_of_it_is_not_told_as_a_tie():
+    @term(weight=10)
+    def landing(landed):
+        return landed
+
+    @term
+    def fast(landed, speed):
+        return speed if landed else 0.0
+
+    def soft(landed, speed):
+        return landed and speed < 2
+
+    fields = [Field("landed", flag=True), Field("speed", low=0, high=50)]
+    for terms, pay, how, worth in (
+        ([landing, fast], 60, "more than", 12),
+        ([landing], 10, "as much as", 10),
+    ):
+        made = reward(*terms, fields=fields, goal=soft, states=[])
+        (finding,) = check(made, only=CODE).findings
+        assert finding.message == (
+            f"landed outside the goal pays {pay}, {how} the goal 'soft', which is worth {worth} at most."
+        )
+        assert really(made, finding) == [pay]

@@ -50,7 +50,7 @@ class EpisodeOutcomes(Detector):
         if goal.outputs and self._goal is None:
             unknown = ", ".join(sorted(goal.inputs.keys() - recorded))
             context.skip(f"the goal reads {unknown}, which is not recorded", "goal-earned-less")
-        wanted = [each for each in reward._bound.fields.values() if each.better is not None or each.aim is not None]
+        wanted = [each for each in reward._bound.fields.values() if each.is_wished]
         self._fields = {each.name: (each, names) for each in wanted if (names := find_input(each, recorded))}
         lacking = [each.name for each in wanted if each.name not in self._fields]
         if lacking:

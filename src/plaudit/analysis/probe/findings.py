@@ -9,12 +9,10 @@ from plaudit.analysis.probe.measures import GOAL, Measure
 from plaudit.analysis.probe.result import PolicyOutcome, Verdict, format_estimate
 from plaudit.analysis.probe.verdict import Judgement, Standings, count_agreeing_seeds
 from plaudit.checks.finding import Finding, Severity, Step, Undecided
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import capitalise, format_number
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 
-CODES = {GOAL: "goal-not-best"}
-"""The rule that a measure is about; of all others it is `outcome-order`."""
 Records = dict[tuple[str, int | None], tuple[int, int]]
 """The first and last record of an episode, by policy and seed."""
 NOTHING_WANTED = (
@@ -41,10 +39,10 @@ class Speaker:
         if goal_lacks:
             goal = self._name_goal()
             why = f"whether the goal {goal} is reached is not known, as the features do not give what it reads"
-            reasons = [Undecided(CODES[GOAL], "total", why)]
+            reasons = [Undecided("goal-not-best", "total", why)]
         warned = next((each for each in self._worse if each.severity == "warning"), None)
         if warned is not None:
-            return Verdict("unwanted", _end(_capitalise(self.describe(warned)))), _keep_goal(reasons)
+            return Verdict("unwanted", _end(capitalise(self.describe(warned)))), _keep_goal(reasons)
         if not self._standings.policies:
             reasons = [Undecided("outcome-order", "total", "no policy was played to the end")]
         elif self._is_reference_best(matter):
@@ -153,7 +151,11 @@ class Speaker:
             return f"by {name}, nothing that was played differs beyond chance"
         if found.answer == "chance":
             paid = format_estimate(top.earned)
-            return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
+            if any(each.kind == "search" for each in self._standings.policies):
+                return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
+            return (
+                f"no search was finished, and of what was played chance earns most, {paid}; a longer --budget may tell"
+            )
         assert found.wanted is not None
         other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
         values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
@@ -225,16 +227,13 @@ class Speaker:
 
 
 def _find_code(measure: Measure) -> Literal["goal-not-best", "outcome-order"]:
+    """Return the rule that a measure is about."""
     return "goal-not-best" if measure.name == GOAL else "outcome-order"
 
 
 def _keep_goal(reasons: Sequence[Undecided]) -> tuple[Undecided, ...]:
     """Return what stays open beside a warning: the goal, if that is."""
-    return tuple(each for each in reasons if each.code == CODES[GOAL])
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return tuple(each for each in reasons if each.code == "goal-not-best")
 
 
 def _end(text: str) -> str:

@@ -61,7 +61,7 @@ def list_measures(reward: Reward) -> Iterator[Measure]:
 
 def is_wish(field: TaskField) -> bool:
     """Return whether a field says what is better."""
-    return (field.better is not None or field.aim is not None) and not field.shape
+    return field.is_wished and not field.shape
 
 
 def is_counted(field: TaskField) -> bool:

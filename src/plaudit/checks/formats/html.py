@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plaudit.checks.finding import Finding, Incentive, Step
-from plaudit.checks.formats.plain import Value, format_total, format_value, short_path
+from plaudit.checks.formats.plain import Value, capitalise, format_total, format_value, short_path
 from plaudit.checks.formats.text import LABELS, MOST_STEPS, choose_columns, format_incentive_pay, format_remark
 from plaudit.html import Markup, build_element, build_heading, build_name, build_note, build_table, join
 
@@ -16,7 +16,7 @@ def build_finding(finding: Finding, rest: Mapping[str, Value]) -> Markup:
     return build_element(
         "section",
         title,
-        build_element("p", finding.message),
+        build_element("p", capitalise(finding.message)),
         build_element("p", finding.evidence.says) if finding.evidence is not None else None,
         build_witness(finding.witness, rest) if finding.witness else None,
         build_element("p", "→ ", finding.advice),

@@ -121,6 +121,11 @@ def _to_32_bits(value: float) -> float:
     return found
 
 
+def capitalise(text: str) -> str:
+    """Return a text as a sentence begins; the rest of it stays as it is, unlike with `str.capitalize`."""
+    return text[:1].upper() + text[1:]
+
+
 def format_total(total: float | None) -> str:
     """Return a total in six digits; "none" where there is none.
 

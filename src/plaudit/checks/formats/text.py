@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Literal, NamedTuple
 
 from plaudit.checks.finding import Finding, Incentive, IncentiveKind, Step
-from plaudit.checks.formats.plain import Value, format_number, format_total, format_value, short_path
+from plaudit.checks.formats.plain import Value, capitalise, format_number, format_total, format_value, short_path
 from plaudit.terminal import escape_line, format_count
 
 _INDENT = 2
@@ -105,8 +105,7 @@ def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int
         yield head
         if place:
             yield (Piece(" " * _INDENT), Piece(place, "dim"))
-    message = escape_line(finding.message)
-    yield from wrap_paragraph(message[:1].upper() + message[1:], width=width, indent=_INDENT)
+    yield from wrap_paragraph(capitalise(escape_line(finding.message)), width=width, indent=_INDENT)
     if finding.evidence is not None:
         yield from wrap_paragraph(escape_line(finding.evidence.says), width=width, indent=_INDENT)
     if finding.witness:

@@ -11,6 +11,7 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.goals import add_goal, bound_goal, is_goal_reached, maximise_where
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
+    LEAST,
     add_standing_step,
     bound_best_end,
     count_steps,
@@ -34,7 +35,6 @@ SOON = 0.2
 """A goal that must be reached within this share of the steps that count, or else the bad end is better, is far."""
 AMPLE = 2.0
 """A goal is near enough if giving up is worse even for an agent that takes this many times the steps it needs."""
-LEAST = 1e-9
 NEARLY = 0.01
 """What a witness in plain numbers may cost more, as a share."""
 
@@ -163,10 +163,10 @@ def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, chea
     rows = [going_on.row, {**going_on.row, **end.row}]
     if model.score(rows[1]) is None:
         rows[1] = end.row
-    begun, ended = (_measure_total(model, row) for row in rows)
+    begun, ended = map(model.measure_total, rows)
 
     def is_as_cheap(found: Sequence[NumericRow]) -> bool:
-        here, there = (_measure_total(model, row) for row in found)
+        here, there = map(model.measure_total, found)
         return begun * (1 + NEARLY) <= here <= begun and abs(there - ended) <= NEARLY * abs(ended)
 
     rows = model.simplify_rows(rows, is_as_cheap)
@@ -198,11 +198,6 @@ def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> 
     takes = "" if least is None else f", and it takes {format_number(math.ceil(least - LEAST))} at least"
     steps = "one step" if whole == 1 else f"{format_number(whole)} steps"
     return f" {what} is worth going for only within {'' if going_on.cheapest is None else 'about '}{steps}{takes}."
-
-
-def _measure_total(model: RewardModel, row: NumericRow) -> float:
-    scores = model.score(row)
-    return math.nan if scores is None else float(scores.total)
 
 
 def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:
@@ -256,7 +251,7 @@ def find_bad_end(context: CheckContext) -> BadEnd | None:
 
 
 def _find_bad_end(context: CheckContext) -> BadEnd | None:
-    declared = [end for end in _list_declared_ends(context) if end is not None]
+    declared = list(_list_declared_ends(context))
     if declared:
         return min(declared, key=lambda each: each.price)
     model = select_end(context)
@@ -279,7 +274,7 @@ def _find_bad_end(context: CheckContext) -> BadEnd | None:
     return min(bad["costs"] or bad["may pay"] or bad["free"], key=lambda each: each.price, default=None)
 
 
-def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd | None]:
+def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd]:
     """Yield the ends that the task calls bad, each as it is had for the least: all else as an idle agent meets it."""
     model, bound = drop_potentials(context), context.reward._bound
     worth, adds = _bound_finish(context)

@@ -16,12 +16,11 @@ from plaudit.checks.rules.staying import (
     describe_horizon,
     drop_shaping,
     format_pay,
-    maximise_pay,
+    maximise_plainly,
     read_standing_row,
 )
 from plaudit.checks.solver.question import Impossible, Question, Unknown
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, value_at_rest
-from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 
 MOST_SHOWN = 4
@@ -238,7 +237,7 @@ def _maximise_event_pay(
         for name, each in fields.items()
     ]
     question.require(question.builder.any(happens))
-    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    best = maximise_plainly(context, question, pay)
     if best.bound <= LEAST:
         return Impossible()
     if best.row is None or best.value <= LEAST:

@@ -208,7 +208,7 @@ def find_idle_floor(context: CheckContext) -> Found:
 def _find_best_idling(context: CheckContext, idle: NumericRow, pay: float) -> Found:
     """Yield that no step pays more than doing nothing, though something is wanted that doing nothing does not bring."""
     model, bound = context.model, context.reward._bound
-    wished = [field for field in bound.fields.values() if field.better is not None or field.aim is not None]
+    wished = [field for field in bound.fields.values() if field.is_wished]
     whole = {**{name: encode_value(bound.known_inputs[name], value) for name, value in (bound.idle or {}).items()}}
     left = [
         field.name

@@ -21,12 +21,12 @@ from plaudit.checks.rules.staying import (
     has_end,
     is_staying_wanted,
     maximise_pay,
+    maximise_plainly,
     read_standing_row,
 )
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import declared_range, is_unlimited, limit_range
-from plaudit.checks.solver.solver import simplify_maximum
 from plaudit.language import nodes as n
 from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
@@ -120,7 +120,7 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
             continue
         model, question = RewardModel(context.reward.select_terms(term.name)), Question()
         pay = add_standing_step(model, question)
-        best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+        best = maximise_plainly(context, question, pay)
         for name, field in question.inputs.copy().items():
             if way := context.reward.task.monotone.get(field.name):  # what counts up while one stays goes all the way
                 reach = declared_range(limit_range(field))

@@ -79,8 +79,8 @@ def simplify_lap(whole: RewardModel, model: RewardModel, lap: Lap) -> Lap:
     rows = [build_row(whole, *step) for step in lap.steps]
 
     def pays(found: Sequence[NumericRow]) -> bool:
-        gain = sum(_measure_total(model, row) for row in found)
-        return gain >= least and gain > len(found) * max(_measure_total(model, _stand(row)) for row in found) + LEAST
+        gain = sum(model.measure_total(row) for row in found)
+        return gain >= least and gain > len(found) * max(model.measure_total(_stand(row)) for row in found) + LEAST
 
     margin = lap.gain - len(rows) * max(_bound_standing(model, state) for state in lap.states)
     least = lap.gain - min(SLACK * abs(lap.gain), margin / 2)
@@ -164,12 +164,7 @@ def _read_lap(model: RewardModel, names: list[str], row: NumericRow, length: int
 
 
 def _score_step(model: RewardModel, before: NumericRow, after: NumericRow, chosen: NumericRow) -> float:
-    return _measure_total(model, build_row(model, before, after, chosen))
-
-
-def _measure_total(model: RewardModel, row: NumericRow) -> float:
-    scores = model.score(row)
-    return -math.inf if scores is None else float(scores.total)
+    return model.measure_total(build_row(model, before, after, chosen))
 
 
 def _stand(row: NumericRow) -> NumericRow:

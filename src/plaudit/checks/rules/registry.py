@@ -181,7 +181,7 @@ class CheckContext:
         from plaudit.checks.evidence import judge_findings  # with NumPy, which a check without steps does not need
 
         (judged,) = judge_findings(self.steps, self.model, [finding])
-        return judged.evidence is not None and judged.evidence.verdict == "contradicted"
+        return judged.is_contradicted
 
     def find_contradiction(self) -> Contradiction | Unknown | None:
         """Return how the facts contradict one another; None where they do not."""

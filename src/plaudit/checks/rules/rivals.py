@@ -29,13 +29,13 @@ from plaudit.checks.rules.staying import (
     drop_shaping,
     find_paces,
     format_state,
-    maximise_pay,
+    maximise_plainly,
     read_standing_row,
 )
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, decode_value, encode_value, is_unlimited, strip_step_end
-from plaudit.checks.solver.solver import SLACK, simplify_maximum
+from plaudit.checks.solver.solver import SLACK
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, renumber
 from plaudit.reward.declared import build_facts_program
@@ -65,7 +65,7 @@ def find_better_than_goal(context: CheckContext) -> Found:
     if steps is None or worth is None:
         return
     rivals = (each for find in _FINDERS if (each := find(context, steps)) is not None)
-    least = TOLERANCE * max(1.0, abs(worth))
+    least = _find_margin(worth)
     better = (each for each in rivals if each.worth > worth + (-least if each.ties else least))
     found: list[Finding] = []
     for rival in better:
@@ -74,6 +74,10 @@ def find_better_than_goal(context: CheckContext) -> Found:
             break
     open_ones = [each for each in found if not context.is_contradicted(each)] or found
     yield from sorted(open_ones, key=lambda each: each.severity != "warning")[:1]
+
+
+def _find_margin(worth: float) -> float:
+    return TOLERANCE * max(1.0, abs(worth))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +114,7 @@ def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: Numeri
     """Return a row outside the goal in plain numbers that pays nearly as much."""
 
     def is_as_good(rows: Sequence[NumericRow]) -> bool:
-        scores = paid.score(rows[0])
-        as_good = scores is not None and float(scores.total) >= pay - SLACK * abs(pay)
-        return as_good and not is_goal_reached(context, rows[0])
+        return paid.measure_total(rows[0]) >= pay - SLACK * abs(pay) and not is_goal_reached(context, rows[0])
 
     return context.model.simplify_rows([row], is_as_good)[0] if is_as_good([row]) else row
 
@@ -168,7 +170,7 @@ def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
         return None
     question = Question()
     pay = add_standing_step(model, question, outside_goal=True, moving=paces)
-    best = simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+    best = maximise_plainly(context, question, pay)
     if best.row is None or is_unlimited(best.value):
         return None
     row = read_standing_row(context.model, best.row)
@@ -196,10 +198,8 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
     worth = math.fsum(found.values()) / len(found)
     best = max((at for at, episode in enumerate(seen.episode.tolist()) if episode in found), key=lambda at: totals[at])
     step = context.model.build_step(seen.read_row(context.model, best), "the best paid step of it")
-    text = (
-        f"{len(found):,} episodes that were played until time was up and never reached the goal earned {{}} on average"
-    )
-    return Rival(worth, text.format(format_number(worth)), (step,), "step", summed=True)
+    text = f"{len(found):,} episodes that were played until time was up and never reached the goal earned"
+    return Rival(worth, f"{text} {format_number(worth)} on average", (step,), "step", summed=True)
 
 
 def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
@@ -250,23 +250,28 @@ def _rule_out_goal(reward: Reward) -> Reward:
 
 
 def _find_best_other_end(context: CheckContext, steps: float) -> Rival | None:
-    paid = drop_potentials(context)
-    if "terminal" not in paid.fields:
+    if "terminal" not in drop_potentials(context).fields:
         return None
-    question = Question()
-    total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
-    context.model.require_facts(question, fixed={"terminal": 1.0})
-    outside = question.negate(add_goal(context, question, fixed={"terminal": 1.0}))
+    return _find_best_outside(context, {"terminal": 1.0}, "an end", ENDING, "end")
+
+
+def _find_best_outside(
+    context: CheckContext, fixed: NumericRow, what: str, note: str, claims: Claim, *, ties: bool = False
+) -> Rival | None:
+    """Return the best step outside the goal in which some inputs are `fixed`."""
+    paid, question = drop_potentials(context), Question()
+    total = paid.add_row(question, fixed=fixed)["total"]
+    context.model.require_facts(question, fixed=fixed)
+    outside = question.negate(add_goal(context, question, fixed=fixed))
     best = maximise_where(context, question, total, outside)
     if best.row is None or is_unlimited(best.value):
         return None
-    note = ENDING + _describe_unread(context, best.row)
-    row = _simplify_outside_goal(context, paid, {**best.row, "terminal": 1.0}, best.value)
-    step, scores = context.model.build_step(row, note), paid.score(row)
+    row = _simplify_outside_goal(context, paid, {**best.row, **fixed}, best.value)
+    step, scores = context.model.build_step(row, note + _describe_unread(context, best.row)), paid.score(row)
     if scores is None:
         return None
-    text = f"an end outside the goal pays {format_number(scores.total)}{_leave_out(step, scores.total)}"
-    return Rival(float(scores.total), text, (step,), "end", summed=True)
+    text = f"{what} outside the goal pays {format_number(scores.total)}{_leave_out(step, scores.total)}"
+    return Rival(float(scores.total), text, (step,), claims, summed=True, ties=ties)
 
 
 def _describe_unread(context: CheckContext, row: NumericRow) -> str:
@@ -285,20 +290,7 @@ def _find_half_goal(context: CheckContext, steps: float) -> Rival | None:
     flags = {name: value for name, value in flags.items() if name in paid.fields and name != "terminal"}
     if not flags or not context.reward.task.goal_ends or flags.keys() == bound.goal_program.inputs.keys():
         return None
-    question = Question()
-    total = paid.add_row(question, fixed=flags)["total"]
-    context.model.require_facts(question, fixed=flags)
-    outside = question.negate(add_goal(context, question, fixed=flags))
-    best = maximise_where(context, question, total, outside)
-    if best.row is None or is_unlimited(best.value):
-        return None
-    row = _simplify_outside_goal(context, paid, {**best.row, **flags}, best.value)
-    step, scores = context.model.build_step(row, "half the goal" + _describe_unread(context, best.row)), paid.score(row)
-    if scores is None:
-        return None
-    paid_for = " and ".join(flags)
-    text = f"{paid_for} outside the goal pays {format_number(scores.total)}{_leave_out(step, scores.total)}"
-    return Rival(float(scores.total), text, (step,), "step", summed=True, ties=True)
+    return _find_best_outside(context, flags, " and ".join(flags), "half the goal", "step", ties=True)
 
 
 _FINDERS: tuple[Callable[[CheckContext, float], Rival | None], ...] = (
@@ -319,7 +311,7 @@ def _describe_better(context: CheckContext, rival: Rival, worth: float) -> Findi
     assert goal is not None
     summed = f": {format_number(rival.worth)} {horizon}" if horizon else ""
     total = "" if rival.summed else summed
-    how = "as much as" if rival.ties else "more than"
+    how = "more than" if rival.worth > worth + _find_margin(worth) else "as much as"
     worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
     return context.finding(
         "total",

@@ -39,7 +39,7 @@ MOST_STRETCHES = 8
 MOST_NAMED = 3
 """Of a place so many states are named."""
 NOWHERE = ("everything at rest", "any state")
-"""What stands for a place where no state is worth naming, and where there is none."""
+"""What stands for a place where no state is worth naming, and where the pay depends on nothing that could be named."""
 
 
 def count_steps(reward: Reward) -> float | None:
@@ -102,17 +102,17 @@ def _select_terms(context: CheckContext, terms: list[str]) -> RewardModel:
     return context.model if whole else RewardModel(context.reward.select_terms(*terms))
 
 
-def find_speeds(model: RewardModel) -> frozenset[str]:
-    """Return the fields that say how fast something goes: the rate of another one, or so much of a unit per time.
+def _find_stopped(model: RewardModel) -> frozenset[str]:
+    """Return the fields that are 0 in a step that stays: those of `find_paces`.
 
     By its unit a field is one only where another state would move with it: a speed alone can be kept up for ever.
     """
-    inputs = {**model.reward._bound.goal_program.inputs, **model.fields}
-    known = {field.name: model.reward._bound.view(field) for field in inputs.values() if field.kind == "number"}
-    rates = {each.rate for each in model.reward.task.rates.values()}
-    paces = find_paces(model)
-    moving = any(model.role(field) == "state" for name, field in known.items() if name not in paces)
-    return frozenset(name for name in known if name in rates or (moving and name in paces))
+    bound, paces = model.reward._bound, find_paces(model)
+    inputs = {**bound.goal_program.inputs, **model.fields}
+    others = [bound.view(each) for each in inputs.values() if each.kind == "number" and each.name not in paces]
+    if any(model.role(field) == "state" for field in others):
+        return paces
+    return paces & {each.rate for each in model.reward.task.rates.values()}
 
 
 def find_paces(model: RewardModel) -> frozenset[str]:
@@ -147,7 +147,7 @@ def add_standing_step(
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
     if outside_goal or reward.task.ends:
         still |= dict.fromkeys(_list_finishing_flags(model, outside_goal), 0.0)
-    speeds = find_speeds(model) - moving
+    speeds = _find_stopped(model) - moving
     for name, field in model.fields.items():
         if field.name in speeds:
             speed = question.input(names.get(name, name), field, still.get(name))
@@ -187,6 +187,11 @@ def maximise_pay(context: CheckContext, question: Question, pay: int) -> Maximum
     return best
 
 
+def maximise_plainly(context: CheckContext, question: Question, pay: int) -> Maximum:
+    """Return nearly the most that a step pays, with a row of numbers that a person would write."""
+    return simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
+
+
 def find_best_end(context: CheckContext) -> Maximum | None:
     """Return what the terminal terms add at most, with a row; None where there are none."""
     return context.recall("best end", lambda: _find_best_end(context))
@@ -203,7 +208,7 @@ def _find_best_end(context: CheckContext) -> Maximum | None:
     if model is None:
         return None
     paid = model.add_row(question, fixed={"terminal": 1.0})["total"]
-    return simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
+    return maximise_plainly(context, question, paid)
 
 
 def bound_best_end(context: CheckContext) -> float:
@@ -307,11 +312,7 @@ def is_staying_wanted(context: CheckContext) -> bool:
     goal = reward._bound.goal is not None
     if model is None or (goal and reward.task.goal_ends):
         return False
-    wished = {
-        name: field
-        for name, field in model.fields.items()
-        if (field.better is not None or field.aim is not None) and not name.startswith("prev.")
-    }
+    wished = {name: field for name, field in model.fields.items() if field.is_wished and not name.startswith("prev.")}
     if not wished and not goal:
         return False  # nobody said what is wanted
     question = Question()
@@ -333,7 +334,9 @@ def describe_place(model: RewardModel, row: NumericRow) -> str:
     shown = known if len(known) <= MOST_NAMED else moved
     parts = [f"{name.removeprefix('s.')} {format_state(field, row[name])}" for name, field in shown.items()]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
-    return ", ".join([*parts[:MOST_NAMED], *more]) or NOWHERE[not known]
+    others = [model.fields[name] for name in model.reads["total"]]
+    resting = known or any(each.kind == "number" and model.role(each) == "event" for each in others)
+    return ", ".join([*parts[:MOST_NAMED], *more]) or NOWHERE[not resting]
 
 
 def describe_row(model: RewardModel, row: NumericRow) -> str:

@@ -98,7 +98,7 @@ def _drowns_a_wish(context: CheckContext, largest: str, drowned: Mapping[str, fl
         readers = {
             term for term, names in model.reads_score.items() if any(model.fields[n].name == field.name for n in names)
         }
-        if (field.better is not None or field.aim is not None) and readers and readers <= faint:
+        if field.is_wished and readers and readers <= faint:
             return True
     return False
 

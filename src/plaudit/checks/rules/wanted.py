@@ -182,7 +182,7 @@ def _describe_halves(field: TaskField, paid: "PaidHalf", unpaid: "PaidHalf") -> 
 
 def list_wanted_fields(context: CheckContext) -> list[TaskField]:
     """Return the fields of which it is said what is better."""
-    return [each for each in context.reward._bound.fields.values() if each.better is not None or each.aim is not None]
+    return [each for each in context.reward._bound.fields.values() if each.is_wished]
 
 
 def find_paid_inputs(context: CheckContext) -> set[str]:

@@ -35,6 +35,11 @@ class TaskField(Field):
     range_basis: Basis = "default"
 
     @property
+    def is_wished(self) -> bool:
+        """Whether the task says what is better of it."""
+        return self.better is not None or self.aim is not None
+
+    @property
     def at_rest(self) -> float | bool | str:
         """The value when nothing happens: what an idle agent meets or, where nothing is said, as of any field."""
         usual = Field.at_rest.__get__(self)
