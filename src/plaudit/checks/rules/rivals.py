@@ -320,11 +320,14 @@ def _describe_better(context: CheckContext, rival: Rival, worth: float) -> Findi
     summed = f": {format_number(rival.worth)} {horizon}" if horizon else ""
     total = "" if rival.summed else summed
     how = "as much as" if rival.ties else "more than"
+    goes_on = (
+        "; if the episode goes on after the goal, say so: goal_ends=False" if context.reward.task.goal_ends else ""
+    )
     worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
     return context.finding(
         "total",
         f"{rival.text}{total}, {how} the goal {goal.name!r}, which {worth_it} at most.",
-        "Let the goal pay more than what else there is to do, or let every other step cost something.",
+        f"Let the goal pay more than what else there is to do, or let every other step cost something{goes_on}.",
         severity=rival.severity,
         claims=rival.claims,
         witness=rival.steps,
