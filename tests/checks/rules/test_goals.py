@@ -303,6 +303,19 @@ def test_a_lap_that_never_leaves_a_goal_that_goes_on_is_no_flaw(goes_on):
     assert bool(told(made, "loop-that-pays")) is not goes_on
 
 
+def test_where_only_a_price_of_steps_is_left_beside_a_potential_no_lap_is_looked_for():
+    @term
+    def nearer(prev, curr):
+        return prev.distance - 0.99 * curr.distance
+
+    @term(weight=-1)
+    def step():
+        return 1
+
+    report = check(reward(nearer, step, discount=0.99, horizon=200))
+    assert (report.failed, list(report.at_least("warning"))) == ((), [])
+
+
 def test_an_idle_step_in_the_goal_is_no_floor():
     assert told(reward(near, prize, idle={"distance": 0}, horizon=500), IDLE) == []
 

@@ -217,11 +217,12 @@ def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
 
 def _find_best_lap(context: CheckContext, steps: float) -> Rival | None:
     """Return the best lap outside the goal that the search for loops that pay finds."""
-    if not any(name.startswith("prev.") for name in context.model.program.inputs):
-        return None
+    kept = drop_potentials(context)
+    if not any(name.startswith("prev.") for name in kept.program.inputs):
+        return None  # what is left pays as much for standing
     from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
 
-    paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
+    paid = RewardModel(_rule_out_goal(kept.reward))
     laps = StateGraph(paid).laps()
     if not laps:
         return None
