@@ -101,6 +101,109 @@ def test_a_speed_is_kept_up_and_a_step_that_reaches_the_goal_is_not_idle():
     assert "idle" not in {each.kind for each in incentives(made)}
 
 
+def summary(terms, fields, **said):
+    return check(Reward("r", version="1", terms=terms, fields=fields, task=Task(**said))).summary
+
+
+def test_potentials_that_pay_for_staying_pay_as_much_for_going():
+    @term
+    def nearer(prev, curr):
+        return prev.distance - 0.99 * curr.distance
+
+    @term
+    def there(distance):
+        return 10.0 if distance < 1 else 0.0
+
+    def arrived(distance):
+        return distance < 1
+
+    said = summary(
+        [nearer, there], [Field("distance", low=0, high=50)], goal=arrived, discount=0.99, max_change={"distance": 3}
+    )
+    assert said.startswith("An agent is paid most to reach the goal")
+
+
+def test_where_there_is_no_state_to_stay_in_the_best_step_is_told():
+    @term
+    def profit(price, sold):
+        return price * sold
+
+    fields = [Field("price", low=-1, high=1), Field("sold", low=-5, high=5)]
+    said = summary([profit], fields, idle={"sold": 0}, horizon=288)
+    assert said in {f"An agent is paid most to look for the best step (price {x}, sold {5 * x}): 5." for x in (1, -1)}
+
+
+def test_a_speed_that_idling_does_not_have_is_kept_up_and_told_once():
+    @term
+    def track(error):
+        return 1 / (1 + error * error)
+
+    task = Task(idle={"error": 3.0}, horizon=10)
+    made = Reward("r", version="1", terms=[track], fields=[Field("error", low=-3, high=3, unit="m/s")], task=task)
+    told = incentives(made)
+    assert [(each.kind, each.pay) for each in told] == [("pace", 1.0), ("stay", 0.1), ("idle", 0.1)]
+    assert check(made).summary == "An agent is paid most to keep this up (error 0 m/s): 1 a step, 10 over 10 steps."
+
+
+def test_a_goal_that_goes_on_comes_before_staying_in_it_and_is_not_called_rest():
+    @term(weight=-1)
+    def far(distance):
+        return distance
+
+    def arrived(distance):
+        return distance < 1
+
+    field = Field("distance", low=0, high=5)
+    assert summary([far], [field], goal=arrived, goal_ends=False, horizon=9) == (
+        "An agent is paid most to reach the goal: 0."
+    )
+
+
+def test_an_end_that_no_term_reads_is_told_by_its_name():
+    @term
+    def alive():
+        return 1.0
+
+    task = Task(ends={"fallen": "bad"}, fields=[Field("fallen", flag=True)], horizon=9)
+    assert {
+        each.kind: each.where for each in incentives(Reward("r", version="1", terms=[alive], fields=[], task=task))
+    }["bad end"] == "fallen"
+
+
+def test_a_bad_end_is_told_in_numbers_that_end_and_beside_a_step_that_does_not():
+    @term
+    def level(sugar):
+        return -((sugar - 112) ** 2)
+
+    def low(sugar):
+        return sugar < 25
+
+    task = Task(aim={"sugar": 112}, ends={"low": ("bad", low)}, horizon=480, max_change={"sugar": 10})
+    made = Reward("r", version="1", terms=[level], fields=[Field("sugar", low=20, high=600)], task=task)
+    told = {each.kind: each for each in incentives(made)}
+    ended, going_on = told["bad end"].witness
+    assert ended.inputs["sugar"] < 25 <= going_on.inputs["sugar"]
+    assert check(made).summary.startswith("An agent is paid most to stay (sugar 112)")
+
+
+def test_in_an_episode_of_one_step_nothing_happens_again():
+    @term
+    def right(correct):
+        return correct
+
+    @term(weight=0.1)
+    def tags(tagged):
+        return tagged
+
+    def solved(correct):
+        return correct
+
+    fields = [Field("correct", flag=True), Field("tagged", flag=True)]
+    assert summary([right, tags], fields, goal=solved, horizon=1) == (
+        "An agent is paid most to reach the goal (correct true, tagged true): 1.1."
+    )
+
+
 def test_a_discount_says_what_it_adds_up_to():
     worth = {each.kind: each.worth for each in incentives(maze(horizon=None, discount=0.9))}
     assert worth["stay"] == "-0.1 for ever at a discount of 0.9"

@@ -13,17 +13,19 @@ from plaudit.checks.finding import Incentive, IncentiveKind
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.formats.text import format_incentive_pay
 from plaudit.checks.model import RewardModel, refuse_contradiction
-from plaudit.checks.rules.ends import find_bad_end
+from plaudit.checks.rules.ends import find_bad_end, is_ended
 from plaudit.checks.rules.events import PaidEvent, list_paid_events
 from plaudit.checks.rules.goals import encode_idle
 from plaudit.checks.rules.loops import describe_way, find_laps, list_lap_steps
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import (
     LEAST,
+    NOWHERE,
     add_standing_step,
     count_steps,
     describe_row,
     describe_worth,
+    drop_potentials,
     drop_shaping,
     find_best_end,
     find_paces,
@@ -34,7 +36,7 @@ from plaudit.checks.rules.staying import (
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.deadline import Deadline
 from plaudit.checks.solver.question import Question, Unknown
-from plaudit.checks.solver.ranges import NumericRow, is_unlimited, strip_step_end
+from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, strip_step_end
 from plaudit.checks.solver.solver import SLACK, Solver, TimeIsUp
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
@@ -81,7 +83,8 @@ def incentives(
 def list_incentives(context: CheckContext) -> list[Incentive]:
     """Return what there is to do, best paid first, each with a witness that was run; what nobody can tell is left out.
 
-    The best single step is told only where nothing else is: a step that cannot be repeated says little.
+    The best single step is told only where nothing else is, or no state to stay in: one that cannot be repeated says
+    little.
     """
     found: list[Incentive] = []
     with suppress(TimeIsUp):
@@ -95,21 +98,34 @@ def list_incentives(context: CheckContext) -> list[Incentive]:
             _find_idle_pay,
         ):
             found += find(context)
-        found += [] if found else _find_best_step(context)
+        if all(each.kind in ("idle", "bad end") or each.where == NOWHERE[1] for each in found):
+            found += (
+                each for each in _find_best_step(context) if each.pay > max((e.pay for e in found), default=-math.inf)
+            )
     if any(each.kind == "goal" for each in found) and context.reward.task.goal_ends:
         found = [each for each in found if each.kind != "end"]  # the goal is the end that is wanted
-    return sorted((replace(each, value=_count_value(context, each)) for each in found), key=lambda each: -each.value)
+    counted = (replace(each, value=_count_value(context, each)) for each in found)
+    return sorted(counted, key=lambda each: (-each.value, each.kind != "goal"))
 
 
 def _count_value(context: CheckContext, incentive: Incentive) -> float:
-    """Return what it adds up to in an episode."""
+    """Return what it adds up to in an episode; what potential-based terms pay for lasting is paid on any way."""
     if incentive.kind == "event":
         return incentive.value
     goes_on = incentive.kind in LASTING or (incentive.kind == "goal" and not context.reward.task.goal_ends)
-    if not goes_on or incentive.pay == 0:
-        return incentive.pay
+    pay = _leave_out_potentials(context, incentive) if incentive.kind in ("stay", "pace", "idle") else incentive.pay
+    if not goes_on or pay == 0:
+        return pay
     steps = count_steps(context.reward)
-    return math.copysign(math.inf, incentive.pay) if steps is None else incentive.pay * steps
+    return math.copysign(math.inf, pay) if steps is None else pay * steps
+
+
+def _leave_out_potentials(context: CheckContext, incentive: Incentive) -> float:
+    paid, inputs = drop_potentials(context), incentive.witness[0].inputs
+    if paid is context.model or math.isinf(incentive.pay):
+        return incentive.pay
+    scores = paid.score({name: encode_value(field, inputs[name]) for name, field in paid.fields.items()})
+    return incentive.pay if scores is None else float(scores.total)
 
 
 def summarise_incentives(incentives: Sequence[Incentive]) -> str:
@@ -133,7 +149,7 @@ _DOES: Mapping[IncentiveKind, str] = {
     "step": "look for the best step",
     "stay": "stay",
     "lap": "go round",
-    "pace": "keep moving",
+    "pace": "keep this up",
     "goal": "reach the goal",
     "end": "end the episode",
     "bad end": "end the episode badly",
@@ -193,7 +209,8 @@ def _find_best_pace(context: CheckContext) -> Iterator[Incentive]:
     if best.row is None or is_unlimited(best.value):
         return
     row = read_standing_row(model, best.row)
-    kept = {name: row[name] for name in row if model.fields[name].name in paces and row[name] != 0}
+    rest = dict.fromkeys(row, 0.0) | model.resting_events
+    kept = {name: row[name] for name in row if model.fields[name].name in paces and row[name] != rest[name]}
     step = model.build_step(row, "keeping it up")
     if kept and step.total is not None:
         where = describe_row(model, kept)
@@ -207,7 +224,8 @@ def _find_goal(context: CheckContext) -> Iterator[Incentive]:
     question = Question()
     paid = context.model.add_row(question)["total"]
     question.require(question.copy(reward._bound.goal_program)[reward._bound.goal.name])
-    yield from _describe_best(context, "goal", question, paid)
+    for each in _describe_best(context, "goal", question, paid):
+        yield replace(each, where="" if each.where == NOWHERE[0] else each.where)
 
 
 def _list_ends(context: CheckContext) -> Iterator[Incentive]:
@@ -217,21 +235,28 @@ def _list_ends(context: CheckContext) -> Iterator[Incentive]:
         yield from _describe_end(context, "end", rows, best.value, best.bound)
     if bad is not None and (bad.name or (best is not None and not is_close(-bad.price, best.value))):
         rows = [{**bad.row, "terminal": 1.0}, bad.going_on or {**bad.row, "terminal": 0.0}]
-        yield from _describe_end(context, "bad end", rows, -bad.price, -bad.price)
+        for each in _describe_end(context, "bad end", rows, -bad.price, -bad.price, bad.name):
+            yield replace(each, where=bad.name if bad.name and each.where == NOWHERE[0] else each.where)
 
 
 def _describe_end(
-    context: CheckContext, kind: IncentiveKind, rows: list[NumericRow], value: float, bound: float
+    context: CheckContext, kind: IncentiveKind, rows: list[NumericRow], value: float, bound: float, name: str = ""
 ) -> Iterator[Incentive]:
     """Yield what a step earns more for ending the episode than if it went on."""
     model = context.model
+
+    def ends(rows: Sequence[NumericRow]) -> list[bool]:
+        return [is_ended(context, name, row) for row in rows]
 
     def adds(rows: Sequence[NumericRow]) -> float:
         totals = [step.total for step in map(model.build_step, rows)]
         return math.nan if totals[0] is None or totals[1] is None else totals[0] - totals[1]
 
     paid = adds(rows)
-    rows = model.simplify_rows(rows, lambda found: abs(adds(found) - paid) <= SLACK * abs(paid))
+    ended = ends(rows)
+    rows = model.simplify_rows(
+        rows, lambda found: abs(adds(found) - paid) <= SLACK * abs(paid) and ends(found) == ended
+    )
     pay = value if is_unlimited(value) else adds(rows)
     if not math.isnan(pay):
         steps = tuple(map(model.build_step, rows, ("the end", "going on")))
@@ -246,6 +271,7 @@ def _list_events(context: CheckContext) -> Iterator[Incentive]:
     """
     bound = context.reward._bound
     last = {field.name for field in bound.goal_program.inputs.values()} | {*context.reward.task.ends}
+    last |= find_paces(context.model)  # what is kept up is told as that
     paid = [each for each in list_paid_events(context) if isinstance(each, PaidEvent) and each.field not in last]
     for event in sorted(paid, key=lambda each: -each.pay)[:MOST_EVENTS]:
         steps = tuple(event.list_steps(context.model))

@@ -238,6 +238,84 @@ def test_without_a_goal_no_step_may_pay_more_than_idling_that_leaves_a_wish_open
         assert really(made, finding) == [0]
 
 
+def test_little_is_wanted_of_what_goes_both_ways_and_is_better_low():
+    @term(weight=-1)
+    def swing(angle, torque):
+        return angle**2 + 0.001 * torque**2
+
+    task = Task(aim={"angle": 0}, better={"torque": "low"}, idle={"torque": 0}, horizon=200)
+    fields = [Field("angle", low=-3, high=3), Field("torque", low=-2, high=2)]
+    assert told(Reward("r", version="1", terms=[swing], fields=fields, task=task), IDLE) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [({}, False), ({"start": {"x": 5}}, False), ({"start": {"x": (8, 9)}}, True), ({"goal": None}, False)],
+)
+def test_progress_that_adds_up_on_the_way_is_worth_more_than_idling(said, found):
+    @term
+    def forward(prev, curr):
+        return curr.x - prev.x
+
+    @term(weight=-0.1)
+    def effort(torque):
+        return torque
+
+    def across(x):
+        return x == 8
+
+    task = Task(**{"goal": across, "idle": {"torque": 0}, "horizon": 100, "max_change": {"x": 0.5}, **said})
+    fields = [Field("x", low=0, high=9), Field("torque", low=0, high=4)]
+    assert bool(told(Reward("r", version="1", terms=[forward, effort], fields=fields, task=task), IDLE)) is found
+
+
+def test_that_the_goal_ends_the_episode_is_said_where_it_decides():
+    (finding,) = told(reward(near, prize, discount=0.99), BETTER)
+    assert finding.advice.endswith("; if the episode goes on after the goal, say so: goal_ends=False.")
+
+
+@pytest.mark.parametrize("pay", [6, 1.5])
+def test_a_goal_that_goes_on_and_pays_more_a_step_is_what_is_finished_for(pay):
+    @term
+    def placed(distance, success, *, pay=float(pay)):
+        return pay if success else 2 - distance
+
+    def done(success):
+        return success
+
+    fields = [DISTANCE, Field("success", flag=True)]
+    task = Task(goal=done, goal_ends=False, horizon=50)
+    made = Reward("r", version="1", terms=[placed], fields=fields, task=task)
+    assert [each.severity for each in told(made, "pays-for-staying")] == ([] if pay > 2 else ["advice"])
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_lap_that_never_leaves_a_goal_that_goes_on_is_no_flaw(goes_on):
+    @term
+    def locked(prev, curr):
+        return (0.1 if curr.error < prev.error else -0.2) + (9.0 if curr.error <= 1 else 0.0)
+
+    def on_target(error):
+        return error <= 1
+
+    task = Task(goal=on_target, goal_ends=not goes_on, horizon=500, max_change={"error": 2})
+    made = Reward("r", version="1", terms=[locked], fields=[Field("error", low=0, high=180)], task=task)
+    assert bool(told(made, "loop-that-pays")) is not goes_on
+
+
+def test_where_only_a_price_of_steps_is_left_beside_a_potential_no_lap_is_looked_for():
+    @term
+    def nearer(prev, curr):
+        return prev.distance - 0.99 * curr.distance
+
+    @term(weight=-1)
+    def step():
+        return 1
+
+    report = check(reward(nearer, step, discount=0.99, horizon=200))
+    assert (report.failed, list(report.at_least("warning"))) == ((), [])
+
+
 def test_an_idle_step_in_the_goal_is_no_floor():
     assert told(reward(near, prize, idle={"distance": 0}, horizon=500), IDLE) == []
 

@@ -21,7 +21,7 @@ from plaudit.checks.rules.staying import (
     read_standing_row,
     select_end,
 )
-from plaudit.checks.solver.boxes import Maximum
+from plaudit.checks.solver.boxes import Maximum, evaluate
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, list_choices, value_at_rest
@@ -283,11 +283,10 @@ def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd]:
             continue
         program = bound.end_programs.get(name)
         read = set(program.inputs) if program is not None else {name}
-        still = {
-            each: value
-            for each, value in _list_beginning(context, model).items()
-            if each not in read and each not in model.program.counters
+        begun = {
+            each: value for each, value in _list_beginning(context, model).items() if each not in model.program.counters
         }
+        still = {each: value for each, value in begun.items() if each not in read}
         ending = {**still, **({"terminal": 1.0} if "terminal" in model.fields else {})}
         question = Question()
         if program is not None:
@@ -297,6 +296,8 @@ def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd]:
         total = model.add_row(question, fixed=ending)["total"]
         best = context.solver.maximise(question, total)
         going_on = {**still, **({name: 0.0} if name in model.fields else {})}
+        if program is not None:
+            going_on = _find_going_on(context, model, name, (begun, still)) or going_on
         scores = model.score(going_on)
         if best.row is None or is_unlimited(best.value) or scores is None:
             continue
@@ -304,6 +305,32 @@ def _list_declared_ends(context: CheckContext) -> Iterator[BadEnd]:
         yield BadEnd(
             float(scores.total) - best.value, {**still, **row}, worth, name, adds, model.complete_row(going_on)
         )
+
+
+def _find_going_on(
+    context: CheckContext, model: RewardModel, end: str, rows: Sequence[NumericRow]
+) -> NumericRow | None:
+    """Return the first of some rows, each with what it leaves open at its best, outside the end and the goal."""
+    goal = context.reward._bound.goal is not None
+    for fixed in rows:
+        question = Question()
+        ended = question.copy(context.reward._bound.end_programs[end], fixed=fixed)[end]
+        total = model.add_row(question, fixed=fixed)["total"]
+        over = [ended, *([add_goal(context, question, fixed=fixed)] if goal else [])]
+        best = maximise_where(context, question, total, question.negate(question.builder.any(over)))
+        if best.row is not None:
+            return {**best.row, **fixed}
+    return None
+
+
+def is_ended(context: CheckContext, end: str, row: NumericRow) -> bool:
+    """Return whether the condition of an end is true of a row, if it has one; what the row leaves out is at rest."""
+    program, question = context.reward._bound.end_programs.get(end), Question()
+    if program is None:
+        return False
+    asked = question.program(question.builder.simplify(n.Number(question.copy(program)[end])))
+    whole = {name: row.get(name, value_at_rest(field)) for name, field in asked.inputs.items()}
+    return evaluate(asked, whole) == 1
 
 
 def _list_beginning(context: CheckContext, model: RewardModel) -> NumericRow:

@@ -259,7 +259,7 @@ def _count_times(context: CheckContext, field: str) -> tuple[float | None, float
     """
     said, steps = context.reward.task.events.get(field), count_steps(context.reward)
     if said is None:
-        return None, None
+        return (1.0 if context.reward.task.horizon == 1 else None), None
     between = float(said.renews) if said.renews is not None else None if said.rate is None else 1 / said.rate
     times = None if between is None or steps is None else steps / between
     if said.at_most is not None and (times is None or said.at_most <= times):

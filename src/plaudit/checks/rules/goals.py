@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from plaudit.checks.finding import Severity
 from plaudit.checks.formats.plain import format_number
-from plaudit.checks.model import find_tied_inputs, locate_source, name_step_inputs
+from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     TOLERANCE,
@@ -84,12 +84,33 @@ def bound_goal_over(context: CheckContext, steps: float | None) -> float | None:
     if not best.possible or is_unlimited(best.bound):
         return None
     if context.reward.task.goal_ends:
-        return best.bound
+        worth = best.bound + _bound_progress(context)
+        return None if is_unlimited(worth) else worth
     if steps is None:
         return None
     stay = maximise_stay(context, inside=True)
     after = stay.bound if stay.possible else best.bound
     return None if is_unlimited(after) else best.bound + (steps - 1) * after
+
+
+def _bound_progress(context: CheckContext) -> float:
+    """Return the most that potential-based terms add up to on the way from the start to the goal, without discount.
+
+    With one, staying where one is pays for the same potential, and they favour nothing.
+    """
+    kept, task = {term.name for term in drop_potentials(context).reward.terms}, context.reward.task
+    dropped = [term.name for term in context.reward.terms if term.name not in kept]
+    if not dropped or (task.discount or 1.0) < 1:
+        return 0.0
+    model, question = RewardModel(context.reward.select_terms(*dropped)), Question()
+    total = question.copy(model.program)["total"]  # the way is longer than a step, and facts are about those
+    for name, start in task.start.items():
+        if (field := model.fields.get(f"prev.{name}")) is not None and field.kind == "number" and not field.shape:
+            low, *_, high = start if isinstance(start, list | tuple) else (start, start)
+            before = question.input(f"prev.{name}", field)
+            question.require(question.compare(before, n.Ge, question.number(float(low))))
+            question.require(question.compare(before, n.Le, question.number(float(high))))
+    return max(0.0, maximise_where(context, question, total, add_goal(context, question)).bound)
 
 
 def maximise_where(context: CheckContext, question: Question, asked: int, condition: int) -> Maximum:
@@ -216,6 +237,7 @@ def _find_best_idling(context: CheckContext, idle: NumericRow, pay: float) -> Fo
         for name, each in bound.known_inputs.items()
         if each.name == field.name and not name.startswith("prev.")
         if name in whole and whole[name] != model.find_good_value(name, field)
+        if not (field.better == "low" and whole[name] == 0)  # of what goes both ways, little is wanted
     ]
     question, copy = model.any_step
     if not left or pay < context.solver.maximise(question, copy["total"]).bound - TOLERANCE * max(1.0, abs(pay)):

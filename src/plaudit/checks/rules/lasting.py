@@ -6,7 +6,7 @@ from dataclasses import replace
 from plaudit.checks.finding import Severity
 from plaudit.checks.formats.plain import format_apart, format_number
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.goals import bound_goal
+from plaudit.checks.rules.goals import bound_goal, bound_goal_over, maximise_stay
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     LEAST,
@@ -48,7 +48,7 @@ def find_pay_for_staying(context: CheckContext) -> Found:
     Where nobody says that there is anything to finish, and where the best place to stay is what is wanted, what staying
     pays is among the incentives and no finding.
     """
-    if not _may_finish(context) or is_staying_wanted(context):
+    if not _may_finish(context) or is_staying_wanted(context) or _pays_to_go_on(context):
         return
     match find_stays(context, outside_goal=context.reward._bound.goal is not None):
         case Unknown():
@@ -78,6 +78,14 @@ def _may_finish(context: CheckContext) -> bool:
     task, bound = context.reward.task, context.reward._bound
     said = bound.goal is not None or bound.idle is not None or task.horizon is not None or bool(task.ends)
     return said or has_end(context)
+
+
+def _pays_to_go_on(context: CheckContext) -> bool:
+    """Return whether a goal that goes on, and is no place to stay, pays more a step than any place outside it."""
+    if context.reward._bound.goal is None or context.reward.task.goal_ends:
+        return False
+    goal, inside = bound_goal_over(context, 1.0), maximise_stay(context, inside=True)
+    return goal is not None and not inside.possible and goal > maximise_stay(context, inside=False).bound
 
 
 def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]:

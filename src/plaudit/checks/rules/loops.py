@@ -11,6 +11,7 @@ from dataclasses import replace
 from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_exactly, format_number
 from plaudit.checks.model import RewardModel, find_state_fields, name_step_inputs
+from plaudit.checks.rules.goals import is_goal_reached
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import LEAST, Lap, add_standing_step, build_row, drop_shaping
@@ -39,7 +40,8 @@ def find_paying_loops(context: CheckContext) -> Found:
         return
     laps = find_laps(context)
     for lap in laps:
-        yield _describe_lap(context, model, lap)
+        if not _is_kept_in_goal(context, lap):
+            yield _describe_lap(context, model, lap)
     if laps or _gains_nothing(context, model):
         return
     for length in LENGTHS:
@@ -49,6 +51,13 @@ def find_paying_loops(context: CheckContext) -> Found:
                 return
             case Unknown(reason):
                 yield context.undecided("total", f"whether a lap of {length} states pays", reason=reason)
+
+
+def _is_kept_in_goal(context: CheckContext, lap: Lap) -> bool:
+    """Return whether a lap never leaves the goal, which goes on: that is what is wanted."""
+    if context.reward._bound.goal is None or context.reward.task.goal_ends:
+        return False
+    return all(is_goal_reached(context, build_row(context.model, *step)) for step in lap.steps)
 
 
 def _find_moving_terms(context: CheckContext) -> RewardModel | None:

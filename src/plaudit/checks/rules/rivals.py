@@ -217,11 +217,12 @@ def _find_best_event(context: CheckContext, steps: float) -> Rival | None:
 
 def _find_best_lap(context: CheckContext, steps: float) -> Rival | None:
     """Return the best lap outside the goal that the search for loops that pay finds."""
-    if not any(name.startswith("prev.") for name in context.model.program.inputs):
-        return None
+    kept = drop_potentials(context)
+    if not any(name.startswith("prev.") for name in kept.program.inputs):
+        return None  # what is left pays as much for standing
     from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
 
-    paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
+    paid = RewardModel(_rule_out_goal(kept.reward))
     laps = StateGraph(paid).laps()
     if not laps:
         return None
@@ -312,11 +313,14 @@ def _describe_better(context: CheckContext, rival: Rival, worth: float) -> Findi
     summed = f": {format_number(rival.worth)} {horizon}" if horizon else ""
     total = "" if rival.summed else summed
     how = "more than" if rival.worth > worth + _find_margin(worth) else "as much as"
+    goes_on = (
+        "; if the episode goes on after the goal, say so: goal_ends=False" if context.reward.task.goal_ends else ""
+    )
     worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
     return context.finding(
         "total",
         f"{rival.text}{total}, {how} the goal {goal.name!r}, which {worth_it} at most.",
-        "Let the goal pay more than what else there is to do, or let every other step cost something.",
+        f"Let the goal pay more than what else there is to do, or let every other step cost something{goes_on}.",
         severity=rival.severity,
         claims=rival.claims,
         witness=rival.steps,

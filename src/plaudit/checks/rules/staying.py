@@ -61,7 +61,11 @@ def count_steps(reward: Reward) -> float | None:
 
 def describe_horizon(reward: Reward) -> str:
     """Return over how long something adds up, as people say it."""
-    parts = [] if reward.task.horizon is None else [f"over {format_number(reward.task.horizon)} steps"]
+    parts = (
+        []
+        if reward.task.horizon is None
+        else [f"over {format_number(reward.task.horizon)} step{'s' * (reward.task.horizon != 1)}"]
+    )
     if reward.task.discount is not None and reward.task.discount < 1:
         parts += [] if parts else ["for ever"]
         parts += [f"at a discount of {format_number(reward.task.discount)}"]
