@@ -98,7 +98,7 @@ def list_incentives(context: CheckContext) -> list[Incentive]:
             _find_idle_pay,
         ):
             found += find(context)
-        if all(each.kind in ("idle", "bad end") or each.where == NOWHERE[1] for each in found):
+        if all(each.kind in ("idle", "bad end") or each.where in NOWHERE for each in found):
             found += (
                 each for each in _find_best_step(context) if each.pay > max((e.pay for e in found), default=-math.inf)
             )

@@ -18,7 +18,8 @@ def home(place):
 def reward(*terms, fields=(PLACE,), **task):
     read = {name for each in terms for name in each.reads}
     states, others = [each.name for each in fields], [each for each in fields if each.name not in read]
-    said = {"goal": home, "states": states, "horizon": 50, "fields": others, **task}
+    others += [Field("arrived", flag=True)]
+    said = {"goal": home, "ends": {"arrived": "good"}, "states": states, "horizon": 50, "fields": others, **task}
     own = [each for each in fields if each.name in read]
     return Reward("r", version="1", terms=terms, fields=own, task=Task(**said))
 
@@ -69,6 +70,31 @@ def test_a_speed_that_leads_to_the_goal_or_that_the_goal_reads_is_no_rival():
     assert told(reward(driving, fields=fields, rates={"place": "velocity"}), CODE) == []
     assert told(reward(riding, fields=fields, goal=moving), CODE) == []
     assert [each.severity for each in told(reward(driving, fields=fields), CODE)] == ["advice"]
+
+
+# -- whether it ends --
+
+
+def test_where_nothing_bears_out_that_the_goal_ends_the_episode_a_stay_just_outside_it_is_advice():
+    @term
+    def near(place):
+        return 1 / (1 + place)
+
+    @term(weight=9.0)
+    def bonus(place):
+        return place < 0.5
+
+    def judge_stay(*terms, **said):
+        (finding,) = told(reward(*terms, **said), CODE)
+        return finding.severity
+
+    assert judge_stay(near, ends={}) == "advice"
+    assert judge_stay(near) == "warning"
+    assert judge_stay(near, bonus, ends={}) == "warning"
+    for ended, severity in ((True, "warning"), (False, "advice")):
+        steps = make_steps(*[{"place": [3.0, 2.0, 2.0, 2.0, 2.0, 0.2]} for _ in range(4)], ends=ended)
+        (finding,) = check(reward(near, ends={}), only=[CODE], steps=steps).findings
+        assert finding.severity == severity
 
 
 # -- wishes -------------------------------------------------------------------------------------------------------------

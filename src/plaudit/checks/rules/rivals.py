@@ -29,6 +29,7 @@ from plaudit.checks.rules.staying import (
     drop_shaping,
     find_paces,
     format_state,
+    has_end,
     maximise_plainly,
     read_standing_row,
 )
@@ -42,6 +43,8 @@ from plaudit.reward.declared import build_facts_program
 from plaudit.reward.reward import Reward
 
 STAYING, ENDING = "staying", "the other end"
+DISTINCT = 3.0
+"""A goal that is worth this many steps outside it has a bonus of its own: reaching it is an event."""
 FEWEST_EPISODES = 3
 """In so many episodes something must have been seen to count as what play earns."""
 
@@ -68,7 +71,9 @@ def find_better_than_goal(context: CheckContext) -> Found:
     least = _find_margin(worth)
     better = (each for each in rivals if each.worth > worth + (-least if each.ties else least))
     found: list[Finding] = []
-    for rival in better:
+    for each in better:
+        doubtful = each.claims == "stay" and _may_go_on(context, each.worth / steps, worth)
+        rival = replace(each, severity="advice") if doubtful else each
         found.append(_describe_better(context, rival, worth))
         if rival.severity == "warning" and not context.is_contradicted(found[-1]):
             break
@@ -78,6 +83,21 @@ def find_better_than_goal(context: CheckContext) -> Found:
 
 def _find_margin(worth: float) -> float:
     return TOLERANCE * max(1.0, abs(worth))
+
+
+def _may_go_on(context: CheckContext, pay: float, worth: float) -> bool:
+    """Return whether an episode may as well go on after the goal, where staying pays as much as a step outside it.
+
+    That it ends is what a task says unless told otherwise. Nothing bears it out where no end is paid for or called
+    good, no step that happened ended at the goal, and the goal pays hardly more than a step does.
+    """
+    task, seen = context.reward.task, context.steps
+    if not task.goal_ends or has_end(context) or any(end.sign == "good" for end in task.ends.values()):
+        return False
+    reached = None if seen is None else find_goal_rows(context, seen)
+    if seen is not None and reached is not None and reached.any():
+        return not bool(seen.terminated[reached].all())
+    return worth < DISTINCT * pay and maximise_stay(context, inside=True).value >= pay - TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
