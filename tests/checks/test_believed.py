@@ -20,8 +20,8 @@ from plaudit.errors import InputError, PlauditError
 from plaudit.testing.random_rewards import draw_case
 from support.everyday import draw_reward
 
-EVERYDAY, WILD, SOAK = 288, 12, 10_000
-PORTION = 72
+EVERYDAY, WILD, SOAK = 294, 6, 10_000
+PORTION = 49
 WITH_Z3 = 12
 WILD_SHARE = 10
 """In the long run, one in so many rewards is a wild one: deep expressions, vectors, gates, schedules, infinite inputs."""

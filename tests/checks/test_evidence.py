@@ -87,7 +87,8 @@ def judge(reward: Reward, steps: SeenSteps, claims: Any, *rows: dict[str, Any], 
 
 
 def test_a_stay_that_play_kept_is_seen() -> None:
-    [found] = check(pay_for_staying(), steps=play_steps(walk)).at_least("warning")
+    task = pay_for_staying().task.evolve(ends={"home": "good"}, fields=[Field("home", flag=True)])
+    [found] = check(pay_for_staying().with_task(task), steps=play_steps(walk)).at_least("warning")
     assert (found.code, found.is_seen) == ("goal-not-best", True)
     assert found.evidence is not None
     assert found.evidence.says.startswith("Seen: this state was kept for 3 steps or more in ")
