@@ -21,15 +21,14 @@ from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import (
     LEAST,
     NOWHERE,
-    add_standing_step,
     count_steps,
     describe_row,
     describe_worth,
     drop_potentials,
-    drop_shaping,
     find_best_end,
     find_paces,
     find_stays,
+    maximise_pace,
     maximise_plainly,
     read_standing_row,
 )
@@ -199,16 +198,11 @@ def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
 
 def _find_best_pace(context: CheckContext) -> Iterator[Incentive]:
     """Yield the speed that pays most to keep up."""
-    model, lasting = context.model, drop_shaping(context)
-    paces = find_paces(model)
-    if lasting is None or not paces:
+    model, paces = context.model, find_paces(context.model)
+    best = maximise_pace(context, paces, outside_goal=context.reward.task.goal_ends)
+    if best is None:
         return
-    question = Question()
-    pay = add_standing_step(lasting, question, moving=paces, outside_goal=context.reward.task.goal_ends)
-    best = maximise_plainly(context, question, pay)
-    if best.row is None or is_unlimited(best.value):
-        return
-    row = read_standing_row(model, best.row)
+    _, row = best
     rest = dict.fromkeys(row, 0.0) | model.resting_events
     kept = {name: row[name] for name in row if model.fields[name].name in paces and row[name] != rest[name]}
     step = model.build_step(row, "keeping it up")

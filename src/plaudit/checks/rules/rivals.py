@@ -21,16 +21,14 @@ from plaudit.checks.rules.loops import simplify_lap
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
     TOLERANCE,
-    add_standing_step,
     build_row,
     count_steps,
     describe_horizon,
     drop_potentials,
-    drop_shaping,
     find_paces,
     format_state,
     has_end,
-    maximise_plainly,
+    maximise_pace,
     read_standing_row,
 )
 from plaudit.checks.solver.boxes import is_close
@@ -182,24 +180,20 @@ def _find_best_pace(context: CheckContext, steps: float) -> Rival | None:
 
     It is a warning where the task says what does.
     """
-    model, task, bound = drop_shaping(context), context.reward.task, context.reward._bound
+    task, bound = context.reward.task, context.reward._bound
     wanted = {field.name for field in bound.goal_program.inputs.values()}
     leading = {task.rates[name].rate for name in wanted if name in task.rates}
     paces = find_paces(context.model) - leading - wanted
-    if model is None or not paces:
+    best = maximise_pace(context, paces, outside_goal=True)
+    if best is None:
         return None
-    question = Question()
-    pay = add_standing_step(model, question, outside_goal=True, moving=paces)
-    best = maximise_plainly(context, question, pay)
-    if best.row is None or is_unlimited(best.value):
-        return None
-    row = read_standing_row(context.model, best.row)
+    pay, row = best
     step = context.model.build_step(row, "keeping it up")
     fields = {name: context.model.fields[name] for name in row if context.model.fields[name].name in paces}
     kept = " and ".join(f"{strip_step_end(name)} at {format_state(each, row[name])}" for name, each in fields.items())
     return Rival(
-        best.value * steps,
-        f"keeping {kept} pays {format_number(best.value)} a step outside the goal",
+        pay * steps,
+        f"keeping {kept} pays {format_number(pay)} a step outside the goal",
         (step,),
         severity="warning" if leading else "advice",
     )

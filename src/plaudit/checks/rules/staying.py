@@ -196,6 +196,21 @@ def maximise_plainly(context: CheckContext, question: Question, pay: int) -> Max
     return simplify_maximum(question.program(pay), maximise_pay(context, question, pay))
 
 
+def maximise_pace(
+    context: CheckContext, paces: frozenset[str], *, outside_goal: bool
+) -> tuple[float, NumericRow] | None:
+    """Return what keeping up some speeds pays at most in a step, and that step; None where that has no bound."""
+    model, question = drop_shaping(context), Question()
+    if model is None or not paces:
+        return None
+    best = maximise_plainly(
+        context, question, add_standing_step(model, question, moving=paces, outside_goal=outside_goal)
+    )
+    if best.row is None or is_unlimited(best.value):
+        return None
+    return best.value, read_standing_row(context.model, best.row)
+
+
 def find_best_end(context: CheckContext) -> Maximum | None:
     """Return what the terminal terms add at most, with a row; None where there are none."""
     return context.recall("best end", lambda: _find_best_end(context))
