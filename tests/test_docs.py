@@ -71,23 +71,29 @@ def test_every_command_is_in_the_docs():
 
 
 def test_the_reference_of_the_command_line_is_what_the_commands_say():
-    made = runpy.run_path(str(ROOT / "docs" / "commands.py"))
+    made = runpy.run_path(str(ROOT / "scripts" / "command_line.py"))
     page = made["PAGE"].read_text(encoding="utf-8")
-    assert page == made["write_reference"](page), "docs/command-line.md is stale; renew it: python docs/commands.py"
+    assert page == made["write_reference"](page), (
+        "docs/reference/command-line.md is stale; renew it: python scripts/command_line.py"
+    )
 
 
 @pytest.mark.slow
 def test_the_table_of_targets_is_what_the_targets_say():
-    made = runpy.run_path(str(ROOT / "docs" / "targets.py"))
+    made = runpy.run_path(str(ROOT / "scripts" / "targets.py"))
     page = made["PAGE"].read_text(encoding="utf-8")
-    assert page == made["write_table"](page), "docs/targets.md is stale; renew it: python docs/targets.py"
+    assert page == made["write_table"](page), "docs/reference/targets.md is stale; renew it: python scripts/targets.py"
 
 
 def test_the_table_of_targets_has_every_target_and_law():
-    made = runpy.run_path(str(ROOT / "docs" / "targets.py"))
+    made = runpy.run_path(str(ROOT / "scripts" / "targets.py"))
     page = made["PAGE"].read_text(encoding="utf-8")
-    assert made["format_header"]() in page.splitlines(), "docs/targets.md is stale; renew it: python docs/targets.py"
-    assert page.endswith(made["format_laws"]()), "docs/targets.md is stale; renew it: python docs/targets.py"
+    assert made["format_header"]() in page.splitlines(), (
+        "docs/reference/targets.md is stale; renew it: python scripts/targets.py"
+    )
+    assert page.endswith(made["format_laws"]()), (
+        "docs/reference/targets.md is stale; renew it: python scripts/targets.py"
+    )
 
 
 def test_every_option_is_in_the_reference():

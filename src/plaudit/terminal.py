@@ -41,7 +41,7 @@ _LONGEST_BAR = 16
 
 
 class ExitCode(IntEnum):
-    """How a command ends, as of grep and ruff; `python docs/commands.py` writes the table of the docs from it."""
+    """Exit codes, the same as those of grep and ruff; `python scripts/command_line.py` documents them."""
 
     meaning: str
 

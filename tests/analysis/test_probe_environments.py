@@ -7,7 +7,7 @@ import pytest
 
 from plaudit.analysis import probe
 
-PAGES = Path(__file__).parents[2] / "docs" / "probes"
+PAGES = Path(__file__).parents[2] / "examples" / "probes"
 
 
 def load(name):

@@ -164,8 +164,8 @@ def test_a_threshold_is_set_on_the_command_line(plaudit, ledger):
 def test_rules_are_listed_and_explained(plaudit):
     listed = json.loads(plaudit("audit", "--rules", "--json").stdout)
     assert {"code": "spike", "severity": "warning"}.items() <= {each["code"]: each for each in listed}["spike"].items()
-    assert "docs/audit/spike.md" in plaudit("audit", "--explain", "spike").stdout
-    assert "docs/audit/spike.md" in plaudit("check", "--explain", "spike").stdout
+    assert "docs/reference/audit-rules/spike.md" in plaudit("audit", "--explain", "spike").stdout
+    assert "docs/reference/audit-rules/spike.md" in plaudit("check", "--explain", "spike").stdout
 
 
 def test_what_the_end_paid_counts_in_an_outcome(plaudit, tmp_path):

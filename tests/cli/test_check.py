@@ -286,13 +286,13 @@ def test_every_rule_is_explained(plaudit, code):
     shown = plaudit("check", "--explain", code).stdout
     assert shown.startswith(f"{code}  {RULES[code].severity}\n")
     assert RULES[code].why in " ".join(shown.split())
-    assert f"docs/checks/{code}.md" in shown
+    assert f"docs/reference/check-rules/{code}.md" in shown
     (row,) = json.loads(plaudit("check", "--explain", code, "--json").stdout)
     assert row == {
         "code": code,
         "severity": RULES[code].severity,
         "why": RULES[code].why,
-        "page": f"docs/checks/{code}.md",
+        "page": f"docs/reference/check-rules/{code}.md",
     }
 
 

@@ -265,7 +265,7 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
-    source = Path(__file__).parents[2] / "docs" / "parity" / "roadsense.c"
+    source = Path(__file__).parents[2] / "examples" / "parity" / "roadsense.c"
     for name, *bug in (("right",), ("wrong", "-DBUG_BOUNDARY")):
         subprocess.run([compiler, "-std=c99", *bug, "-o", tmp_path / name, source], check=True)
     assert plaudit("parity", "roadsense", "--against", "./right", "--examples", "200").exit_code == 0

@@ -52,11 +52,11 @@ def test_a_function_rises_or_falls_throughout_and_no_faster_than_it_says(kind):
 
 
 def test_the_page_on_the_language_names_every_function():
-    page = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "language.md").read_text(encoding="utf-8")
     [listed] = [line for line in page.splitlines() if line.startswith("| functions |")]
     for kind in (*n.FUNCTIONS, n.IsInf):
         assert re.search(rf"\b{n.split_function(kind)[1]}\b", listed), (
-            f"docs/language.md does not name {kind.function} in its row of functions"
+            f"docs/reference/language.md does not name {kind.function} in its row of functions"
         )
 
 

@@ -16,7 +16,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from types import ModuleType
 
@@ -90,7 +90,7 @@ def run_page(path: Path, folder: Path) -> None:
     sys.path.insert(0, str(folder))  # as for any script
     registry.list_registered.cache_clear()
     try:
-        for block, following in zip(page, [*page[1:], None], strict=True):
+        for block, following in zip_longest(page, page[1:]):
             where = f"{path.name}, line {block.first},"
             if block.file:
                 Path(folder, block.file).write_text(block.text, encoding="utf-8")

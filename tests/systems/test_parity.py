@@ -9,7 +9,7 @@ import pytest
 from plaudit.checks.parity import Command, parity
 from plaudit.systems import BUILT_IN, load
 
-SOURCE = Path(__file__).parents[2] / "docs" / "parity" / "roadsense.c"
+SOURCE = Path(__file__).parents[2] / "examples" / "parity" / "roadsense.c"
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,8 @@ from plaudit.reward.signal import Signal
 from plaudit.rows.on_bad import MAX_MASKED
 from plaudit.targets import OnBad
 
+__all__ = ["components", "rubric"]
+
 
 def components(signal: Signal) -> dict[str, Any]:
     """Return a signal as the fields of a NeMo Gym verify response, or the metadata of an OpenEnv observation.

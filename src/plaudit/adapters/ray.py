@@ -11,6 +11,8 @@ from plaudit.errors import FileError, MissingExtra, TargetError
 from plaudit.ledger.dataset.files import FileScoring
 from plaudit.reward.reward import Reward
 
+__all__ = ["score_with_ray"]
+
 
 def score_with_ray(
     reward: Reward,

@@ -13,6 +13,8 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 
+__all__ = ["text_of"]
+
 _LOG = logging.getLogger("plaudit")
 
 Features = Callable[..., Any]

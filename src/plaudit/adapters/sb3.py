@@ -22,6 +22,8 @@ from plaudit.adapters.gymnasium.scoring import OWN, Features
 from plaudit.errors import DefinitionError, MissingExtra
 from plaudit.reward.reward import Reward
 
+__all__ = ["RewardTermsCallback", "make_vec_env"]
+
 try:
     import gymnasium
     from stable_baselines3.common import env_util

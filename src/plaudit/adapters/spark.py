@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from plaudit.ledger.dataset.cluster import Parts
     from plaudit.rows.columns import FoundColumn
 
+__all__ = ["build_select", "score_with_spark"]
+
 _VIEW = "plaudit_rows"
 
 

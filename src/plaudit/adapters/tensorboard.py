@@ -24,6 +24,8 @@ from plaudit.atomic import build_write_error
 from plaudit.errors import MissingExtra
 from plaudit.reward.signal import Signal
 
+__all__ = ["RewardCurves"]
+
 _KEYS = {"episode": EPISODE_COMPONENTS, "step": COMPONENTS}
 
 

@@ -17,6 +17,8 @@ from plaudit.reward.signal import Signal
 from plaudit.rows.on_bad import MAX_MASKED
 from plaudit.targets import OnBad
 
+__all__ = ["reward_func", "reward_funcs"]
+
 Rewards = list[float | None]
 _HOOKS = ("log_extra", "log_metric")
 """What the trainer passes for logging: no part of a sample."""

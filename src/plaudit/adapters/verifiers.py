@@ -25,6 +25,8 @@ from plaudit.reward.signal import Signal
 from plaudit.rows.on_bad import MAX_MASKED
 from plaudit.targets import OnBad
 
+__all__ = ["rubric_func", "rubric_funcs", "task_reward"]
+
 
 class RubricFuncs(NamedTuple):
     """One function a term, and their weights: `Rubric(funcs=funcs, weights=weights)`."""

@@ -13,6 +13,8 @@ from plaudit.errors import FileError, InputError, LedgerError, NotFinite, Plaudi
 from plaudit.file_lock import hold_lock
 from plaudit.language.codec import build_object
 
+__all__ = ["append_line", "mend_lines", "read_lines"]
+
 LONGEST_LINE = 64 << 20
 """Bytes of a line at most: what is longer is not a row, and would be held in memory to the end of the file."""
 _DEEPEST = 200

@@ -31,6 +31,8 @@ from plaudit.reward.task.task import Task
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger
 
+__all__ = ["find_reward", "find_reward_or_function", "find_task", "load_module", "open_ledger", "open_ledger_to_write"]
+
 Found = TypeVar("Found", Reward, Task)
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 

@@ -10,6 +10,8 @@ import click
 
 from plaudit.errors import MissingExtra
 
+__all__ = ["evaluation_options", "output_option", "run_options"]
+
 COUNT = click.IntRange(min=1)
 SEED = click.IntRange(0, 2**32 - 1)
 

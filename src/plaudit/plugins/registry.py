@@ -1,7 +1,7 @@
 """The systems that plaudit knows by name: those in the box, and those of other packages that are installed.
 
-A system is a module with a reward, its versions, a small episode of it, and perhaps commands (`docs/plugins.md`). A
-package registers one with an entry point in the group `plaudit.systems`. Those in the box go through the same registry
+A system is a module with a reward, its versions, a small episode of it, and perhaps commands
+(`docs/how-to/write-a-plugin.md`). A package registers one with an entry point in the group `plaudit.systems`. Those in the box go through the same registry
 by a table of names; they win where two systems have the same name. Nothing is imported before it is asked for.
 """
 

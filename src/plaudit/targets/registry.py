@@ -1,4 +1,4 @@
-"""Targets of other packages, found by entry points in the group `plaudit.targets` (`docs/plugins.md`).
+"""Targets of other packages, found by entry points in the group `plaudit.targets` (`docs/how-to/write-a-plugin.md`).
 
 A target is a class, or a function, that takes a Program and, by keyword, `on_bad` and options of its own. What it
 returns is a function from inputs to `Scores`, or holds text that something else runs. Nothing is imported before it is

@@ -12,8 +12,9 @@ from plaudit.checks.finding import SEVERITIES
 from plaudit.checks.rules import RULES, list_all_rules
 from support import pages
 
-FOLDER = Path(__file__).parents[3] / "docs" / "audit"
-PAGE = (FOLDER.parent / "audit.md").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "audit-rules"
+PAGE = FOLDER.parents[1] / "how-to" / "audit-episodes.md"
+TABLE = FOLDER.parent / "rules.md"
 
 
 def test_every_rule_has_a_severity_a_reason_and_its_page():
@@ -42,8 +43,9 @@ def test_a_page_shows_its_finding_and_says_when_why_and_what_to_do(code):
 
 
 def test_the_page_on_audits_links_to_every_rule_and_names_every_threshold():
-    assert re.findall(r"^\| \[.+\]\(audit/(.+)\.md\)", PAGE, flags=re.MULTILINE) == list(HISTORY_RULES)
-    listed = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE, flags=re.MULTILINE)
+    table = TABLE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| \[.+\]\(audit-rules/(.+)\.md\)", table, flags=re.MULTILINE) == list(HISTORY_RULES)
+    listed = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert [(name, float(value)) for name, value in listed] == [
         (each.name, getattr(Thresholds(), each.name)) for each in fields(Thresholds)
     ]

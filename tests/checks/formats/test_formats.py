@@ -449,7 +449,10 @@ def test_sarif_has_every_rule_and_every_finding():
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(list_all_rules())
     assert [result["ruleId"] for result in run["results"]] == ["loop-that-pays", "jump", "unbounded"]
     assert [result["level"] for result in run["results"]] == ["warning", "note", "warning"]
-    assert "docs/checks/jump.md" in run["tool"]["driver"]["rules"][list(RULES).index("jump")]["help"]["text"]
+    assert (
+        "docs/reference/check-rules/jump.md"
+        in run["tool"]["driver"]["rules"][list(RULES).index("jump")]["help"]["text"]
+    )
     said = [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
     assert said == [
         "reaching@1, total: undecided: no answer within 3 s",

@@ -97,13 +97,13 @@ def test_a_code_has_one_rule():
         registry.rule("jump", severity="advice", why="Twice.")(lambda context: iter(()))
 
 
-FOLDER = Path(__file__).parents[3] / "docs" / "checks"
+FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "check-rules"
 
 
 def test_every_rule_has_its_page_and_every_page_a_rule():
     found = {path.stem for path in FOLDER.glob("*.md")}
     assert found == set(RULES), (
-        f"docs/checks/ has no page of {set(RULES) - found} or one too many: {found - set(RULES)}"
+        f"docs/reference/check-rules/ has no page of {set(RULES) - found} or one too many: {found - set(RULES)}"
     )
 
 
@@ -117,8 +117,8 @@ def test_a_page_says_what_why_and_what_to_do(code):
     assert {"python", "console"} <= {block.language for block in pages.blocks(page)}
 
 
-def test_the_page_on_checking_links_to_every_rule():
-    page = (FOLDER.parent / "checks.md").read_text(encoding="utf-8")
-    assert re.findall(r"\]\(checks/(.+)\.md\)", page) == list(RULES), (
-        "docs/checks.md does not list these rules in this order"
+def test_the_reference_lists_every_rule():
+    page = (FOLDER.parent / "rules.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(check-rules/(.+)\.md\)", page) == list(RULES), (
+        "docs/reference/rules.md does not list these rules in this order"
     )

@@ -130,7 +130,11 @@ def test_a_function_is_known_by_its_module_and_name():
 REFUSED = {
     "a method": ("v.std()", "`.std()` is not read", "divide by other counts"),
     "np.einsum": ("np.einsum('i,i->', v, w)", "is not read", "np.dot(a, b)"),
-    "an unknown function": ("np.linalg.svd(m)", "`np.linalg.svd` of numpy is not read", "docs/language.md lists"),
+    "an unknown function": (
+        "np.linalg.svd(m)",
+        "`np.linalg.svd` of numpy is not read",
+        "docs/reference/language.md lists",
+    ),
     "a misspelling": ("np.exp2(x)", "Did you mean 'exp'", "before scoring"),
     "an unknown keyword": ("np.sum(v, where=v > 0)", "is read without where=", "axis"),
     "too many arguments": ("np.exp(v, w)", "takes 1 argument here", ""),
@@ -147,7 +151,7 @@ REFUSED = {
     "an array of arrays": ("np.sum(np.full((2, 2), v))", "filled with one value", "np.stack"),
     "two axes": ("np.sum(m, axis=(0, 1))", "an axis is a constant integer", "one axis after the other"),
     "a method of a tuple": ("(v[0], x).sum()", "a tuple of 2 has no `.sum()`", "np.array"),
-    "a method that is not there": ("v.wobble()", "`.wobble()` is not read", "docs/language.md lists"),
+    "a method that is not there": ("v.wobble()", "`.wobble()` is not read", "docs/reference/language.md lists"),
     "decimals": ("np.round(x, 2)", "takes 1 argument here", ""),
     "a string": ("np.exp('a') * x", "a number is needed here", ""),
     "float of a word": ("float('much') * x", "'much' is not a number", ""),

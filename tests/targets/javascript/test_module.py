@@ -360,7 +360,7 @@ def test_an_option_of_another_target_is_refused(reward):
 
 
 def test_the_page_of_docs_shows_what_runs(node, tmp_path, monkeypatch):
-    text = Path(__file__).parents[3].joinpath("docs/javascript.md").read_text(encoding="utf-8")
+    text = Path(__file__).parents[3].joinpath("docs/how-to/export-to-javascript.md").read_text(encoding="utf-8")
     python, script = (next(b.text for b in pages.blocks(text) if b.language == name) for name in ("python", "js"))
     monkeypatch.chdir(tmp_path)
     tmp_path.joinpath("page.py").write_text(python, encoding="utf-8")

@@ -50,7 +50,7 @@ class Rule:
     @property
     def page(self) -> str:
         """Where the documentation says more."""
-        return f"docs/{'audit' if self.needs == 'history' else 'checks'}/{self.code}.md"
+        return f"docs/reference/{'audit' if self.needs == 'history' else 'check'}-rules/{self.code}.md"
 
 
 _REGISTERED: dict[str, Rule] = {}

@@ -41,7 +41,7 @@ OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
 FLOATS = ("float", "float32", "float64", "double", "single")
 INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
 
-LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
+LISTED = "docs/reference/language.md lists the functions that are. Write it with those, or compute it before scoring."
 _SPREAD = "NumPy and PyTorch divide by other counts. Write np.std(v), or torch.std(v)."
 _SEARCH = "Compute it before scoring and pass it in as a field."
 _NAN = "A NaN never reaches a term: write the function without `nan`, such as np.sum(v)."

@@ -14,7 +14,7 @@ LIMITS = {"roadsense.gif": 300_000, "roadsense-parking.png": 150_000}
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
-    command = [sys.executable, DOCS / "roadsense_pictures.py", folder]
+    command = [sys.executable, DOCS.parent / "scripts" / "roadsense_pictures.py", folder]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
