@@ -22,6 +22,7 @@ MEASURED := src/plaudit/language/*,src/plaudit/targets/*,src/plaudit/reward/*,sr
 COVERED := 96.5
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
+export NO_MKDOCS_2_WARNING := 1 # the pinned versions are the ones we mean
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP_NO_CACHE_DIR ?= 1
 export PIP_NO_CACHE_DIR
@@ -33,10 +34,10 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 unexport PYTHONDONTWRITEBYTECODE # compiled modules and tests are kept: collecting the tests again takes half the time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format coverage soak bench pins build clean
+.PHONY: help demo test quick lint format coverage soak bench pins build docs docs-serve clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
 	$(BIN)/plaudit demo --output demo.html
@@ -56,7 +57,7 @@ lint: $(VENV)/.dev ## Check style, formatting, types and import layers
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
-format: $(VENV)/.dev ## Format the code and mend what the linter can mend
+format: $(VENV)/.dev ## Format the code and fix what the linter can fix
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
@@ -77,11 +78,19 @@ bench: $(VENV)/.dev $(VENV)/.peers ## Benchmarks, as ratios against a peer in th
 pins: $(VENV)/.dev ## Ask the package index whether every pin has a wheel on Linux, macOS and Windows
 	$(BIN)/python .ci/pins.py
 
+docs: $(VENV)/.dev ## Build the documentation into site/: open site/index.html
+	@$(PYTEST) -q tests/test_public_docstrings.py || { echo "A public name lacks what the API reference shows; see above." >&2; exit 1; }
+	$(BIN)/mkdocs build
+	@echo "Open site/index.html in a browser; no server is needed."
+
+docs-serve: $(VENV)/.dev ## Show the documentation while you write it, on http://127.0.0.1:8000
+	$(BIN)/mkdocs serve
+
 build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation
 
 clean: ## Remove everything that make created
-	rm -rf $(VENV) build demo.html dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build demo.html dist site .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: an install is repeated only when what it depends on has changed. The one of the tests holds the core too.

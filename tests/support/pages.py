@@ -29,6 +29,7 @@ from support.commands import QUICK_JAX, run_command
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1", "TERM": "dumb"}
 HERE = ("play",)
 """Commands that run in this process: what other tests have traced here, JAX would trace for ten seconds in another."""
+TRAINING = re.compile(r"^STEPS = [0-9_]+$", re.MULTILINE)
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[\w-]*)[ ]*(?P<file>[^`\n]*)$")
 
 
@@ -82,9 +83,10 @@ def compare(shown: str, printed: str, where: str) -> None:
     assert matches(shown, printed), f"{where} shows\n\n{shown}\nbut this was printed:\n\n{printed}"
 
 
-def run_page(path: Path, folder: Path) -> None:
-    """Run every block of the page at `path` in `folder`, which is the current one."""
-    page = list(blocks(path.read_text(encoding="utf-8")))
+def run_page(path: Path, folder: Path, *, whole: bool = False) -> None:
+    """Run every block of the page at `path` in `folder`, which is the current one; training is cut short unless `whole`."""
+    text = path.read_text(encoding="utf-8")
+    page = list(blocks(text if whole else TRAINING.sub("STEPS = 2_000", text)))
     script = _script(path, page, folder)
     sys.modules[script.__name__] = script  # dataclasses and inspect look there
     sys.path.insert(0, str(folder))  # as for any script
