@@ -22,6 +22,7 @@ NEEDS = {
     "rescore": ["pyarrow"],
     "roadsense": ["libsumo", "gymnasium"],
     "state": ["gymnasium", "jax"],
+    "trust": ["gymnasium"],
     "wrapper": ["gymnasium"],
 }
 """Libraries without which a script has nothing to measure."""

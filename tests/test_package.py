@@ -1,9 +1,10 @@
-"""The wheel: built from this checkout, installed into an empty environment, and run there."""
+"""The wheel and the source distribution: built from this checkout, installed into an empty environment, and run there."""
 
 import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from importlib.util import find_spec
@@ -35,15 +36,21 @@ def run(*command: object, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def built(tmp_path_factory):
+    """Return the source distribution and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
-    [wheel] = folder.glob("*.whl")
-    return wheel
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return {"wheel": wheel, "sdist": sdist}
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
+def test_both_are_named_for_the_version(built):
+    assert built["wheel"].name.startswith(f"plaudit-{plaudit.__version__}-")
+    assert built["sdist"].name == f"plaudit-{plaudit.__version__}.tar.gz"
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    names = zipfile.ZipFile(built["wheel"]).namelist()
     source = Path(plaudit.__file__).parent
     expected = {
         f"plaudit/{path.relative_to(source).as_posix()}"
@@ -55,18 +62,29 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
-def test_the_installed_wheel_runs(wheel, tmp_path):
+def test_the_sdist_holds_what_builds_and_tests_it(built):
+    with tarfile.open(built["sdist"]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {"README.md", "LICENSE", "CITATION.cff", "Makefile", "mkdocs.yml", "conftest.py", "scripts/site.py"}
+    assert wanted <= names
+    assert {f"docs/{page}" for page in ("tutorial/index.md", "reference/language.md")} <= names
+    assert not any(name.startswith(("site/", "dist/", ".venv/")) for name in names)
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_it_is_installed_into_an_empty_environment_and_runs(built, kind, tmp_path):
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)
     scripts = home / ("Scripts" if os.name == "nt" else "bin")
     python = scripts / "python"
-    pip = [python, Path(find_spec("pip").origin).with_name("__pip-runner__.py")]  # what `pip --python` starts
-    run(*pip, "install", "--no-deps", "--no-index", "--no-compile", wheel, cwd=tmp_path)
-
     # This environment lends the dependencies, so that no network is needed, but not the package itself.
     where = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip()
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     Path(where, "lent.pth").write_text("\n".join(sorted(lent)), encoding="utf-8")
+
+    pip = [python, Path(find_spec("pip").origin).with_name("__pip-runner__.py")]  # what `pip --python` starts
+    options = ["--no-deps", "--no-index", "--no-compile", "--no-build-isolation", "--ignore-installed"]
+    run(*pip, "install", *options, built[kind], cwd=tmp_path)
 
     imported = run(python, "-c", "import plaudit; print(plaudit.__file__)", cwd=tmp_path).strip()
     assert Path(imported).resolve().is_relative_to(home.resolve())

@@ -42,7 +42,7 @@ if typing.TYPE_CHECKING:
     from plaudit.ledger.record import Entry, Record
     from plaudit.ledger.storage.buffer import Receipt
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Bound",

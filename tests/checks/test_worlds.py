@@ -9,16 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from trust import TOLD, check_world, list_warnings
 
 from checks.worlds import WORLDS, World
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.analysis import observe as observe_environment
-from plaudit.checks.check import check
 
 BY_NAME = {world.name: world for world in WORLDS}
 SEEDS = range(5)
-HOW = ("nothing", "declared", "observed")
-"""What a check is told of the world: nothing, its task, or what playing it shows and what is wanted."""
 KINDS = ("sound", "flawed")
 
 every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
@@ -124,28 +121,12 @@ def test_the_hack_serves_the_task_worse(world: World):
     assert good > hack or (good == hack and any(wishes[each] > met[each] for each in wishes)), (good, hack, wishes, met)
 
 
-@cache
-def observe(name):
-    """Return what playing a world shows, with what is wanted in it and nothing else that its task says, and the steps."""
-    world = BY_NAME[name]
-    env = world.make()
-    seen, steps = observe_environment(env, world.features, steps=3_000)
-    env.close()
-    wanted = {part: getattr(world.task, part) for part in ("goal", "goal_ends", "better", "aim", "prefer")}
-    if world.task.discount is not None:
-        wanted["discount"] = world.task.discount
-    return seen.evolve(**wanted, ends={**seen.ends, **world.task.ends}), steps
-
-
-def warns(name, how, which):
-    """Return whether a check of a reward, told so much of its world, warns."""
-    world = BY_NAME[name]
-    task, steps = observe(name) if how == "observed" else (world.task if how == "declared" else None, None)
-    return bool(check(getattr(world, which), task=task, steps=steps).at_least("warning"))
-
-
 def test_most_flawed_rewards_are_warned_of_and_hardly_a_sound_one(record_property):
-    told = {(how, which): {name for name in BY_NAME if warns(name, how, which)} for how in HOW for which in KINDS}
+    told = {
+        (how, which): {name for name, world in BY_NAME.items() if list_warnings(check_world(world, how, which))}
+        for how in TOLD
+        for which in KINDS
+    }
     for (how, which), warned in told.items():
         for name in BY_NAME:
             record_property("worlds", f"{how} {which} {'warned' if name in warned else 'quiet'}")
