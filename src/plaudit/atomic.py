@@ -65,7 +65,7 @@ class AtomicPath:
         if not self.target.parent.is_dir():
             raise build_write_error(self.name, f"there is no folder {self.target.parent}")
         if self.target.exists() and not self.target.is_file():
-            raise build_write_error(self.name, "it is no plain file, and would be replaced by one")
+            raise build_write_error(self.name, "it is not a regular file and would be replaced by one")
         if self.target.exists() and not os.access(self.target, os.W_OK):
             raise build_write_error(self.name, "Permission denied")
         self._claim = _Claim(self.target, self.name)
@@ -120,7 +120,7 @@ class AtomicFolder:
         if not os.access(self.target.parent, os.W_OK):
             raise build_write_error(self.name, "Permission denied")
         if self.target.exists() and not overwrite:
-            raise FileError(f"{self.name} exists already; name another folder, or say overwrite=True (--force).")
+            raise FileError(f"{self.name} already exists; name another folder, or pass overwrite=True (--force).")
         if self.target.exists() and not self.target.is_dir():
             raise FileError(f"{self.name} is a file; name a folder.")
         self._claim = _Claim(self.target, self.name)
@@ -227,11 +227,11 @@ def parse_path(path: str | os.PathLike[str]) -> Path:
     try:
         parsed = Path(path)
     except TypeError:
-        raise WrongType(f"{shorten(path)} is no path; give a string or a pathlib.Path.") from None
+        raise WrongType(f"{shorten(path)} is not a path; pass a string or a pathlib.Path.") from None
     try:
         os.stat(parsed)
     except ValueError as error:  # a NUL character, or what cannot be encoded
-        raise FileError(f"{shorten(str(parsed))} can be no name of a file: {error}.") from None
+        raise FileError(f"{shorten(str(parsed))} cannot be a file name: {error}.") from None
     except OSError as error:
         if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             raise FileError(f"{shorten(str(parsed))} cannot be opened: {error.strerror}.") from None

@@ -1,7 +1,7 @@
-"""The environments of plaudit's systems under their Gymnasium ids: `plaudit/HackMatrix-v0` and `plaudit/RoadSense-v0`.
+"""The Gymnasium environments of plaudit's systems: `plaudit/HackMatrix-v0` and `plaudit/RoadSense-v0`.
 
-Import this module, or let Gymnasium import it: `gymnasium.make("plaudit.envs:plaudit/HackMatrix-v0")`. A system, and
-what it needs (SUMO, or JAX for many games at once), is imported when an environment is made.
+Import this module, or let Gymnasium import it: `gymnasium.make("plaudit.envs:plaudit/HackMatrix-v0")`. A system and its
+dependencies (SUMO, or JAX for many games at once) are imported when an environment is made.
 """
 
 from plaudit.errors import MissingExtra

@@ -1,40 +1,40 @@
-"""Every error of the core; those of a system are in that system. Each also subclasses the builtin a caller would catch.
+"""Every error of the core; each system defines its own. Each error also subclasses the builtin that you would catch.
 
 PlauditError
-├── DefinitionError (ValueError)      a term, field or reward is not what it should be
-│   ├── ReadError                     the function leaves the language: file, line, caret, what to do
-│   ├── UnknownField                  a term reads a field the reward does not declare
-│   ├── UnusedField                   a declared field that no term reads
+├── DefinitionError (ValueError)      a term, field or reward is invalid
+│   ├── ReadError                     a function uses something outside the language: file, line, caret, advice
+│   ├── UnknownField                  a term reads a field that the reward does not declare
+│   ├── UnusedField                   no term reads a declared field
 │   ├── DuplicateName                 two terms or two fields share a name
-│   └── UnknownParameter              an override names no term, knob, weight or clamp
+│   └── UnknownParameter              an override names a term, knob, weight or clamp that does not exist
 ├── InputError (ValueError)           one row, or one row of a batch, cannot be scored
-│   ├── MissingField                  a needed input was not given
-│   ├── UnknownInput                  an input was given that the reward does not read
-│   ├── WrongType (TypeError)         a string where a number is needed, and the like
-│   ├── NotFinite                     NaN, or an infinity where none is allowed
-│   ├── OutOfRange                    a number outside its declared range, or a row that breaks a fact
-│   ├── UnknownCategory               a string that is not among the declared values
-│   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
-│   ├── ShapeMismatch                 columns of different lengths
-│   ├── BrokenEpisode                 steps are missing or out of order where a state is carried from each to the next
-│   └── TooManyMasked                 more samples could not be scored than `max_masked` allows
-├── TargetError                       a reward that cannot be compiled for a target
-│   ├── MissingExtra (ImportError)    the target's library is not installed
+│   ├── MissingField                  an input is missing
+│   ├── UnknownInput                  the reward does not read this input
+│   ├── WrongType (TypeError)         an input has the wrong type, such as a string for a number
+│   ├── NotFinite                     an input is NaN, or infinite where infinity is not allowed
+│   ├── OutOfRange                    a number is outside its declared range, or a row breaks a fact that is tested
+│   ├── UnknownCategory               a string is not one of the declared categories
+│   ├── OutsideDomain (ArithmeticError)  a term divides by zero, takes the logarithm of a negative number, …
+│   ├── ShapeMismatch                 the columns of a batch have different lengths
+│   ├── BrokenEpisode                 steps are missing or out of order, and a state is carried between them
+│   └── TooManyMasked                 more samples than `max_masked` could not be scored
+├── TargetError                       a reward cannot be compiled for a target
+│   ├── MissingExtra (ImportError)    the target needs a library that is not installed
 │   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
-├── SpecError (ValueError)            a JSON specification that cannot be loaded
-├── NotEvaluable (ValueError)         a log of decisions that can carry no estimate for another policy
+├── SpecError (ValueError)            a JSON specification cannot be loaded
+├── NotEvaluable (ValueError)         a log of decisions cannot support an estimate for another policy
 ├── EnvironmentFailed (RuntimeError)  an environment raised an error while it was probed
-├── FileError (OSError)               a file that cannot be read or written
-│   └── UnusableFile                  what a file of data holds is not what is needed, or its disk is full
-└── LedgerError (RuntimeError)        a ledger that cannot do what was asked
-    ├── KeyConflict (ValueError)      a key that is taken by another record
-    ├── VersionConflict (ValueError)  a version label that is tied to another formula
-    ├── ActorInUse (ValueError)       an actor of a run that another live writer records as
-    ├── NotInLedger (LookupError)     a record, reward or job that is not there
+├── FileError (OSError)               a file cannot be read or written
+│   └── UnusableFile                  a data file has the wrong content, or its disk is full
+└── LedgerError (RuntimeError)        a ledger cannot do what was asked
+    ├── KeyConflict (ValueError)      another record already has this key
+    ├── VersionConflict (ValueError)  another formula already has this version label
+    ├── ActorInUse (ValueError)       another live writer records as the same actor of the same run
+    ├── NotInLedger (LookupError)     the ledger has no such record, reward or job
     ├── LedgerBusy (TimeoutError)     another process holds the ledger, or its server does not answer
-    │   └── CommitUnknown             the server was lost in a commit: the write is there, or not
+    │   └── CommitUnknown             the connection was lost during a commit: the write is there, or it is not
     ├── LedgerBroken (OSError)        the disk or a foreign constraint refused a write, or the file is damaged
-    └── LedgerTooNew                  the ledger was written by a newer plaudit
+    └── LedgerTooNew                  a newer plaudit wrote the ledger
 """
 
 import os
@@ -47,7 +47,7 @@ from plaudit.terminal import escape_controls
 
 
 class PlauditError(Exception):
-    """The root of every error plaudit raises."""
+    """The base class of every error that plaudit raises."""
 
     def __str__(self) -> str:
         """Return the message; what it quotes from a file or a caller cannot steer a terminal."""
@@ -55,11 +55,11 @@ class PlauditError(Exception):
 
 
 class DefinitionError(PlauditError, ValueError):
-    """A term, field or reward is not what it should be."""
+    """A term, field or reward is invalid."""
 
 
 class ReadError(DefinitionError):
-    """A function leaves the language that plaudit reads."""
+    """A function uses something outside the language of terms; the message shows the line and what to write."""
 
 
 class UnknownField(DefinitionError):
@@ -67,7 +67,7 @@ class UnknownField(DefinitionError):
 
 
 class UnusedField(DefinitionError):
-    """A reward declares a field that no term reads."""
+    """No term reads a field that the reward declares."""
 
 
 class DuplicateName(DefinitionError):
@@ -75,7 +75,7 @@ class DuplicateName(DefinitionError):
 
 
 class UnknownParameter(DefinitionError):
-    """An override names no term, knob, weight or clamp of the reward."""
+    """An override names a term, knob, weight or clamp that the reward does not have."""
 
 
 class InputError(PlauditError, ValueError):
@@ -83,43 +83,43 @@ class InputError(PlauditError, ValueError):
 
 
 class MissingField(InputError):
-    """An input that the reward needs was not given."""
+    """An input that the reward needs is missing."""
 
 
 class UnknownInput(InputError):
-    """An input was given that the reward does not read."""
+    """The reward does not read this input."""
 
 
 class WrongType(InputError, TypeError):
-    """An input is not of its field's kind."""
+    """An input has the wrong type for its field."""
 
 
 class NotFinite(InputError):
-    """An input is NaN, or infinite where that is not allowed."""
+    """An input is NaN, or infinite where infinity is not allowed."""
 
 
 class OutOfRange(InputError):
-    """An input lies outside its field's declared range, or a row breaks a fact that it was to be tested against."""
+    """An input is outside its declared range, or a row breaks a fact that is tested."""
 
 
 class UnknownCategory(InputError):
-    """An input is not one of its field's declared values."""
+    """An input is not one of the declared categories of its field."""
 
 
 class OutsideDomain(InputError, ArithmeticError):
-    """A term divides by zero, takes the logarithm of a negative number, or the like."""
+    """A term divides by zero, takes the logarithm of a negative number, or similar."""
 
 
 class ShapeMismatch(InputError):
-    """The columns of a batch differ in length."""
+    """The columns of a batch have different lengths."""
 
 
 class BrokenEpisode(InputError):
-    """Steps of an episode are missing or out of order, where a reward carries a state from each to the next."""
+    """Steps of an episode are missing or out of order, and the reward carries a state between them."""
 
 
 class TooManyMasked(InputError):
-    """With `on_bad="mask"`, more samples could not be scored than `max_masked` allows."""
+    """With `on_bad="mask"`, more samples than `max_masked` could not be scored."""
 
 
 class SpecError(PlauditError, ValueError):
@@ -127,11 +127,11 @@ class SpecError(PlauditError, ValueError):
 
 
 class NotEvaluable(PlauditError, ValueError):
-    """A log of decisions can carry no estimate of what another policy would have earned."""
+    """A log of decisions cannot support an estimate of what another policy would have earned."""
 
 
 class EnvironmentFailed(PlauditError, RuntimeError):
-    """An environment raised an error while it was probed."""
+    """An environment raised an error while it was probed or observed."""
 
 
 class FileError(PlauditError, OSError):
@@ -139,7 +139,7 @@ class FileError(PlauditError, OSError):
 
 
 class UnusableFile(FileError):
-    """A file of data holds something else than is needed, or its disk is full: another name for it would not help."""
+    """A data file has the wrong content, or its disk is full."""
 
 
 class LedgerError(PlauditError, RuntimeError):
@@ -147,11 +147,11 @@ class LedgerError(PlauditError, RuntimeError):
 
 
 class KeyConflict(LedgerError, ValueError):
-    """A key is taken by a record with another content."""
+    """Another record, with different content, already has this key."""
 
 
 class VersionConflict(LedgerError, ValueError):
-    """A version label is tied to another formula."""
+    """Another formula already has this version label."""
 
 
 class ActorInUse(LedgerError, ValueError):
@@ -159,7 +159,7 @@ class ActorInUse(LedgerError, ValueError):
 
 
 class NotInLedger(LedgerError, LookupError):
-    """A record, reward or job is not in the ledger."""
+    """The ledger has no such record, reward or job."""
 
 
 class LedgerBusy(LedgerError, TimeoutError):
@@ -167,15 +167,15 @@ class LedgerBusy(LedgerError, TimeoutError):
 
 
 class CommitUnknown(LedgerBusy):
-    """The server was lost while it committed: what was written is there, whole, or not at all."""
+    """The connection to the server was lost during a commit: the write is there, whole, or not at all."""
 
 
 class LedgerBroken(LedgerError, OSError):
-    """The disk or a foreign constraint refused a write, or the file is damaged; what was acknowledged is safe."""
+    """The disk or a foreign constraint refused a write, or the file is damaged. Acknowledged records are safe."""
 
 
 class LedgerTooNew(LedgerError):
-    """The ledger was written by a newer plaudit."""
+    """A newer plaudit wrote the ledger."""
 
 
 class TargetError(PlauditError):
@@ -183,7 +183,7 @@ class TargetError(PlauditError):
 
 
 class MissingExtra(TargetError, ImportError):
-    """The library that a target needs is not installed."""
+    """A library that is needed is not installed; the message says how to install it."""
 
 
 class UnsupportedNode(TargetError, NotImplementedError):
@@ -191,7 +191,7 @@ class UnsupportedNode(TargetError, NotImplementedError):
 
 
 _MOST_NAMES = 1000
-"""Names to compare a misspelt one with: a file may have more columns than anybody waits for."""
+"""The most names to compare a misspelled name with, to stay fast on files with many columns."""
 _LONGEST_NAME = 200
 
 
@@ -217,7 +217,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is closest to a misspelt one, or None where none is close.
+    """Return the known name that is closest to a misspelled one, or None.
 
     >>> find_nearest("nigth-3", ["night-3", "day-3"])
     'night-3'
@@ -229,7 +229,7 @@ def find_nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def explain_unreadable(path: Path, error: Exception) -> FileError:
-    """Return the error for a file that cannot be read; it names a file that is called nearly the same."""
+    """Return the error for a file that cannot be read; it suggests a file with a similar name."""
     if isinstance(error, FileNotFoundError):
         return FileError(f"{path} does not exist.{did_you_mean(path.name, _list_names(path.parent))}")
     if path.is_dir():

@@ -37,7 +37,8 @@ def acquire_lock(file: int, name: str, timeout: float) -> None:
     while not try_lock(file):
         if time.monotonic() > end:
             raise LedgerBusy(
-                f"another process has been writing to {name} for {timeout:g} s. Is one stopped in the middle? "
+                f"another process has been writing to {name} for {timeout:g} s. Has it stopped in the middle of a "
+                "write? "
                 "Nothing was recorded; try again, or open it with a longer timeout=."
             )
         time.sleep(pause)
@@ -79,7 +80,7 @@ def lock_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     except FileExistsError:
         raise FileError(f"{place} is a file; name a folder.") from None
     except OSError as error:
-        raise FileError(f"{place} cannot be made or written to: {error.strerror or error}") from None
+        raise FileError(f"{place} cannot be created or written to: {error.strerror or error}") from None
     try:
         if not try_lock(file):
             raise LedgerBusy(f"another run is writing to {place}. Wait until it ends, or name another folder.")

@@ -35,10 +35,18 @@ def tolerance(
     sigmoid: Sigmoid = "gaussian",
     value_at_margin: float = 0.1,
 ) -> float:
-    """Return 1 where `x` lies within `bounds`, and less the further outside it is, as in dm_control.
+    """Return 1 when `x` is within `bounds`, and less the further outside it is, as in dm_control.
 
-    At a distance of `margin` it is `value_at_margin`, which is above 0 and below 1 (`cosine`, `linear` and `quadratic`
-    may go down to 0); with a margin of 0 it is 0 outside. A bound may be infinite. `sigmoid` is a constant.
+    Args:
+        x: The number to rate.
+        bounds: The lower and upper bound; either may be infinite.
+        margin: How far outside the bounds the value drops to `value_at_margin`. With 0, the value outside is 0.
+        sigmoid: The shape of the drop, a constant.
+        value_at_margin: The value at a distance of `margin`, above 0 and below 1; `cosine`, `linear` and `quadratic`
+            also take 0.
+
+    Returns:
+        A number from 0 to 1.
 
     >>> tolerance(1.5, bounds=(1.2, math.inf)), tolerance(0.0, bounds=(1.0, 2.0))
     (1.0, 0.0)
@@ -83,12 +91,18 @@ def _fall_off(x: float, sigmoid: Sigmoid, at_one: float) -> float:
         slope = math.tanh(x * (0.5 * math.log((1 + root) / (1 - root))))
         return 1 - slope * slope
     raise ValueError(
-        "the sigmoid is one of gaussian, hyperbolic, long_tail, reciprocal, cosine, linear, quadratic, tanh_squared"
+        "sigmoid must be one of gaussian, hyperbolic, long_tail, reciprocal, cosine, linear, quadratic, tanh_squared"
     )
 
 
 def wrap_to_pi(angle: float) -> float:
-    """Return an angle in radians as the same angle from -π, and below π.
+    """Wrap an angle to the range from -π up to π.
+
+    Args:
+        angle: The angle in radians.
+
+    Returns:
+        The same angle, at least -π and below π.
 
     >>> round(wrap_to_pi(1.5 * math.pi) / math.pi, 12), wrap_to_pi(0.25)
     (-0.5, 0.25)
@@ -97,7 +111,15 @@ def wrap_to_pi(angle: float) -> float:
 
 
 def smoothstep(x: float, low: float = 0.0, high: float = 1.0) -> float:
-    """Return 0 up to `low`, 1 from `high` on, and a smooth rise between.
+    """Rise smoothly from 0 to 1 between `low` and `high`.
+
+    Args:
+        x: The number to rate.
+        low: The result is 0 up to here.
+        high: The result is 1 from here on.
+
+    Returns:
+        A number from 0 to 1.
 
     >>> smoothstep(-1.0), smoothstep(0.25), smoothstep(15.0, 10.0, 20.0), smoothstep(99.0)
     (0.0, 0.15625, 0.5, 1.0)
@@ -107,7 +129,14 @@ def smoothstep(x: float, low: float = 0.0, high: float = 1.0) -> float:
 
 
 def huber(x: float, delta: float = 1.0) -> float:
-    """Return half the square of `x` up to `delta` on both sides, and a straight line beyond.
+    """Return the Huber loss of `x`: quadratic near 0, linear beyond `delta`.
+
+    Args:
+        x: The error.
+        delta: Where the loss changes from quadratic to linear.
+
+    Returns:
+        The loss, 0 or more.
 
     >>> huber(0.5), huber(-3.0), huber(3.0, delta=2.0)
     (0.125, 2.5, 4.0)
@@ -117,7 +146,14 @@ def huber(x: float, delta: float = 1.0) -> float:
 
 
 def deadband(x: float, width: float) -> float:
-    """Return how far `x` lies outside -`width` to `width`, with its sign; 0 inside.
+    """Return how far `x` is outside -`width` to `width`, with its sign.
+
+    Args:
+        x: The number to rate.
+        width: Half the width of the band around 0.
+
+    Returns:
+        The signed distance to the band, 0 inside it.
 
     >>> deadband(0.25, 0.5), deadband(2.0, 0.5), deadband(-2.0, 0.5)
     (0.0, 1.5, -1.5)
@@ -126,7 +162,15 @@ def deadband(x: float, width: float) -> float:
 
 
 def quat_multiply(a: Sequence[float], b: Sequence[float], w_last: bool = False) -> Quaternion:
-    """Return the product of two quaternions: the rotation `b`, then the rotation `a`.
+    """Multiply two quaternions: the rotation `b`, then the rotation `a`.
+
+    Args:
+        a: The quaternion on the left, applied second.
+        b: The quaternion on the right, applied first.
+        w_last: Whether quaternions are `(x, y, z, w)`, in and out, instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The product.
 
     >>> quat_multiply((0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0))
     (0.0, 0.0, 0.0, 1.0)
@@ -141,7 +185,14 @@ def quat_multiply(a: Sequence[float], b: Sequence[float], w_last: bool = False) 
 
 
 def quat_inverse(q: Sequence[float], w_last: bool = False) -> Quaternion:
-    """Return the quaternion of the opposite rotation; `q` may have any length but 0.
+    """Return the quaternion of the opposite rotation.
+
+    Args:
+        q: A quaternion of any length except 0.
+        w_last: Whether quaternions are `(x, y, z, w)`, in and out, instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The inverse quaternion.
 
     >>> quat_inverse((0.0, 0.0, 0.0, 2.0))
     (0.0, -0.0, -0.0, -0.5)
@@ -153,7 +204,15 @@ def quat_inverse(q: Sequence[float], w_last: bool = False) -> Quaternion:
 
 
 def quat_rotate(q: Sequence[float], v: Sequence[float], w_last: bool = False) -> Vector3:
-    """Return `v` after the rotation of a quaternion of length 1.
+    """Rotate a vector by a quaternion.
+
+    Args:
+        q: A quaternion of length 1.
+        v: The vector to rotate.
+        w_last: Whether quaternions are `(x, y, z, w)` instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The rotated vector.
 
     >>> quat_rotate((0.0, 0.0, 0.0, 1.0), (1.0, 2.0, 3.0))
     (-1.0, -2.0, 3.0)
@@ -163,7 +222,15 @@ def quat_rotate(q: Sequence[float], v: Sequence[float], w_last: bool = False) ->
 
 
 def quat_rotate_inverse(q: Sequence[float], v: Sequence[float], w_last: bool = False) -> Vector3:
-    """Return `v` after the opposite rotation: a vector of the world, as a body turned by `q` sees it.
+    """Rotate a vector by the inverse of a quaternion, such as from the world frame into a body frame.
+
+    Args:
+        q: A quaternion of length 1: the orientation of the body.
+        v: The vector to rotate.
+        w_last: Whether quaternions are `(x, y, z, w)` instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The rotated vector.
 
     >>> turned_over = (0.0, 1.0, 0.0, 0.0)
     >>> quat_rotate_inverse(turned_over, (0.0, 0.0, -1.0))[2]
@@ -174,7 +241,14 @@ def quat_rotate_inverse(q: Sequence[float], v: Sequence[float], w_last: bool = F
 
 
 def quat_angle(q: Sequence[float], w_last: bool = False) -> float:
-    """Return the angle in radians by which a quaternion turns, from 0 to π.
+    """Return the rotation angle of a quaternion.
+
+    Args:
+        q: A quaternion.
+        w_last: Whether quaternions are `(x, y, z, w)` instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The angle in radians, from 0 to π.
 
     >>> round(quat_angle((math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0)) / math.pi, 12)
     0.5
@@ -184,7 +258,15 @@ def quat_angle(q: Sequence[float], w_last: bool = False) -> float:
 
 
 def quat_error(a: Sequence[float], b: Sequence[float], w_last: bool = False) -> float:
-    """Return the angle in radians between two rotations, from 0 to π.
+    """Return the angle between two rotations.
+
+    Args:
+        a: A quaternion.
+        b: A quaternion.
+        w_last: Whether quaternions are `(x, y, z, w)` instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The angle in radians, from 0 to π.
 
     >>> quat_error((1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0))
     0.0
@@ -196,7 +278,14 @@ def quat_error(a: Sequence[float], b: Sequence[float], w_last: bool = False) -> 
 
 
 def quat_to_yaw(q: Sequence[float], w_last: bool = False) -> float:
-    """Return how far a quaternion of length 1 turns about the vertical axis, in radians from -π to π.
+    """Return the yaw of a quaternion: its rotation about the vertical axis.
+
+    Args:
+        q: A quaternion of length 1.
+        w_last: Whether quaternions are `(x, y, z, w)` instead of `(w, x, y, z)`; a constant.
+
+    Returns:
+        The yaw in radians, from -π to π.
 
     >>> round(quat_to_yaw((math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))) / math.pi, 12)
     0.5

@@ -1,7 +1,7 @@
 r"""HTML for notebooks, built so that no text can become markup.
 
 Strings are escaped where they are put in; only `Markup`, which these functions make, goes in as it is. Nothing here
-needs a script, and no colour is set but the page's own, so that light and dark notebooks both fit.
+needs a script, and no color is set but the page's own, so that light and dark notebooks both fit.
 
 >>> build_table(["term"], [["<b>"]])
 '<table><thead><tr><th style="text-align:left">term</th></tr></thead><tbody><tr><td

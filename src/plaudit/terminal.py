@@ -8,6 +8,7 @@ import codecs
 import os
 import signal
 import sys
+import textwrap
 import threading
 import time
 from bisect import bisect_right
@@ -18,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.progress import Progress, TaskID
     from rich.table import Table
     from rich.text import Text
@@ -28,8 +29,6 @@ _SPELLINGS |= {"…": "...", "→": "->", "²": "^2", "±": "+/-", "≤": "<=", 
 """What stands for a character that an encoding lacks."""
 _LONGEST_WORD = 20
 """How many characters of a word stand side by side in a table where there is room: only what is longer is broken."""
-_NARROWEST = 6
-"""How many characters of a text stand side by side in a table where there is none."""
 _UNLIMITED = 1_000_000
 """Characters in a line where nothing says how many there is room for: in a pipe or a file nothing is wrapped."""
 _GAP = 3
@@ -52,17 +51,17 @@ class ExitCode(IntEnum):
         code.meaning = meaning
         return code
 
-    DONE = 0, "done, and nothing was found"
-    FOUND = 1, "found: a finding, a difference, a record that is not as it was written"
+    DONE = 0, "success, no findings"
+    FOUND = 1, "findings, differences, or records that changed after they were written"
     FAILED = (
         2,
-        "could not be done: wrong usage, data that do not fit, a record or a file that is missing, a damaged ledger, "
-        "a server that does not answer, a full disk",
+        "error: wrong usage, data that do not fit, a missing record or file, a damaged ledger, a server that does not "
+        "answer, a full disk",
     )
-    INCOMPLETE = 3, "incomplete or undecided: rows were left out, or not everything could be shown"
-    FAULT = 4, "a fault of plaudit, with what to report"
-    INTERRUPTED = 130, "stopped by Ctrl-C"
-    BROKEN_PIPE = 141, "stopped because nothing reads its output any more"
+    INCOMPLETE = 3, "incomplete or undecided: rows were skipped, or not everything could be proved"
+    FAULT = 4, "a bug in plaudit; the output says what to report"
+    INTERRUPTED = 130, "interrupted by Ctrl-C"
+    BROKEN_PIPE = 141, "the reader of its output closed the pipe"
     TERMINATED = 143, "stopped by SIGTERM"
 
 
@@ -144,11 +143,12 @@ class Screen:
         """Print text, tables and whatever else Rich draws; a line that is too long is wrapped and loses nothing."""
         from rich.table import Table
 
-        for each in objects:
-            # without a box it is a grid, which has no names of rows
-            if isinstance(each, Table) and each.box is not None and each.columns:
-                _keep_names_and_numbers_whole(each, self._console)
-        self._console.print(*objects, **({"crop": False} | options))
+        # without a box it is a grid, which has no names of rows
+        shown = [
+            _fit(each, self._console) if isinstance(each, Table) and each.box is not None and each.columns else each
+            for each in objects
+        ]
+        self._console.print(*shown, **({"crop": False} | options))
 
     def status(self, text: str) -> AbstractContextManager[Any]:
         """Show a text as long as something is going on; `update` of what is yielded changes it."""
@@ -191,8 +191,8 @@ class Bars:
 def build_table(*headers: str, right: Sequence[str] = ()) -> "Table":
     """Return an empty table; the first column names a row, and those in `right` hold numbers.
 
-    Names and numbers stay whole in a terminal of any width: other texts give way, and where there are none, or not
-    enough, lines are longer than the terminal is wide.
+    Names, numbers and words stay whole in a terminal of any width: other texts are wrapped. In a narrow terminal each
+    row becomes a list of its cells; if not even names and numbers fit, lines are longer than the terminal is wide.
     """
     from rich.box import Box
     from rich.table import Table
@@ -215,8 +215,8 @@ def draw_bar(share: float) -> "Text":
     return Text("█" * max(1, round(_LONGEST_BAR * abs(share))) if share else "", style="red" if share < 0 else "green")
 
 
-def _keep_names_and_numbers_whole(table: "Table", console: "Console") -> None:
-    """Let no name or number of a table be cut: where there is no room for them, its lines are too long."""
+def _fit(table: "Table", console: "Console") -> "Table | Group":
+    """Return a table whose names, numbers and words are whole: narrow columns, or else a list of cells for each row."""
     from rich.measure import Measurement
 
     unlimited = console.options.update(max_width=_UNLIMITED)
@@ -224,19 +224,45 @@ def _keep_names_and_numbers_whole(table: "Table", console: "Console") -> None:
         [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
         for column in table.columns
     ]
-    for longest in (_LONGEST_WORD, _NARROWEST):
-        least = [
-            max(size.maximum for size in cells) if column.no_wrap else min(longest, max(size.minimum for size in cells))
-            for column, cells in zip(table.columns, sizes, strict=True)
-        ]
-        needed = sum(least) + _GAP * (len(least) - 1)
-        if needed <= console.width:
-            break
+    least = [
+        max(size.maximum for size in cells)
+        if column.no_wrap
+        else min(_LONGEST_WORD, max(size.minimum for size in cells))
+        for column, cells in zip(table.columns, sizes, strict=True)
+    ]
+    needed = sum(least) + _GAP * (len(least) - 1)
+    if needed > console.width and not all(column.no_wrap for column in table.columns):
+        whole = [width for column, width in zip(table.columns, least, strict=True) if column.no_wrap]
+        if sum(whole) + _GAP * (len(whole) - 1) <= console.width:
+            return _stack(table, console.width)
     table.width = needed if needed > console.width else None  # Rich would leave columns out
     whole = [max(size.maximum for size in cells) for cells in sizes]
     room = max(needed, console.width) - _GAP * (len(least) - 1)
     for column, width in zip(table.columns, _share_room(whole, least, room), strict=True):
         column.min_width = column.max_width = width
+    return table
+
+
+def _stack(table: "Table", width: int) -> "Group":
+    """Return the rows of a table below one another: the name of a row, then its other cells with their headers."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lines: list[Text] = []
+    for name, *cells in zip(*(column.cells for column in table.columns), strict=True):
+        lines.append(Text.assemble(name))
+        for column, cell in zip(table.columns[1:], cells, strict=True):
+            header = f"  {column.header}: " if column.header else "  "
+            for line in textwrap.wrap(
+                f"{header}{cell}", width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+            ):
+                if str(cell):
+                    style = cell.style if isinstance(cell, Text) else ""
+                    lines.append(Text.assemble((line[: len(header)], "dim"), (line[len(header) :], style)))
+                    header = ""
+    for each in lines:
+        each.no_wrap, each.overflow = True, "ignore"
+    return Group(*lines)
 
 
 def _share_room(whole: Sequence[int], least: Sequence[int], room: int) -> list[int]:
@@ -274,7 +300,7 @@ def _build_console(stderr: bool) -> "Console":
 def show_progress(
     doing: str, *, screen: Screen | None = None, as_bytes: bool = False
 ) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Yield what moves a bar: so much done, of so much. None where nobody sees it, for counting has its price.
+    """Yield what moves a bar: how much is done, of how much. None if stderr is not a terminal, to save the counting.
 
     Who prints meanwhile gives the `screen` of stderr that they print on, and the bar stays below.
     """
@@ -287,7 +313,7 @@ def show_progress(
 
 @contextmanager
 def show_stages() -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what moves the bar of a stage by its name, so much done of so much; None where nobody sees it."""
+    """Yield what moves the bar of a stage by its name; None if stderr is not a terminal."""
     if not _is_watched():
         yield None
         return
@@ -360,7 +386,7 @@ def handle_signals() -> Iterator[None]:
 
     def report(lost: "sys.UnraisableHookArgs") -> None:
         if lost.exc_type in stopped:
-            _thread.start_new_thread(repeat, (stopped[lost.exc_type],))  # no lock: whoever was interrupted may hold it
+            _thread.start_new_thread(repeat, (stopped[lost.exc_type],))  # no lock: the interrupted code may hold it
         else:
             hook(lost)
 

@@ -1,1 +1,1 @@
-"""Where plaudit fits in: engines and frameworks that others wrote, each in the one module named after it."""
+"""Adapters for other engines and frameworks, one module for each."""

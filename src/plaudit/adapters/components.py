@@ -1,4 +1,4 @@
-"""What a total is made of, and the names of its components in `info` and in curves."""
+"""The components of a total, and their names in `info` and in curves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,39 +11,39 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
 CLAMP = "total.clamp"
-"""What the clamp of a total adds to the sum of the terms; no term can be called this."""
+"""The difference that the clamp of a total makes to the sum of the terms; no term can have this name."""
 COMPONENTS = "reward_components"
-"""Where the `info` of a wrapped environment tells what each term of a step added."""
+"""Key in the `info` of a wrapped environment: the value of each term in the step."""
 EPISODE_COMPONENTS = "episode_reward_components"
-"""Where it tells the sums over an episode that ended."""
+"""Key: the sum of each term over an episode that ended."""
 WEIGHTS = "reward_weights"
-"""Where it tells the weights that follow a schedule, as they were in the step."""
+"""Key: the current weights that follow a schedule."""
 MASKED_STEPS, CLIPPED_STEPS = "masked_steps", "clipped_steps"
-"""Where it tells how many steps so far could not be scored, or had numbers that were held within their ranges."""
+"""Keys: the number of steps so far that could not be scored, or had numbers clipped to their ranges."""
 
 
 def has_clamp(reward: Reward) -> bool:
-    """Return whether the terms may add up to something else than the total, and no adjustment says how much."""
+    """Return whether a clamp, and no adjustment, may make the total differ from the sum of the terms."""
     return not reward._composed and (reward.low is not None or reward.high is not None)
 
 
 def list_components(reward: Reward) -> tuple[str, ...]:
-    """Return what a total is made of: the terms, its adjustments and, where it has only a clamp, what that adds."""
+    """Return the components of a total: the terms, its adjustments, and for a total with only a clamp, the clamp."""
     return (*reward.program.terms, *((CLAMP,) if has_clamp(reward) else ()))
 
 
 def list_weights(reward: Reward) -> dict[str, float]:
-    """Return the weight of each component, under which clamped scores add up to the total.
+    """Return the weight of each component; clamped scores times weights add up to the total.
 
     Raises:
-        DefinitionError: A weight follows a schedule, so that it is not the same in every step.
+        DefinitionError: A weight follows a schedule, so it changes from step to step.
     """
     weights = dict(zip(reward.program.terms, reward._frame.weights, strict=True))
     for name, weight in weights.items():
         if callable(weight):
             raise DefinitionError(
-                f"reward {reward.name!r}: the weight of {name!r} follows a schedule, and functions with fixed weights "
-                "are asked for; use the reward as one function."
+                f"reward {reward.name!r}: the weight of {name!r} follows a schedule, but a function per term needs a "
+                "fixed weight. Use the reward as one function."
             )
     return {name: weight for name, weight in weights.items() if not callable(weight)} | (
         {CLAMP: 1.0} if has_clamp(reward) else {}
@@ -51,10 +51,10 @@ def list_weights(reward: Reward) -> dict[str, float]:
 
 
 def split_total(signal: Signal) -> dict[str, float]:
-    """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
+    """Return the value of each term; if the total has a clamp, its effect comes last.
 
-    The keys are the same for all signals of a reward, 0.0 for terms that `score_terminal` leaves out, and the
-    values add up to the total. Of a signal that was read from data, only the terms that it has are known.
+    All signals of a reward have the same keys, with 0.0 for terms that `score_terminal` leaves out, and the values add
+    up to the total. A signal that was read from data has only the terms that it contains.
     """
     values, reward = signal.values, signal.frame.source
     rest = signal.total - sum(values.values())
@@ -68,19 +68,19 @@ def split_total(signal: Signal) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How curves are named: `term` has a `{}` for the term's name, and `total` is the sum of what stands there.
+    """The names of curves: `term` has a `{}` for the term's name, and `total` is the name of their sum.
 
-    A point is the mean of sums over an "episode", or of what a "step" gave.
+    A point is the mean of sums over an "episode", or of values of a "step".
     """
 
     term: str
     total: str
     over: Literal["episode", "step"]
     weight: str = "Reward_Weight/{}"
-    """Has a `{}` for the name of a term whose weight follows a schedule."""
+    """Name of a weight that follows a schedule; `{}` is the term's name."""
 
     def tags(self, components: Mapping[str, float]) -> dict[str, float]:
-        """Return what is drawn, by its name: every component, and their sum.
+        """Return every component and their sum under the names of this profile.
 
         >>> ISAAC.tags({"upright": 180.0, "effort": -5.0})
         {'Episode_Reward/upright': 180.0, 'Episode_Reward/effort': -5.0, 'Train/mean_reward': 175.0}
@@ -89,14 +89,14 @@ class Profile:
 
 
 ISAAC = Profile("Episode_Reward/{}", "Train/mean_reward", "episode")
-"""As Isaac Lab names them; it divides the sums by the longest episode in seconds besides, and we do not."""
+"""Names of Isaac Lab, which also divides the sums by the maximum episode length in seconds; plaudit does not."""
 TRL = Profile("rewards/{}/mean", "reward", "step", "rewards/{}/weight")
-"""As TRL names them."""
+"""Names of TRL."""
 PROFILES = {"isaac": ISAAC, "trl": TRL}
 
 
 def find_profile(name: str | Profile) -> Profile:
-    """Return a profile by its name, or one of your own as it is."""
+    """Return a profile by its name, or a custom one as it is."""
     if isinstance(name, Profile):
         return name
     if name not in PROFILES:
@@ -106,9 +106,9 @@ def find_profile(name: str | Profile) -> Profile:
 
 
 def average(components: Mapping[str, Any], which: Any = None) -> dict[str, float]:
-    """Return the mean of each component over environments, those of a mask where it is given; a number is its own.
+    """Return the mean of each component over environments, or over those in a mask; a number stays as it is.
 
-    Masks that Gymnasium puts beside each component are left out.
+    The masks that Gymnasium adds for each component are left out.
 
     >>> average({"upright": np.array([1.0, 3.0, 9.0]), "effort": -0.5}, np.array([True, True, False]))
     {'upright': 2.0, 'effort': -0.5}
@@ -118,12 +118,13 @@ def average(components: Mapping[str, Any], which: Any = None) -> dict[str, float
 
 
 def _select(values: Any, which: Any) -> Any:
-    """Return the values of some environments, all of them without a mask; a single number as it is."""
+    """Return the values of the environments in a mask, or all; a single number stays as it is."""
     return values if which is None or not values.shape else values[np.asarray(which)]
 
 
 def missing_components(key: str) -> MissingField:
     """Return the error for an `info` without components."""
     return MissingField(
-        f"info has no {key!r}: wrap the environment in plaudit.adapters.gymnasium.RewardWrapper, within all others."
+        f"info has no {key!r}: wrap the environment in plaudit.adapters.gymnasium.RewardWrapper, inside all other "
+        "wrappers."
     )

@@ -1,4 +1,4 @@
-"""OpenEnv and NeMo Gym: a reward as a dictionary of its components, and as an OpenEnv `Rubric` with a child a term."""
+"""OpenEnv and NeMo Gym: a reward as a dictionary of components, or as an OpenEnv `Rubric` with a child per term."""
 
 import importlib
 from collections.abc import Mapping
@@ -18,8 +18,12 @@ __all__ = ["components", "rubric"]
 def components(signal: Signal) -> dict[str, Any]:
     """Return a signal as the fields of a NeMo Gym verify response, or the metadata of an OpenEnv observation.
 
-    `reward` is the total and `reward_components` what each term adds to it, the same keys for every sample of a
-    reward; the values add up to the total. Which reward it was is said too.
+    Args:
+        signal: The scored step or sample.
+
+    Returns:
+        `reward`, the total; `reward_components`, the value of each term, which add up to the total and have the same
+        keys for every sample; `reward_version` and `reward_fingerprint`.
 
     >>> from plaudit import Field, Reward, term
     >>> @term(weight=2.0)
@@ -39,15 +43,38 @@ def components(signal: Signal) -> dict[str, Any]:
 
 
 def rubric(reward: Reward, features: Features, *, on_bad: OnBad = "raise", max_masked: float = MAX_MASKED) -> Any:
-    """Return `reward` as an OpenEnv `Rubric`: `features` reads its inputs off `action` and `observation`.
+    """Return a reward as an OpenEnv `Rubric`.
 
-    `named_rubrics()` lists a child `terms.<name>` for each term, whose `last_score` is what it added. `signal` is the
-    signal of the last step, and `state_dict()` says which reward it was; another one's state is refused.
+    `named_rubrics()` lists a child `terms.<name>` for each term, whose `last_score` is the term's value. `signal` is
+    the signal of the last step. `state_dict()` identifies the reward, and `load_state_dict` rejects the state of
+    another one.
 
-    A step whose features raise, or give inputs that cannot be scored, is an error. With `on_bad="mask"` its reward is
-    None, as OpenEnv has it for a step without one, and `masked` counts it. It is an error all the same where no step
-    has the reward's fields, and where more than `max_masked` of ten or more steps are masked. `on_bad="clip"` holds
-    numbers within their declared ranges.
+    Args:
+        reward: The reward.
+        features: A function that returns the reward's inputs; its parameters name what it needs: `action`,
+            `observation`.
+        on_bad: What to do with a step that cannot be scored. "raise": raise the error. "mask": the reward is None, as
+            OpenEnv has it for a step without one, and `masked` counts it. "clip": clip numbers to their declared
+            ranges.
+        max_masked: Maximum share of masked steps, checked from ten steps on.
+
+    Returns:
+        An `openenv.core.rubrics.Rubric`.
+
+    Raises:
+        MissingExtra: OpenEnv is not installed.
+        DefinitionError: An argument is invalid.
+        TooManyMasked: When a step is scored and more than `max_masked` of all steps are masked.
+        MissingField: When steps are scored and none has the fields of the reward, even with `on_bad="mask"`.
+
+    Example:
+        ```python
+        def features(action, observation):
+            return {"right": action.answer == observation.solution}
+
+        env_rubric = rubric(sums, features)
+        observation.reward = env_rubric(action, observation)
+        ```
     """
     library = _import_rubrics()
     scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked)
@@ -96,7 +123,7 @@ def rubric(reward: Reward, features: Features, *, on_bad: OnBad = "raise", max_m
 
         def load_state_dict(self, state: Mapping[str, Any]) -> None:
             if dict(state) != identity:
-                raise SpecError(f"this state is of another reward: {dict(state)}; this one is {identity}.")
+                raise SpecError(f"this state belongs to another reward: {dict(state)}; this one is {identity}.")
 
     return RewardRubric()
 

@@ -1,4 +1,4 @@
-"""Ray Data: a data set scored by every core of a machine or a cluster, with the compiled NumPy reward."""
+"""Ray Data: score a data set on every core of a machine or a cluster with the compiled NumPy reward."""
 
 import glob
 import logging
@@ -26,11 +26,36 @@ def score_with_ray(
     prefix: str = "",
     overwrite: bool = False,
 ) -> FileScoring:
-    """Apply `reward` to every row of a folder of Parquet files, and write another folder.
+    """Score a folder of Parquet files with Ray, and write another folder.
 
-    The rows get the columns that `score_file` gives them. The folder `target` appears when it is complete. A cluster
-    that is connected is used; else one is started on this machine, and stopped at the end. On a cluster both folders
-    are on a file system that every machine sees.
+    The rows get the same new columns as with `score_file`. The folder `target` appears when it is complete. A connected
+    cluster is used; otherwise one is started on this machine and stopped at the end. On a cluster, both folders must be
+    on a file system that every machine can access.
+
+    Args:
+        reward: The reward.
+        source: A folder of Parquet files, or one file.
+        target: The folder to write.
+        keep: Columns to keep from the source; all if omitted.
+        on_bad: "mask" keeps rows that cannot be scored, without numbers; "raise" raises an error.
+        columns: Column names of inputs, where they differ: `{"distance": "gap_m"}`.
+        scores: Also write the score of each term before clamp and weight.
+        prefix: Prefix of the new columns.
+        overwrite: Replace `target` if it exists.
+
+    Returns:
+        The number of rows written, and of bad rows by reason.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        FileError: `source` cannot be read, or `target` exists.
+        InputError: Rows cannot be scored, and `on_bad` is "raise".
+        TargetError: Ray failed.
+
+    Example:
+        ```python
+        print(score_with_ray(following, "steps", "scored", keep=["episode"]))
+        ```
     """
     if glob.has_magic(os.fspath(source)) and not os.path.exists(source):
         raise FileError(f"{os.fspath(source)} is a pattern; Ray reads a folder, or one file.")
@@ -56,7 +81,7 @@ def score_with_ray(
 
 @contextmanager
 def _connect(ray: Any) -> Iterator[None]:
-    """Use the cluster that is connected, or that RAY_ADDRESS names, or start one on this machine for a while."""
+    """Use the connected cluster or the one in RAY_ADDRESS, or start one on this machine for the duration."""
     if ray.is_initialized():
         yield
         return

@@ -1,6 +1,6 @@
-"""Samples of text: a function of yours reads the reward's fields off one sample, and the reward scores them.
+"""Samples of text: your function extracts the reward's fields from one sample, and the reward scores them.
 
-The function names what it needs of a sample — prompt, completion, a column of the data set — by its parameters.
+The function names what it needs of a sample (prompt, completion, a column of the data set) by its parameters.
 """
 
 import inspect
@@ -18,14 +18,14 @@ __all__ = ["text_of"]
 _LOG = logging.getLogger("plaudit")
 
 Features = Callable[..., Any]
-"""From parts of a sample, by their names, to a mapping from the reward's inputs to values."""
+"""A function from parts of a sample, by name, to the reward's inputs by name."""
 
 
 class KeywordFunction:
-    """A function that is given, of everything known about a sample, what its parameters name."""
+    """Calls a function with the parts of a sample that its parameters name."""
 
     def __init__(self, function: Callable[..., Any], *, allow_async: bool = False) -> None:
-        """Read the signature, once; an async function is refused unless `allow_async`."""
+        """Read the signature once; an async function is refused unless `allow_async`."""
         if not callable(function):
             raise DefinitionError(f"{function!r:.60} is not a function.")
         if not allow_async and any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
@@ -39,14 +39,14 @@ class KeywordFunction:
         self._known = frozenset(each.name for each in by_name)
 
     def __call__(self, sample: Mapping[str, Any]) -> Any:
-        """Return what the function makes of a sample; MissingField where it asks for what is not there."""
+        """Call the function on a sample; MissingField if it needs something that the sample lacks."""
         self.require(sample)
         if self._everything:
             return self.function(**sample)
         return self.function(**{name: sample[name] for name in self._known & sample.keys()})
 
     def require(self, sample: Mapping[str, Any]) -> None:
-        """Refuse a sample without something that the function asks for: the function is wrong, and not the sample."""
+        """Raise MissingField if the sample lacks a parameter of the function: the function is wrong, not the sample."""
         for name in self._needed:
             if name not in sample:
                 asks = getattr(self.function, "__name__", type(self.function).__name__)
@@ -57,7 +57,7 @@ class KeywordFunction:
 
 
 class Scorer:
-    """A reward, and the function that reads its fields off one sample."""
+    """A reward, and the function that extracts its fields from one sample."""
 
     def __init__(
         self,
@@ -81,32 +81,32 @@ class Scorer:
         return self.score(self.features(sample))
 
     def score(self, fields: Any) -> Signal:
-        """Return the signal of what `features` gave."""
+        """Return the signal of the fields that `features` returned."""
         if not isinstance(fields, Mapping):
             raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
         return self.reward.score(**fields)
 
 
 class Masking:
-    """Samples that `on_bad="mask"` leaves without a reward: counted and logged, as long as they are exceptions."""
+    """Counts and logs the samples that `on_bad="mask"` leaves without a reward, and limits their share."""
 
     def __init__(self, reward: str, max_masked: float) -> None:
-        """Count for a reward, by its name; `max_masked` is the share that may be masked."""
+        """Count for the reward with this name; `max_masked` is the maximum share of masked samples."""
         self._reward = reward
         self._count = MaskCount(reward, max_masked)
         self._lacking = self._complete = 0
 
     @property
     def masked(self) -> int:
-        """How many samples were given no reward because they could not be scored."""
+        """Number of samples without a reward because they could not be scored."""
         return self._count.masked
 
     def add(self, errors: Sequence[Exception], samples: int) -> None:
-        """Count a batch of samples, of which some raised `errors`.
+        """Count a batch of samples and the `errors` of those that failed.
 
         Raises:
-            MissingField, UnknownInput: Each of two or more samples, of this batch or of all so far, lacks a field of
-                the reward or has one that it does not read.
+            MissingField, UnknownInput: All of two or more samples, in this batch or so far, lack a field of the reward
+                or have one that it does not read.
             TooManyMasked: More than `max_masked` could not be scored.
         """
         lacking = sum(isinstance(error, MissingField | UnknownInput) for error in errors)
@@ -135,7 +135,16 @@ def _make_definition_error(first: Exception, samples: int) -> MissingField | Unk
 
 
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """Return what the model said: a string as it is, and of a conversation what the assistant wrote, a line a message.
+    """Return the text that the model wrote.
+
+    Args:
+        completion: A string, or a conversation as a list of messages.
+
+    Returns:
+        A string as it is; of a conversation, the messages of the assistant, one per line.
+
+    Raises:
+        WrongType: It is neither a string nor a list of messages.
 
     >>> text_of([{"role": "assistant", "content": [{"type": "text", "text": "Four."}]}])
     'Four.'

@@ -1,4 +1,4 @@
-"""Stable-Baselines3: environments that are paid by a reward, and a callback that logs what each of its terms gave."""
+"""Stable-Baselines3: environments with a plaudit reward, and a callback that logs every term."""
 
 import math
 import warnings
@@ -35,8 +35,8 @@ except ModuleNotFoundError as error:
 Components = Mapping[str, float]
 
 _NATIVE_SHOWN = (
-    "rollout/ep_rew_mean, and EvalCallback on environments made like these, show the environment's own reward and not "
-    "the one that is trained on: Monitor is inside RewardWrapper. Make environments with "
+    "rollout/ep_rew_mean and EvalCallback show the environment's own reward and not the one that is trained on, "
+    "because Monitor is inside RewardWrapper. Make environments with "
     "plaudit.adapters.sb3.make_vec_env(env_id, reward, features, n_envs=...), or as "
     "Monitor(RewardWrapper(env, reward, features))."
 )
@@ -57,30 +57,31 @@ def make_vec_env(
     monitor_kwargs: dict[str, Any] | None = None,
     **options: Unpack[WrapperOptions],
 ) -> VecEnv:
-    """Return environments for Stable-Baselines3 that are paid by a reward, each as `Monitor(RewardWrapper(env, ...))`.
+    """Make a vector environment for Stable-Baselines3 with a plaudit reward.
 
-    What its own `make_vec_env(wrapper_class=RewardWrapper)` makes shows the environments' own rewards, since there
-    `Monitor` is inside. Schedules follow the steps of all of them.
+    Each environment is `Monitor(RewardWrapper(env, ...))`. Stable-Baselines3's own
+    `make_vec_env(wrapper_class=RewardWrapper)` puts `Monitor` inside the wrapper and reports the environment's own
+    reward. Schedules follow the steps of all environments together.
 
     Args:
-        env_id: The id of an environment, or a class or function that makes one, other wrappers included.
-        reward: What pays each step.
-        features: A function of (obs, action, next_obs, info) to the reward's inputs by name.
-        n_envs: How many environments to make.
-        seed: Random seed of the first; the others follow.
-        start_index: The number of the first, where others are made apart.
-        monitor_dir: Where `Monitor` writes its files; nowhere unless given.
-        env_kwargs: What `env_id` is made with.
-        vec_env_cls: `DummyVecEnv` unless given; `SubprocVecEnv` has a process for each.
-        vec_env_kwargs: What that is made with.
-        monitor_kwargs: What `Monitor` is made with.
-        **options: What `RewardWrapper` takes: `ledger`, `run`, `on_bad` …
+        env_id: The id of an environment, or a class or function that makes one (it may add other wrappers).
+        reward: The reward of each step.
+        features: A function of (obs, action, next_obs, info) that returns the reward's inputs by name.
+        n_envs: Number of environments.
+        seed: Random seed of the first environment; the others get the following numbers.
+        start_index: Number of the first environment, if others are made separately.
+        monitor_dir: Folder for the files of `Monitor`; none if omitted.
+        env_kwargs: Arguments for the environment.
+        vec_env_cls: `DummyVecEnv` if omitted; `SubprocVecEnv` runs one process per environment.
+        vec_env_kwargs: Arguments for `vec_env_cls`.
+        monitor_kwargs: Arguments for `Monitor`.
+        **options: Options of `RewardWrapper`: `ledger`, `run`, `on_bad` …
 
     Returns:
-        A vector environment to give to an algorithm.
+        A vector environment for an algorithm.
 
     Raises:
-        DefinitionError: Something is not what it should be; also an `actor` for several environments.
+        DefinitionError: An argument is invalid, or an `actor` is given for several environments.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -93,8 +94,8 @@ def make_vec_env(
     """
     if options.get("actor") is not None and n_envs > 1:
         raise DefinitionError(
-            f"actor={options['actor']!r:.60} names one environment, and there are {n_envs}: leave it out, and each "
-            "records as an actor of its own."
+            f"actor={options['actor']!r:.60} names one environment, and there are {n_envs}. Leave it out: each "
+            "environment then records as its own actor."
         )
     options.setdefault("num_envs", n_envs)
 
@@ -116,7 +117,7 @@ def make_vec_env(
 
 
 def _make_with_pictures(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Return an environment that can be filmed where it can, as Stable-Baselines3 makes them."""
+    """Make an environment with render_mode="rgb_array" if it supports one, as Stable-Baselines3 does."""
     try:
         return gymnasium.make(env_id, **{"render_mode": "rgb_array", **kwargs})
     except TypeError:
@@ -124,16 +125,25 @@ def _make_with_pictures(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env
 
 
 class RewardTermsCallback(BaseCallback):
-    """Logs a curve for each term of the reward that environments wrapped in a `RewardWrapper` are paid by.
+    """Log a curve for each term of the reward of environments wrapped in a `RewardWrapper`.
 
-    `profile` names the curves: "isaac" draws the mean sums of the same last episodes that `rollout/ep_rew_mean` is
-    about, and "trl" the mean of all steps since the last time. Weights that follow a schedule, and how many steps could
-    not be scored, have curves too. Schedules follow the algorithm's own count of steps, and each `EvalCallback` beside
-    this one evaluates by the weights that training has.
+    Weights that follow a schedule and the number of steps that could not be scored get curves too. Schedules follow the
+    algorithm's step count, and an `EvalCallback` next to this one evaluates with the current training weights.
+
+    Args:
+        profile: Names of the curves. "isaac": mean sums over the same recent episodes as `rollout/ep_rew_mean`.
+            "trl": mean of all steps since the last log. Or a `Profile`.
+        verbose: Verbosity of Stable-Baselines3.
+
+    Example:
+        ```python
+        env = make_vec_env("CartPole-v1", reward, features, n_envs=8)
+        PPO("MlpPolicy", env, tensorboard_log="logs").learn(100_000, callback=RewardTermsCallback())
+        ```
     """
 
     def __init__(self, profile: str | Profile = "isaac", *, verbose: int = 0) -> None:
-        """Choose the names of the curves."""
+        """Set the names of the curves."""
         super().__init__(verbose)
         self.profile = find_profile(profile)
         self._sums: list[dict[str, float]] = []
@@ -153,7 +163,7 @@ class RewardTermsCallback(BaseCallback):
         self._freeze_evaluations()
 
     def _freeze_evaluations(self) -> None:
-        """Let environments be evaluated by the weights that training has, where the next call does evaluate."""
+        """Set the evaluation environments to the current training weights before each evaluation."""
         for each in self._evaluations:
             if each.eval_freq > 0 and (each.n_calls + 1) % each.eval_freq == 0:
                 each.eval_env.env_method("freeze_steps", self.model.num_timesteps)
@@ -175,13 +185,13 @@ class RewardTermsCallback(BaseCallback):
                 self.logger.record_mean(tag, value)
         ended = [self._add_step(env, components) for env, components in enumerate(steps)]
         if any(ended) and self.profile.over == "episode":
-            # before the next dump, so that it is about the episodes that SB3's own means are about
+            # before the next dump, so that it covers the same episodes as SB3's own means
             for tag, value in self.profile.tags(_average_all(self._episodes)).items():
                 self.logger.record(tag, value)
         return True
 
     def _add_step(self, env: int, components: Components) -> bool:
-        """Add a step to the sums of its episode, and return whether that ended."""
+        """Add a step to the sums of its episode, and return whether the episode ended."""
         sums, info = self._sums[env], self.locals["infos"][env]
         for name, value in components.items():
             sums[name] = sums.get(name, 0.0) + value
@@ -195,7 +205,7 @@ class RewardTermsCallback(BaseCallback):
         return ended
 
     def _check_monitor(self, episode: Mapping[str, Any] | None, paid: float, native: float) -> None:
-        """Warn once where the return that is reported is that of the environment itself."""
+        """Warn once if the reported return is that of the environment's own reward."""
         if self._warned or episode is None:
             return
         reported = float(episode["r"])
@@ -222,6 +232,6 @@ def _read_components(info: Mapping[str, Any]) -> Components:
 
 
 def _average_all(many: Any) -> dict[str, float]:
-    """Return the mean of each component; one that is not there gave 0."""
+    """Return the mean of each component; a missing one counts as 0."""
     names = dict.fromkeys(name for each in many for name in each)
     return average({name: [each.get(name, 0.0) for each in many] for name in names})

@@ -1,4 +1,4 @@
-"""Spark: a data set scored where it lies, by the SQL of the reward and no Python on the workers."""
+"""Spark: score a data set in place with the reward as SQL, without Python on the workers."""
 
 import os
 import sys
@@ -33,11 +33,36 @@ def score_with_spark(
     prefix: str = "",
     overwrite: bool = False,
 ) -> FileScoring:
-    """Apply `reward` to every row of a folder of Parquet files, and write another folder.
+    """Score a folder of Parquet files with Spark, and write another folder.
 
-    The rows get the columns that `score_file` gives them. The folder `target` appears when it is complete. A session
-    that is active is used; else one is started in local mode, and stopped at the end. On a cluster both folders are on
-    a file system that every machine sees.
+    The rows get the same new columns as with `score_file`. The folder `target` appears when it is complete. An active
+    session is used; otherwise one is started in local mode and stopped at the end. On a cluster, both folders must be
+    on a file system that every machine can access.
+
+    Args:
+        reward: The reward.
+        source: A folder of Parquet files, or one file.
+        target: The folder to write.
+        keep: Columns to keep from the source; all if omitted.
+        on_bad: "mask" keeps rows that cannot be scored, without numbers; "raise" raises an error.
+        columns: Column names of inputs, where they differ: `{"distance": "gap_m"}`.
+        scores: Also write the score of each term before clamp and weight.
+        prefix: Prefix of the new columns.
+        overwrite: Replace `target` if it exists.
+
+    Returns:
+        The number of rows written, and of bad rows by reason.
+
+    Raises:
+        MissingExtra: PySpark is not installed.
+        FileError: `source` cannot be read, or `target` exists.
+        InputError: Rows cannot be scored, and `on_bad` is "raise".
+        TargetError: Spark failed.
+
+    Example:
+        ```python
+        print(score_with_spark(following, "/data/steps", "/data/scored", keep=["episode"]))
+        ```
     """
     session_class = _import_spark()
     from plaudit.ledger.dataset.cluster import inspect_parts, write_parts
@@ -66,7 +91,21 @@ def score_with_spark(
 
 
 def build_select(parts: "Parts") -> str:
-    """Return the statement that reads the view of the rows and gives what is to be written."""
+    """Return the SQL statement that scores the view of the rows.
+
+    Args:
+        parts: The source files and the scoring job, as `inspect_parts` returns them.
+
+    Returns:
+        A SELECT statement over the view `plaudit_rows`, with the kept and the new columns.
+
+    Example:
+        ```python
+        from plaudit.ledger.dataset.cluster import inspect_parts
+
+        print(build_select(inspect_parts(following, "steps")))
+        ```
+    """
     program, job = parts.job.reward.program, parts.job
     compiled = job.reward.compile("sql", dialect="spark", on_bad="mask")
     held = {f"plaudit keep {at}": name for at, name in enumerate(parts.kept)}
@@ -90,13 +129,13 @@ def _build_inputs(program: Program, found: Sequence["FoundColumn"]) -> dict[str,
             continue
         column = ".".join(map(_quote, one.path))
         texts[place.name] = _format_entry(column, one.shape, place.name) if one.shape else column
-        if place.name == "terminal":  # an episode goes on unless a row says otherwise
+        if place.name == "terminal":  # an episode continues unless a row says otherwise
             texts[place.name] = f"COALESCE({column}, FALSE)"
     return texts
 
 
 def _format_entry(column: str, shape: Sequence[int], name: str) -> str:
-    """Return the entry of a list, or of lists in a list, that is called `name`; NULL where a list has another size."""
+    """Return the entry `name` of a list or nested lists; NULL if a list has another size."""
     indices = name[name.index("[") + 1 : -1].split("][")
     tests = []
     for size, index in zip(shape, indices, strict=True):
@@ -120,7 +159,7 @@ def _quote(name: str) -> str:
 
 @contextmanager
 def _open_session(builder: Any) -> Iterator[Any]:
-    """Use the session that is active, or start one in local mode for a while."""
+    """Use the active session, or start one in local mode for the duration."""
     active = builder.getActiveSession()
     if active is not None:
         yield active

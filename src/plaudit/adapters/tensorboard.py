@@ -1,4 +1,4 @@
-"""TensorBoard: scalars, and what each term of a reward gave, in event files; nothing but `tensorboard` is needed."""
+"""TensorBoard: scalars and the terms of a reward in event files; only `tensorboard` is needed."""
 
 import os
 import time
@@ -30,12 +30,12 @@ _KEYS = {"episode": EPISODE_COMPONENTS, "step": COMPONENTS}
 
 
 class Scalars:
-    """An event file of numbers, by name and step, in a folder that is made if it is not there."""
+    """An event file of numbers by name and step, in a folder that is created if needed."""
 
     def __init__(self, folder: str | os.PathLike[str], *, after: int | None = None, extra: str = "tensorboard") -> None:
-        """Begin a file; what older files of the folder have `after` a step was undone.
+        """Begin a file; points of older files in the folder `after` this step are discarded.
 
-        `extra` is what of plaudit is to be installed where TensorBoard is not.
+        `extra` is the extra of plaudit to name if TensorBoard is not installed.
         """
         try:
             from tensorboard.compat.proto.event_pb2 import Event, SessionLog
@@ -57,7 +57,12 @@ class Scalars:
             self._writer.add_event(Event(wall_time=time.time(), step=after + 1, session_log=log))
 
     def write(self, values: Mapping[str, float], step: int) -> None:
-        """Write numbers of one step; NaN is left out."""
+        """Write the numbers of one step.
+
+        Args:
+            values: Numbers by name; NaN is left out.
+            step: The step.
+        """
         value = self._summary.Value
         points = [value(tag=tag, simple_value=number) for tag, number in values.items() if number == number]
         self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=self._summary(value=points)))
@@ -76,9 +81,9 @@ class Scalars:
 
 
 def _wait_for_a_later_name(folder: Path) -> None:
-    """Wait, for less than a second, where a file was begun in this one: files are read in the order of their names.
+    """Wait up to a second if a file was begun in the current one: files are read in the order of their names.
 
-    A name begins with the second; what follows, the machine, the process and a number, says nothing of order.
+    A name begins with the second; the machine, the process and a number that follow do not order files.
     """
     begun = [path.name.split(".")[3] for path in folder.glob("events.out.tfevents.*")]
     newest = max((int(second) for second in begun if second.isdigit()), default=0)
@@ -87,7 +92,19 @@ def _wait_for_a_later_name(folder: Path) -> None:
 
 
 class RewardCurves(Scalars):
-    """Curves of a reward's terms, under the names of a profile: "isaac", "trl", or a `Profile` of your own."""
+    """Write curves of a reward's terms for TensorBoard.
+
+    Args:
+        folder: Folder for the event file; created if needed.
+        profile: Names of the curves: "isaac" (sums over episodes), "trl" (means of steps), or a `Profile`.
+
+    Example:
+        ```python
+        with RewardCurves("logs/run-1") as curves:
+            obs, reward, terminated, truncated, info = env.step(action)
+            curves.log(info, step)
+        ```
+    """
 
     def __init__(self, folder: str | os.PathLike[str], *, profile: str | Profile = "isaac") -> None:
         """Begin a file in a folder."""
@@ -95,11 +112,17 @@ class RewardCurves(Scalars):
         super().__init__(folder)
 
     def log(self, info: Mapping[str, Any], step: int) -> None:
-        """Write what the info of a `RewardWrapper` tells, the mean where it is about many environments.
+        """Write the terms from the `info` of a `RewardWrapper`, averaged over environments.
 
-        A profile of episodes draws the sums of those that ended in this step, and nothing where none did; a profile of
-        steps draws what the step gave. With them come weights that follow a schedule, and how many steps so far could
-        not be scored.
+        A profile over episodes writes the sums of episodes that ended in this step, if any; a profile over steps writes
+        the values of the step. Scheduled weights and the number of unscored steps are written too.
+
+        Args:
+            info: The `info` that `step` of the wrapped environment returned.
+            step: The step to write it under.
+
+        Raises:
+            MissingField: `info` has no reward components: the environment is not wrapped.
         """
         if COMPONENTS not in info:
             raise missing_components(COMPONENTS)
@@ -115,6 +138,11 @@ class RewardCurves(Scalars):
                 self.write(besides, step)
 
     def draw(self, what: Signal | Mapping[str, Any], step: int) -> None:
-        """Write what each term gave: of a signal, or of components or sums by name; of arrays the mean."""
+        """Write the value of each term.
+
+        Args:
+            what: A signal, or components or sums by name; arrays are averaged.
+            step: The step to write it under.
+        """
         components = split_total(what) if isinstance(what, Signal) else average(what)
         self.write(self._profile.tags(components), step)

@@ -1,7 +1,7 @@
-"""TRL: a reward as the functions that `GRPOTrainer(reward_funcs=...)` calls, whole or a term each.
+"""TRL: a reward as one function for `GRPOTrainer(reward_funcs=...)`, or as one function per term.
 
-TRL hands over a batch — `prompts`, `completions`, every other column of the data set — and takes a list of rewards
-in which None means "not this one". Nothing of TRL is imported.
+TRL passes a batch (`prompts`, `completions` and every other column of the data set) and takes a list of rewards, in
+which None means that the reward does not apply. TRL itself is not imported.
 """
 
 import re
@@ -21,11 +21,11 @@ __all__ = ["reward_func", "reward_funcs"]
 
 Rewards = list[float | None]
 _HOOKS = ("log_extra", "log_metric")
-"""What the trainer passes for logging: no part of a sample."""
+"""Logging functions that the trainer passes; they are not part of a sample."""
 
 
 class RewardFuncs(NamedTuple):
-    """One function a term, for `GRPOTrainer(reward_funcs=)`, and their weights, for `GRPOConfig(reward_weights=)`."""
+    """One function per term, for `GRPOTrainer(reward_funcs=)`, and the weights, for `GRPOConfig(reward_weights=)`."""
 
     funcs: list["TermFunc"]
     weights: list[float]
@@ -40,21 +40,39 @@ def reward_func(
     on_bad: OnBad = "raise",
     max_masked: float = MAX_MASKED,
 ) -> "RewardFunc":
-    """Return `reward` as one function for TRL, which logs it under `name`, the reward's own unless given.
+    """Return a reward as one function for TRL.
 
-    `features` gives the reward's inputs for one sample, `applies` whether the reward is about it at all: where not,
-    TRL gets None. Both name what they need: `prompt`, `completion`, `completion_ids`, a column. What each term adds
-    is logged beside the total, as `<name>/<term>`, where the trainer passes `log_extra` and `log_metric`.
+    TRL logs the total under `name`, and each term as `<name>/<term>` if the trainer passes `log_extra` and
+    `log_metric`.
 
-    A sample whose functions raise, or whose inputs cannot be scored, is an error that ends the training. With
-    `on_bad="mask"`, which needs TRL 1.6, TRL gets None for it, `masked` counts it, and the share of such samples is
-    logged as `<name>/masked`. It is an error all the same where a function asks for what no sample has, where none of
-    a batch has the reward's fields, and where more than `max_masked` of ten or more samples are masked: of a batch, or
-    of all so far. `on_bad="clip"` holds numbers within their declared ranges.
+    Args:
+        reward: The reward.
+        features: A function that returns the reward's inputs for one sample. Its parameters name what it needs:
+            `prompt`, `completion`, `completion_ids`, or a column of the data set.
+        applies: A function that says whether the reward applies to a sample; if not, TRL gets None. All samples if
+            omitted.
+        name: Name to log under; the reward's own name if omitted.
+        on_bad: What to do with a sample whose features raise or that cannot be scored. "raise": the error stops the
+            training. "mask" (needs TRL 1.6): TRL gets None, `masked` counts it, and the share is logged as
+            `<name>/masked`. "clip": clip numbers to their declared ranges.
+        max_masked: Maximum share of masked samples in a batch or in all so far, checked from ten samples on.
+
+    Returns:
+        A function of (prompts, completions, **columns) that returns a list of rewards. It raises MissingField, even
+        with `on_bad="mask"`, if a function needs something that no sample has.
 
     Raises:
-        DefinitionError: An argument is not what it should be.
+        DefinitionError: An argument is invalid.
         MissingExtra: `on_bad="mask"`, and the installed TRL is older than 1.6.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def short(words):
+    ...     return 1 - words / 10
+    >>> brief = Reward("brief", version="1", terms=[short], fields=[Field("words", low=0)])
+    >>> score = reward_func(brief, lambda completion: {"words": len(completion.split())})
+    >>> score(prompts=["Why?"], completions=["It is so."])
+    [0.7]
     """
     scorer = _build_scorer(reward, features, on_bad, max_masked)
     return RewardFunc(_Batches(scorer, applies, name or reward.name), name or reward.name)
@@ -68,11 +86,34 @@ def reward_funcs(
     on_bad: OnBad = "raise",
     max_masked: float = MAX_MASKED,
 ) -> RewardFuncs:
-    """Return a function for each term, with the weights under which they add up to the reward.
+    """Return one function per term for TRL, and their weights.
 
-    Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
-    `total.clamp`, gives what that adds. A batch is scored once, however many functions read it. `on_bad` and
-    `max_masked` are as for `reward_func`; samples that are masked are counted and logged once, for all functions.
+    Each function returns the clamped score of its term; weighted, they add up to the reward. If the total has a clamp,
+    a function `total.clamp` returns its effect. A batch is scored once for all functions, and masked samples are
+    counted and logged once.
+
+    Args:
+        reward: The reward.
+        features: As for `reward_func`.
+        applies: As for `reward_func`.
+        on_bad: As for `reward_func`.
+        max_masked: As for `reward_func`.
+
+    Returns:
+        The functions and their weights.
+
+    Raises:
+        DefinitionError: An argument is invalid, or a weight follows a schedule.
+        MissingExtra: `on_bad="mask"`, and the installed TRL is older than 1.6.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=2.0)
+    ... def short(words):
+    ...     return 1 - words / 10
+    >>> brief = Reward("brief", version="1", terms=[short], fields=[Field("words", low=0)])
+    >>> funcs, weights = reward_funcs(brief, lambda completion: {"words": len(completion.split())})
+    >>> [func.__name__ for func in funcs], weights
+    (['short'], [2.0])
     """
     scorer = _build_scorer(reward, features, on_bad, max_masked)
     weights = list_weights(reward)
@@ -88,14 +129,14 @@ def _build_scorer(reward: Reward, features: Features, on_bad: str, max_masked: f
 
 
 def _require_none_left_out() -> None:
-    """Refuse a TRL that takes None for a 0: up to 1.5.1 its `nansum` over the functions puts it into the baseline.
+    """Refuse a TRL that treats None as 0: up to 1.5.1, its `nansum` over the functions puts it into the baseline.
 
-    From 1.6.0 on GRPO, RLOO and the asynchronous GRPO leave out a completion for which every function gave None.
+    From 1.6.0 on, GRPO, RLOO and the asynchronous GRPO leave out a completion for which every function returned None.
     """
     try:
         installed = version("trl")
     except PackageNotFoundError:
-        return  # made where nothing is trained, or called by a trainer that is not TRL's
+        return  # built without training, or called by another trainer
     if [int(part) for part in re.findall(r"\d+", installed)[:2]] < [1, 6]:
         raise MissingExtra(
             f"on_bad='mask' needs TRL 1.6 or later, and {installed} is installed, which counts a masked sample as a "
@@ -107,24 +148,24 @@ class RewardFunc:
     """A whole reward: prompts and completions in, totals out."""
 
     def __init__(self, batches: "_Batches", name: str) -> None:
-        """Keep what scores a batch, and the name to log under."""
+        """Keep the batches and the name to log under."""
         self.__name__ = name
         self._batches = batches
 
     @property
     def masked(self) -> int:
-        """How many samples were given no reward because they could not be scored."""
+        """Number of samples without a reward because they could not be scored."""
         return self._batches.masked
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
-        """Return the reward of each completion, None where it does not apply; a note of any error names the sample."""
+        """Return the reward of each completion, None if it does not apply; a note on an error names the sample."""
         signals = self._batches.score(prompts, completions, columns)
         if columns.keys() & set(_HOOKS):
             self._log([None if signal is None else split_total(signal) for signal in signals], columns)
         return [None if signal is None else signal.total for signal in signals]
 
     def _log(self, parts: list[dict[str, float] | None], hooks: Mapping[str, Any]) -> None:
-        """Hand over what each term added: every value to the table of completions, the mean to the metrics."""
+        """Log each term: every value to the table of completions, the mean to the metrics."""
         for term in next(filter(None, parts), ()):
             values = [None if part is None else part[term] for part in parts]
             known = [value for value in values if value is not None]
@@ -138,17 +179,17 @@ class TermFunc:
     """One term: prompts and completions in, its clamped scores out."""
 
     def __init__(self, batches: "_Batches", name: str) -> None:
-        """Keep what scores a batch for every term, and the term's name."""
+        """Keep the batches, shared by all terms, and the term's name."""
         self.__name__ = name
         self._batches = batches
 
     @property
     def masked(self) -> int:
-        """How many samples were given no reward because they could not be scored."""
+        """Number of samples without a reward because they could not be scored."""
         return self._batches.masked
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
-        """Return the term's score of each completion, None where the reward does not apply."""
+        """Return the term's score of each completion, None if the reward does not apply."""
         name = self.__name__
         signals = self._batches.score_once(name, prompts, completions, columns)
         if name == CLAMP:
@@ -157,7 +198,7 @@ class TermFunc:
 
 
 class _Batches:
-    """Scores batches; one that several functions read is kept until each has read it once."""
+    """Scores batches; a batch that several functions read is kept until each has read it once."""
 
     def __init__(
         self,
@@ -181,7 +222,7 @@ class _Batches:
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[Signal | None]:
         samples, errors = _build_samples(prompts, completions, columns), list[Exception]()
-        for sample in samples[:1]:  # what a function asks for, all of them have or none has
+        for sample in samples[:1]:  # either all samples have a parameter, or none
             self._require(sample)
         signals = [self._score_sample(at, sample, errors) for at, sample in enumerate(samples)]
         applicable = sum(signal is not None for signal in signals) + len(errors)
@@ -192,7 +233,7 @@ class _Batches:
     def score_once(
         self, reader: str, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[Signal | None]:
-        """Return the signals of a batch, those kept if it is the one that another reader asked for just now."""
+        """Return the signals of a batch, reusing those that another reader just asked for."""
         kept = self._kept
         if kept is None or kept[0] is not prompts or kept[1] is not completions or reader not in kept[3]:
             kept = (prompts, completions, self.score(prompts, completions, columns), set(self._readers))
@@ -211,13 +252,13 @@ class _Batches:
     def _log_masked(
         self, errors: list[Exception], samples: int, log_metric: Callable[[str, float], None] | None
     ) -> None:
-        """Count the samples that have no reward, of those that the reward is about, and tell the trainer."""
+        """Count the samples without a reward among those that it applies to, and log their share."""
         if log_metric is not None:
             log_metric(f"{self._name}/masked", len(errors) / samples)
         self._scorer.masking.add(errors, samples)
 
     def _score_sample(self, at: int, sample: Mapping[str, Any], errors: list[Exception]) -> Signal | None:
-        """Return the signal of a sample, or None where the reward does not apply, or `errors` has one more."""
+        """Return the signal of a sample; None if the reward does not apply, or after adding to `errors`."""
         try:
             applies = self._applies is None or self._applies(sample)
             return self._scorer(sample) if applies else None
@@ -232,7 +273,7 @@ class _Batches:
 def _build_samples(
     prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return each sample by the names of its parts; anything else, like the trainer's state, is in all of them."""
+    """Return the samples as mappings; anything else, like the trainer's state, is in all of them."""
     lists = {"prompt": prompts, "completion": completions}
     lists |= {name: _to_entries(column) for name, column in columns.items() if _is_column(column)}
     for name, column in lists.items():
@@ -243,11 +284,11 @@ def _build_samples(
 
 
 def _is_column(given: Any) -> bool:
-    """Return whether there is an entry a sample: a list, an array or a tensor, not a string or a mapping."""
+    """Return whether it has an entry per sample: a list, an array or a tensor, not a string or a mapping."""
     sized = isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping | Set)
     return sized and getattr(given, "ndim", 1) > 0
 
 
 def _to_entries(column: Any) -> Any:
-    """Return a column whose entries are plain numbers, bools and strings where it is an array of such."""
+    """Return a one-dimensional array as a list of plain numbers, bools or strings; others as they are."""
     return column.tolist() if getattr(column, "ndim", 0) == 1 and hasattr(column, "tolist") else column

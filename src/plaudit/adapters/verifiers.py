@@ -1,15 +1,15 @@
-"""verifiers: a reward as rubric functions, or as the reward of a task; whole, or a term each.
+"""verifiers: a reward as rubric functions, or as the reward of a task; as a whole, or one function per term.
 
-verifiers looks at the names of a function's parameters and passes what they name: `prompt`, `completion`, `answer`,
-`state`, `info` in a `Rubric`; `task`, `trace`, `runtime` in a `Task`. Nothing of verifiers is imported.
+verifiers passes the arguments that a function's parameters name: `prompt`, `completion`, `answer`, `state`, `info` in a
+`Rubric`; `task`, `trace`, `runtime` in a `Task`. verifiers itself is not imported.
 
 A rollout that cannot be scored is left out by an exception, never by NaN or None:
 
-- `Task` (`verifiers.v1`, all there is from 0.4 on): any exception becomes a `TaskError` in `trace.errors`, and
+- `Task` (`verifiers.v1`, the only way from 0.4 on): any exception becomes a `TaskError` in `trace.errors`, and
   `trace.ok` is False. NaN is recorded as a reward.
-- `Rubric` (up to 0.3.1, where it also is `verifiers.legacy`): an exception, and None, is logged and becomes 0.0. NaN
-  makes every advantage of the group NaN. No type of exception is treated otherwise. A rollout is known as failed by
-  `state["error"]` (since 0.1.9), which verifiers' own judges set and prime-rl asks for: so it is set here.
+- `Rubric` (up to 0.3.1, where it is also `verifiers.legacy`): an exception or None is logged and becomes 0.0, whatever
+  its type. NaN makes every advantage of the group NaN. A failed rollout is marked by `state["error"]` (since 0.1.9),
+  which verifiers' own judges set and prime-rl reads; so it is set here too.
 """
 
 import inspect
@@ -29,7 +29,7 @@ __all__ = ["rubric_func", "rubric_funcs", "task_reward"]
 
 
 class RubricFuncs(NamedTuple):
-    """One function a term, and their weights: `Rubric(funcs=funcs, weights=weights)`."""
+    """One function per term, and their weights: `Rubric(funcs=funcs, weights=weights)`."""
 
     funcs: list["RubricFunc"]
     weights: list[float]
@@ -43,13 +43,33 @@ def rubric_func(
     on_bad: OnBad = "raise",
     max_masked: float = MAX_MASKED,
 ) -> "RubricFunc":
-    """Return `reward` as one function for a `Rubric`, which records it under `name`, the reward's own unless given.
+    """Return a reward as one function for a `Rubric`.
 
-    `features`, plain or async, gives the reward's inputs and names what it needs of a rollout. Where it raises, or
-    gives inputs that cannot be scored, the error is raised and is the rollout's `state["error"]`: a `Rubric` records
-    0.0 and goes on, and a trainer leaves out rollouts that failed. With `on_bad="mask"` such rollouts are counted, in
-    `masked`, and logged as well; as long as more than `max_masked` of ten or more rollouts could not be scored, every
-    rollout fails. `"clip"` holds numbers within their declared ranges.
+    Args:
+        reward: The reward.
+        features: A function, plain or async, that returns the reward's inputs. Its parameters name what it needs of a
+            rollout: `prompt`, `completion`, `answer`, `state`, `info`.
+        name: Name to record under; the reward's own name if omitted.
+        on_bad: What to do with a rollout whose features raise or that cannot be scored. "raise": raise the error and
+            set it as `state["error"]`; the `Rubric` records 0.0, and a trainer leaves out failed rollouts. "mask": also
+            count it in `masked` and log it. "clip": clip numbers to their declared ranges.
+        max_masked: With "mask", every rollout fails while more than this share of ten or more cannot be scored.
+
+    Returns:
+        An async function for `Rubric(funcs=[...])`.
+
+    Raises:
+        DefinitionError: An argument is invalid.
+
+    >>> import asyncio
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def right(answer):
+    ...     return 1 if answer else 0
+    >>> sums = Reward("sums", version="1", terms=[right], fields=[Field("answer", flag=True)])
+    >>> func = rubric_func(sums, lambda completion, answer: {"answer": completion == answer})
+    >>> asyncio.run(func(completion="4", answer="4"))
+    1.0
     """
     scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked, allow_async=True)
     return RubricFunc(scorer, name or reward.name, attrgetter("total"))
@@ -58,11 +78,31 @@ def rubric_func(
 def rubric_funcs(
     reward: Reward, features: Features, *, on_bad: OnBad = "raise", max_masked: float = MAX_MASKED
 ) -> RubricFuncs:
-    """Return a function for each term, with the weights under which they add up to the reward.
+    """Return one function per term for a `Rubric`, and their weights.
 
-    Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
-    `total.clamp`, gives what that adds. `features` is asked once for each of them: keep what is slow in `state`.
-    `on_bad` and `max_masked` are as for `rubric_func`; each function counts for itself.
+    Each function returns the clamped score of its term; weighted, they add up to the reward. If the total has a clamp,
+    a function `total.clamp` returns its effect. `features` is called once per function: cache slow results in `state`.
+
+    Args:
+        reward: The reward.
+        features: As for `rubric_func`.
+        on_bad: As for `rubric_func`; each function counts on its own.
+        max_masked: As for `rubric_func`.
+
+    Returns:
+        The functions and their weights.
+
+    Raises:
+        DefinitionError: An argument is invalid, or a weight follows a schedule.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=2.0)
+    ... def right(answer):
+    ...     return 1 if answer else 0
+    >>> sums = Reward("sums", version="1", terms=[right], fields=[Field("answer", flag=True)])
+    >>> funcs, weights = rubric_funcs(sums, lambda completion, answer: {"answer": completion == answer})
+    >>> [func.__name__ for func in funcs], weights
+    (['right'], [2.0])
     """
     funcs, weights = [], list_weights(reward)
     for name in weights:
@@ -79,20 +119,37 @@ def task_reward(
     on_bad: OnBad = "raise",
     max_masked: float = MAX_MASKED,
 ) -> "RubricFunc":
-    """Return `reward` as the reward of a `Task`: what each term adds, by its name, which verifiers records and sums.
+    """Return a reward for a `Task`: the value of each term by name, which verifiers records and sums.
 
-    `class Sums(vf.Task): quality = vf.reward(task_reward(reward, features))`; `features` names `task`, `trace`. A
-    rollout that cannot be scored fails with a `TaskError`; `on_bad` and `max_masked` are as for `rubric_func`.
+    Args:
+        reward: The reward.
+        features: A function, plain or async, that returns the reward's inputs. Its parameters name what it needs of a
+            rollout: `task`, `trace`, `runtime`.
+        name: Name of the function; the reward's own name if omitted.
+        on_bad: As for `rubric_func`; a rollout that cannot be scored fails with a `TaskError`.
+        max_masked: As for `rubric_func`.
+
+    Returns:
+        An async function for `vf.reward`.
+
+    Raises:
+        DefinitionError: An argument is invalid.
+
+    Example:
+        ```python
+        class Sums(vf.Task):
+            quality = vf.reward(task_reward(reward, features))
+        ```
     """
     scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked, allow_async=True)
     return RubricFunc(scorer, name or reward.name, split_total)
 
 
 class RubricFunc:
-    """What verifiers calls: async, named, with the parameters of `features`, and the state of a rollout."""
+    """The async function that verifiers calls; it has the parameters of `features`, and `state`."""
 
     def __init__(self, scorer: Scorer, name: str, read: Callable[[Signal], Any]) -> None:
-        """Keep what scores a rollout, and what is read off its signal."""
+        """Keep the scorer, and the function that reads a result from a signal."""
         self.__name__ = name
         self.__signature__ = _add_state(scorer.features.signature)
         self._scorer = scorer
@@ -100,11 +157,11 @@ class RubricFunc:
 
     @property
     def masked(self) -> int:
-        """How many rollouts `on_bad="mask"` left without a reward because they could not be scored."""
+        """Number of rollouts that could not be scored, with `on_bad="mask"`."""
         return self._scorer.masking.masked
 
     async def __call__(self, **sample: Any) -> Any:
-        """Return the reward of a rollout, or its part."""
+        """Return the reward of a rollout, or one part of it."""
         try:
             return await self._score(sample)
         except Exception as error:
@@ -129,7 +186,7 @@ class RubricFunc:
 
 
 def _add_state(signature: inspect.Signature) -> inspect.Signature:
-    """Return what verifiers is to pass: what the features name, and `state`, to say that scoring failed."""
+    """Return the signature of the features with `state` added, to report that scoring failed."""
     parameters = list(signature.parameters.values())
     if "state" not in signature.parameters and all(each.kind is not each.VAR_KEYWORD for each in parameters):
         parameters.append(inspect.Parameter("state", inspect.Parameter.KEYWORD_ONLY, default=None))

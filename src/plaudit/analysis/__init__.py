@@ -1,4 +1,4 @@
-"""Analysis: what happened under a reward, what earned it, what earns most, what can happen, how versions differ."""
+"""Analysis: audit, attribute, compare, diff, observe, probe and sweep rewards."""
 
 import sys
 import typing

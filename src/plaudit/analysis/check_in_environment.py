@@ -1,4 +1,4 @@
-"""`check_in_environment`: observe an environment, check a reward by what was seen, probe it, and tell all at once."""
+"""`check_in_environment`: observe an environment, check a reward against it, probe it, and report it all."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +34,18 @@ PLAYED_CODES = ("outcome-order", "goal-not-best")
 
 
 class EnvironmentCheck(NamedTuple):
-    """A reward, checked in an environment."""
+    """The result of checking a reward in an environment.
+
+    Example:
+        ```python
+        found = check_in_environment(reward, "CartPole-v1", seconds=30)
+        print(found.report)              # one report of the definition and of what was played
+        print(found.probe["random"].earned)
+        ```
+    """
 
     report: Report
-    """What was found, in the definition and in play: one report, whose `summary` says what an agent will do."""
+    """One report of the definition and of what was played; its `summary` says what an agent will do."""
     observation: Observation
     probe: "Probe"
 
@@ -48,7 +56,7 @@ class EnvironmentCheck(NamedTuple):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether nothing that was played shows what is wanted."""
+        """Whether the probe is undecided."""
         return self.probe.verdict.answer == "undecided"
 
 
@@ -69,35 +77,44 @@ def check_in_environment(
     progress: Progress | None = None,
     **probing: Any,
 ) -> EnvironmentCheck:
-    """Observe an environment, check a reward by what was seen, and probe it; return one report of all three.
+    """Observe an environment, check a reward against it, probe it, and return one report.
 
-    Findings of the definition are held against the steps that were seen. One that the probe shows as well is told once,
-    with the episodes. Ctrl-C in the probe ends it with what is known then.
+    Findings about the definition are compared with the observed steps. A finding that the probe confirms is reported
+    once, with the episodes. Ctrl-C during the probe ends it with the results so far.
+
+    Example:
+        ```python
+        found = check_in_environment(reward, "CartPole-v1", seconds=30)
+        print(found.report)
+        ```
 
     Args:
         reward: The reward to check.
-        env: An environment, a function that makes one, or the id of one: "CartPole-v1".
+        env: An environment, a function that makes one, or an environment id: "CartPole-v1".
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name, as for `probe`.
-        task: What is wanted and what can happen; what was seen is joined to it, and to what the reward's own task says.
-        make: Options for making the environment, where it is not there yet.
-        only: Tell only what these rules find.
-        ignore: Leave out what these rules find.
-        outcomes: Whole episodes by name, from the worst to the best, as for `check`.
-        timeout: About the most seconds for the check of the definition.
-        observed_steps: How many steps are observed.
-        seed: Random seed of all that is played.
-        max_steps: After how many steps an episode is cut off where the environment itself sets no limit.
-        progress: Called with the stage, how much of it is done, and of how much.
-        probing: More arguments of `probe`: `seconds=` or `steps=` to spend on it, `seeds=`, `reference=`, `ledger=`, ….
+        task: The task to add to the reward's own; what was observed is merged into it.
+        make: Options for making the environment.
+        only: Report only the findings of these rules.
+        ignore: Skip the findings of these rules.
+        outcomes: Named episodes, from worst to best, as for `check`.
+        timeout: Approximate time limit in seconds for checking the definition.
+        observed_steps: Number of steps to observe.
+        seed: Random seed of everything that is played.
+        max_steps: Time limit of an episode if the environment sets none.
+        progress: Called with the stage, how much of it is done, and its total.
+        probing: More arguments of `probe`, such as `seconds=`, `steps=`, `seeds=`, `reference=` or `ledger=`.
+
+    Returns:
+        The report, the observation and the probe.
 
     Raises:
-        DefinitionError: There is no such environment, the features fail, or the task is not about this environment.
+        DefinitionError: There is no such environment, the features fail, or the task is for another environment.
         EnvironmentFailed: The environment raised an error.
-        InputError: A step cannot be scored, or the features lack something that the reward reads.
+        InputError: A step cannot be scored, or the features lack an input of the reward.
         MissingExtra: Gymnasium is not installed.
     """
     if not isinstance(reward, Reward):
-        raise DefinitionError(f"check_in_environment takes a Reward, and this is {shorten(reward)}.")
+        raise DefinitionError(f"check_in_environment takes a Reward, but got {shorten(reward)}.")
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
     from plaudit.analysis.observe.disagreement import refuse_disagreement
     from plaudit.analysis.probe.episodes import FeaturesByName
@@ -132,7 +149,7 @@ def check_in_environment(
 
 
 def _learn_own_reward(seen: Observation) -> Task:
-    """Return the task that was learnt with the range of what the environment itself paid, which the reward reads."""
+    """Return the learned task with the range of what the environment itself paid, which the reward reads."""
     paid, task = seen.steps.paid, seen.task
     if paid is None or not np.isfinite(paid).all() or "original_reward" in task.fields:
         return task
@@ -142,7 +159,7 @@ def _learn_own_reward(seen: Observation) -> Task:
 
 
 def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:
-    """Refuse steps that lack something that the reward reads, before any of it is checked in vain."""
+    """Refuse steps that lack something that the reward reads, before checking them."""
     given = {*seen.steps.after, *seen.steps.before, "terminal", "terminated", "truncated", "original_reward"}
     program = reward.program
     for name, field in program.inputs.items():
@@ -150,8 +167,8 @@ def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:
         if field.name not in given and field.missing is None and not carried:
             listed = ", ".join(sorted(seen.steps.after))
             raise InputError(
-                f"reward {reward.name!r} reads {field.name!r}, which is not known in every step of {env}: the features "
-                f"give {listed}. Let them give {field.name!r} as well."
+                f"reward {reward.name!r} reads {field.name!r}, which not every step of {env} provides: the features "
+                f"return {listed}. Make them return {field.name!r} as well."
             )
 
 
@@ -159,7 +176,7 @@ def _refuse_lacking(reward: Reward, seen: Observation, env: str) -> None:
 
 
 def join_reports(reward: Reward, checked: Report, played: "Probe", shown: Sequence[Finding], observed: str) -> Report:
-    """Return what the definition shows and what was played as one report; what both show is told once."""
+    """Return what the definition shows and what was played as one report; what both show is reported once."""
     findings = list(checked.findings)
     for each in shown:
         same = next((at for at, other in enumerate(findings) if _is_same_flaw(reward, other, each)), None)
@@ -200,28 +217,28 @@ def _find_paying_term(reward: Reward, found: Finding) -> str | None:
 
 
 def _attach(found: Finding, shown: Finding) -> Finding:
-    """Return a finding of the definition with the episodes that show it; it is as grave as the graver of the two."""
-    graver = max(found.severity, shown.severity, key=SEVERITIES.index)
+    """Return a finding of the definition with the episodes that show it and the higher severity of the two."""
+    severity = max(found.severity, shown.severity, key=SEVERITIES.index)
     evidence = Evidence("seen", f"Shown: {capitalise(shown.message)}")
-    return replace(found, severity=graver, witness=(*found.witness, *shown.witness), evidence=evidence)
+    return replace(found, severity=severity, witness=(*found.witness, *shown.witness), evidence=evidence)
 
 
 def _describe_episodes(played: "Probe") -> str:
     count = len(played.policies[0].episodes) if played.policies else 0
-    return f"Seen: each of the two was played in {format_count(count, 'episode')}."
+    return f"Seen: each of the two policies was played for {format_count(count, 'episode')}."
 
 
 def _summarise(checked: Report, findings: Sequence[Finding], played: "Probe") -> str:
-    """Return what an agent will do, and how sure that is, in two or three sentences."""
+    """Return what an agent will do, and how certain this is, in two or three sentences."""
     verdict = played.verdict
     first = next((each for each in findings if each.severity == "warning" and each.claims is not None), None)
     if verdict.answer == "unwanted":
-        return f"{verdict.text} Episodes that were played show it. {checked.summary}".rstrip()
+        return f"{verdict.text} The episodes played show this. {checked.summary}".rstrip()
     if first is None:
         return f"{verdict.text} {checked.summary}".rstrip()
     shown = [step.inputs for step in first.witness]
     same = checked.incentives and [step.inputs for step in checked.incentives[0].witness] == shown[:1]
     told = checked.summary if same else capitalise(first.message)
-    how = "It was seen in play" if first.is_seen else "Nothing that was played has been there"
-    probed = "the probe found no policy that lives on it" if verdict.answer == "wanted" else "the probe is undecided"
+    how = "This was seen in play" if first.is_seen else "No step played shows this"
+    probed = "the probe found no policy that exploits it" if verdict.answer == "wanted" else "the probe is undecided"
     return f"{told} {how}; {probed}."

@@ -26,13 +26,17 @@ def _make_environment(given: object, options: Mapping[str, Any]) -> tuple[Env, s
     from gymnasium.vector import VectorEnv
 
     if isinstance(given, VectorEnv):
-        raise DefinitionError(f"one environment is played, and {shorten(given)} is many; give one of them.")
+        raise DefinitionError(f"{shorten(given)} is a vector environment; give a single one.")
     if isinstance(given, gymnasium.Env):
         if options:
-            raise DefinitionError(f"{name_environment(given)} is made already: it takes no {', '.join(options)}.")
+            raise DefinitionError(
+                f"{name_environment(given)} already exists, so it takes no options ({', '.join(options)})."
+            )
         return given, name_environment(given), False
     if not isinstance(given, str) and not callable(given):
-        raise DefinitionError(f"{shorten(given)} is no environment, no function that makes one, and no id of one.")
+        raise DefinitionError(
+            f"{shorten(given)} is not an environment, a function that makes one, or an environment id."
+        )
     what = given if isinstance(given, str) else getattr(given, "__name__", shorten(given))
     try:
         made: object = gymnasium.make(given, **options) if isinstance(given, str) else given(**options)
@@ -43,7 +47,7 @@ def _make_environment(given: object, options: Mapping[str, Any]) -> tuple[Env, s
     except Exception as error:
         raise EnvironmentFailed(f"the environment {what} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, gymnasium.Env):
-        raise DefinitionError(f"{what} makes {shorten(made)}, and that is not an environment.")
+        raise DefinitionError(f"{what} returned {shorten(made)}, which is not an environment.")
     return made, given if isinstance(given, str) else name_environment(made), True
 
 
@@ -96,7 +100,7 @@ def sample_transitions(
         InputError: The features fail, or lack something that a reward reads.
     """
     if steps < 1:
-        raise DefinitionError(f"steps={steps} must be 1 at least.")
+        raise DefinitionError(f"steps={steps} must be at least 1.")
     with open_environment(env, {}) as (made, name):
         columns, episodes = _play(made, rewards, features, steps, seed, progress)
     text = f"{format_count(steps, 'step')} of {name} under its random policy"
@@ -161,7 +165,7 @@ class _Reader:
         except PlauditError:
             raise
         except Exception as error:
-            raise InputError(f"the features cannot be read off a step: {type(error).__name__}: {error}") from error
+            raise InputError(f"the features failed on a step: {type(error).__name__}: {error}") from error
         if self._state:
             fields = join_state(self._compiled.program, fields, self._state)
         row = self._compiled.convert_row(fields)

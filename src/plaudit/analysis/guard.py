@@ -56,21 +56,21 @@ class GuardedEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _require_numbers(self, obs: Any, reward: Any, info: Any) -> None:
         if not isinstance(info, dict):
-            what = f"gave {shorten(info, 40)} as info {self.describe_step()}, and that is not a dictionary"
+            what = f"gave {shorten(info, 40)} as info {self.describe_step()}, which is not a dictionary"
             raise EnvironmentFailed(f"the environment {self._name} {what}.")
         try:
             unpaid = math.isnan(reward)
         except TypeError:
-            what = f"paid {shorten(reward, 40)} {self.describe_step()}, and that is not a number"
+            what = f"paid {shorten(reward, 40)} {self.describe_step()}, which is not a number"
             raise EnvironmentFailed(f"the environment {self._name} {what}.") from None
         if unpaid:
-            raise NotFinite(f"the environment {self._name} itself paid NaN {self.describe_step()}.")
+            raise NotFinite(f"the environment {self._name} paid NaN {self.describe_step()}.")
         for name, part in _list_arrays(obs):
             if np.isnan(part).any():
                 at = [int(each) for each in np.argwhere(np.isnan(part))[0]]
                 where = f"{name}[{', '.join(map(str, at))}]" if at else name
                 step = self.describe_step()
-                raise NotFinite(f"the environment {self._name} gave NaN as {where} {step}. Fix it there.")
+                raise NotFinite(f"the environment {self._name} gave NaN as {where} {step}. Fix the environment.")
 
 
 def _list_arrays(obs: Any, name: str = "observation") -> Iterator[tuple[str, Any]]:

@@ -1,1 +1,1 @@
-"""What is wrong with a reward, found by reading the definition that runs."""
+"""Checks of a reward, made by reading the definition that runs."""

@@ -1,4 +1,4 @@
-"""Between which numbers every term and the total of a reward lie, over all that its fields are declared to be."""
+"""The lowest and highest value of each term and of the total, over the declared ranges of the fields."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,19 @@ Inputs = Mapping[str, float | bool | str]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An interval that holds every value; `exact` says whether both of its ends are attained.
+    """An interval that contains every value of a term or total.
 
-    An end that is not attained is "at most" that high or "at least" that low: nothing lies beyond it.
+    If `exact`, both ends are reached by some inputs. Otherwise the interval may be too wide, but never too narrow.
+
+    >>> print(Bound(-9.0, 5.0), Bound(-9.0, 5.0, exact=False))
+    [-9, 5] within [-9, 5]
     """
 
     low: float
     high: float
     exact: bool = True
     lowest: Inputs | None = field(default=None, repr=False, compare=False)
-    """Inputs that give the lowest value found."""
+    """Inputs that give the lowest value that was found."""
     highest: Inputs | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -41,13 +44,23 @@ class Bound:
 
     @property
     def size(self) -> float:
-        """The largest absolute value."""
+        """The larger absolute value of the two ends."""
         return max(abs(self.low), abs(self.high))
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a reward can give."""
+    """The range of the total and of each term's score and value.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=2)
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> found = bounds(reaching)
+    >>> print(found.total, found.scores["near"], found.values["near"])
+    [0, 2] [0, 1] [0, 2]
+    """
 
     total: Bound
     scores: Mapping[str, Bound]
@@ -56,7 +69,7 @@ class Bounds:
     """What each term adds to the total."""
 
     def __str__(self) -> str:
-        """Return a table of what each term and the total can give."""
+        """Return a table of the ranges of each term and of the total."""
         rows = [(escape_line(name), str(self.scores[name]), str(value)) for name, value in self.values.items()]
         return format_table([("term", "score", "value"), *rows], total=("total", "", str(self.total)))
 
@@ -66,16 +79,19 @@ class Bounds:
 
 
 def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bounds:
-    """Return intervals that hold every score, value and total `reward` can give over the declared ranges.
+    """Find the range of each score, each value and the total over the declared ranges.
 
     Args:
         reward: The reward to bound.
-        facts: Whether only steps count of which the declared facts are true, which may be fewer.
-        timeout: The most seconds for all of them together, which share the time evenly. An end that is not found in
-            time is bounded less tightly, and never said to be attained.
+        facts: Count only steps that satisfy the declared facts.
+        timeout: Time limit in seconds for all bounds together. A bound that is not found in time is wider, and its
+            `exact` is false.
+
+    Returns:
+        The range of the total and of each term.
 
     Raises:
-        DefinitionError: The facts are true of no step at all.
+        DefinitionError: `reward` is not a Reward, or no step satisfies the facts.
 
     >>> from plaudit import Field, Task, fact, term
     >>> @term
@@ -93,7 +109,7 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 10.0) -> Bou
     [-9, 0]
     """
     if not isinstance(reward, Reward):
-        raise DefinitionError(f"bounds takes a Reward, and this is a {type(reward).__name__}")
+        raise DefinitionError(f"bounds takes a Reward, not a {type(reward).__name__}")
     model, solver = RewardModel(reward._as_declared), Solver(Deadline.after(timeout))
     if facts:
         refuse_contradiction(model, solver, "has no bounds")
@@ -114,18 +130,18 @@ class Span:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The two ends as people are told: what is attained where they are exact."""
+        """The two ends as they are shown: the values that are reached if they are exact."""
         return (self.least + 0.0, self.most + 0.0) if self.exact else (self.low, self.high)
 
     @classmethod
     def of(cls, negative: Maximum, high: Maximum) -> "Span":
-        """Return what two answers come to: how high the negative of an output can be, and how high the output."""
+        """Return the span of an output from its maximum and the maximum of its negative."""
         ends = open_end(-negative.bound), open_end(high.bound)
         exact = negative.exact and high.exact
         return cls(*ends, negative.row, high.row, -negative.value, high.value, exact)
 
     def bound(self, model: RewardModel, deadline: Deadline = NEVER) -> Bound:
-        """Return it for people: whole rows by name, and an end is attained only by a row that can be scored."""
+        """Return the public form: whole rows by name; an end counts as reached only by a row that can be scored."""
         exact, rows = self.exact, []
         for row, end in ((self.lowest, self.low), (self.highest, self.high)):
             whole, scores = (None, None) if row is None else model.complete(row, deadline)
@@ -149,7 +165,7 @@ class Ranges:
         return Span.of(low, high)
 
     def spans(self, outputs: Iterable[str]) -> dict[str, Span]:
-        """Return the ends of several outputs: as tight as intervals tell, and then as far as the time goes."""
+        """Return the ends of several outputs: from intervals first, then tightened as time allows."""
         question, _ = self._question
         ends = {output: self._list_ends(output) for output in outputs}
         intervals = question.bound_nodes()
@@ -158,7 +174,7 @@ class Ranges:
         return {output: Span.of(found[low], found[high]) for output, (low, high) in ends.items()}
 
     def _list_ends(self, output: str) -> tuple[int, int]:
-        """Return what is asked how high it can be: the negative of an output, and the output itself."""
+        """Return the two nodes to maximise: the negative of an output, and the output itself."""
         question, copy = self._question
         return question.builder.simplify(n.Neg(copy[output])), copy[output]
 
@@ -170,7 +186,7 @@ class Ranges:
         return question, question.copy(self.model.program)
 
     def bounds(self) -> Bounds:
-        """Return the bounds of everything."""
+        """Return the bounds of all outputs."""
         names = self.model.program.terms
         outputs = [*(f"{name}.{part}" for part in ("score", "value") for name in names), "total"]
         found = {output: span.bound(self.model, self.solver.deadline) for output, span in self.spans(outputs).items()}

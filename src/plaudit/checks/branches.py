@@ -25,10 +25,10 @@ from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_value
 
 if TYPE_CHECKING:
-    from plaudit.checks.trace import Values  # with NumPy, which whoever lists the rules does not load
+    from plaudit.checks.trace import Values  # with NumPy, which listing the rules does not load
 
 MOST_OPERANDS = 64
-"""Of a longer chain of `and` and `or`, or of a larger table, only so many parts are looked at one by one."""
+"""Of a longer chain of `and` and `or`, or of a larger table, only this many parts are examined one by one."""
 LONGEST = 60
 """Characters of an expression that are shown of a branch."""
 
@@ -41,7 +41,11 @@ SIDES = {-1: "below", 0: "between", 1: "above"}
 
 
 class Condition(NamedTuple):
-    """Something that a step was tested for."""
+    """A condition that a step was tested for, and its result.
+
+    >>> print(Condition("distance < 5", 5.4, False))
+    distance < 5 is false (5.4)
+    """
 
     text: str
     """`distance < 5`; of a clamp or a choice, which way it went: `score > 1`."""

@@ -1,4 +1,4 @@
-"""`check`: every rule, asked of one reward; `assert_reward_ok`: the same as a line of a test."""
+"""`check` runs every rule on one reward; `assert_reward_ok` does the same in one line of a test."""
 
 import time
 import traceback
@@ -34,19 +34,28 @@ def check(
     timeout: float = 60.0,
     z3: bool = True,
 ) -> Report:
-    """Return what `reward` pays most for and what is wrong with it, each flaw with inputs that show it.
+    """Check a reward for flaws, each shown by concrete inputs.
+
+    The report also lists the behaviors that the reward pays most for.
 
     Args:
         reward: The reward to check.
-        task: What is wanted and what can happen; what only the reward's own task says is kept.
-        only: The code of one rule, or of several: only these run, and what pays most is not looked for.
-        ignore: The code of one rule, or of several: these do not run.
-        outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
-        steps: Steps that happened, as `plaudit.analysis.observe` gives them: findings that were seen come first, and
-            those that went otherwise are dropped.
-        timeout: About the most seconds for the whole reward, of which each question gets a share. What is not settled
-            in time is reported as undecided or not run.
-        z3: Whether z3 may be used. Without it the rules find what they can and prove less.
+        task: The task to check against. Statements that only the reward's own task has are kept.
+        only: Code or codes of rules. Only these rules run, and the best-paid behaviors are left out.
+        ignore: Code or codes of rules that do not run.
+        outcomes: Whole episodes by name, from the worst to the best, each a list of rows as `reward.score` takes them.
+        steps: Observed steps, from `plaudit.analysis.observe`. Findings that the steps show come first, and findings
+            that they contradict are dropped.
+        timeout: Approximate time limit in seconds for the whole reward. Questions that stay open are reported as
+            undecided, and rules without time left as not run.
+        z3: Whether the solver z3 may be used. Without it, fewer questions can be decided.
+
+    Returns:
+        The findings, the best-paid behaviors, and everything that was not decided or not run.
+
+    Raises:
+        DefinitionError: An argument is invalid, or the reward allows a rule that does not exist.
+        InputError: A row of `outcomes` cannot be scored.
 
     >>> from plaudit import Field, term
     >>> @term
@@ -57,7 +66,7 @@ def check(
     ['jump']
     """
     if not isinstance(reward, Reward):
-        raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
+        raise DefinitionError(f"check takes a Reward, not a {type(reward).__name__}")
     reward = reward._join_task(task)
     from plaudit.checks.incentives import summarise_incentives
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
@@ -116,21 +125,35 @@ def assert_reward_ok(
     timeout: float = 60.0,
     z3: bool = True,
 ) -> Report:
-    """Check a reward as `check` does, and return the report; `assert_reward_ok(my_reward)` is a line of a test.
+    """Check a reward in a test and fail on findings.
+
+    It runs `check` and needs no pytest plugin.
 
     Args:
         reward: The reward to check.
-        fail_on: The mildest finding that fails: "warning", "advice", "note", or "never".
-        task: What is wanted and what can happen; what only the reward's own task says is kept.
-        only: As for `check`, and so are all that follow.
-        ignore: The code of one rule, or of several: these do not run.
+        fail_on: Fail on findings at or above this severity: "warning", "advice" or "note". "never" only reports.
+        task: The task to check against, as for `check`.
+        only: Code or codes of the only rules that run.
+        ignore: Code or codes of rules that do not run.
         outcomes: Whole episodes by name, from the worst to the best.
-        steps: Steps that happened.
-        timeout: About the most seconds for the whole reward.
-        z3: Whether z3 may be used.
+        steps: Observed steps, from `plaudit.analysis.observe`.
+        timeout: Approximate time limit in seconds for the whole reward.
+        z3: Whether the solver z3 may be used.
+
+    Returns:
+        The report, if nothing fails.
 
     Raises:
-        AssertionError: A finding is as grave as `fail_on`, or a rule failed. The message is the whole report.
+        AssertionError: A finding is at or above `fail_on`, or a rule failed. The message is the whole report.
+        DefinitionError: An argument is invalid.
+
+    >>> from plaudit import Field, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> assert_reward_ok(reaching).ok
+    True
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _validate_fail_on(fail_on)
@@ -141,7 +164,7 @@ def assert_reward_ok(
 
 
 def list_failing(report: Report, fail_on: FailOn) -> tuple[Finding, ...]:
-    """Return the findings that are as grave as `fail_on`.
+    """Return the findings at or above the severity `fail_on`.
 
     >>> list_failing(Report(reward="r", version="1", fingerprint=""), "advice")
     ()
@@ -150,7 +173,7 @@ def list_failing(report: Report, fail_on: FailOn) -> tuple[Finding, ...]:
 
 
 def list_codes(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the codes of rules that were given; a string is one of them.
+    """Return rule codes as a tuple; a string is a single code.
 
     >>> list_codes("jump"), list_codes(["jump", "unbounded"])
     (('jump',), ('jump', 'unbounded'))
@@ -171,7 +194,7 @@ class _Run:
         self.skipped: dict[str, str] = {}
 
     def are_facts_contradictory(self) -> bool:
-        """Return whether the facts rule out every step, as far as can be told."""
+        """Return whether the facts are known to rule out every step."""
         try:
             return isinstance(self.context.find_contradiction(), Contradiction)
         except PlauditError:
@@ -184,7 +207,7 @@ class _Run:
         from plaudit.checks.incentives import list_incentives
 
         try:
-            within = self.context.limit_changes() or self.context  # nobody lives on steps larger than any that was seen
+            within = self.context.limit_changes() or self.context  # larger steps than were seen cannot be repeated
             self.incentives += list_incentives(within.take_half())
         except PlauditError:
             raise
@@ -292,12 +315,12 @@ def _validate_outcomes(outcomes: object) -> None:
         return
     wanted = "outcomes= must be a mapping from at least two names to lists of rows, from the worst to the best"
     if not isinstance(outcomes, Mapping):
-        raise DefinitionError(f"{wanted}, and this is a {type(outcomes).__name__}")
+        raise DefinitionError(f"{wanted}, not a {type(outcomes).__name__}")
     if len(outcomes) < 2:
-        raise DefinitionError(f"{wanted}, and it holds {len(outcomes) or 'none'}")
+        raise DefinitionError(f"{wanted}, but it has {len(outcomes) or 'none'}")
     for name, rows in outcomes.items():
         if not isinstance(name, str) or isinstance(rows, str) or not isinstance(rows, Sequence):
-            raise DefinitionError(f"{wanted}, and it maps {name!r} to a {type(rows).__name__}")
+            raise DefinitionError(f"{wanted}, but it maps {name!r} to a {type(rows).__name__}")
 
 
 def _validate_steps(steps: object) -> None:
@@ -307,24 +330,24 @@ def _validate_steps(steps: object) -> None:
 
     if not isinstance(steps, SeenSteps):
         raise DefinitionError(
-            f"steps= takes steps that happened, and this is a {type(steps).__name__}; "
-            "`task, steps = plaudit.analysis.observe(env)` gives them."
+            f"steps= takes observed steps, not a {type(steps).__name__}; get them from "
+            "`task, steps = plaudit.analysis.observe(env)`."
         )
 
 
 def _validate_allowances(reward: Reward) -> None:
-    """Refuse a code that a reward or a term allows and that is no rule: nothing would ever be allowed by it."""
+    """Refuse an allowed code that is not a rule: it would never allow anything."""
     from plaudit.checks.rules import RULES, list_all_rules
 
     for owner, allow in [("reward", reward.allow), *((f"term {term.name!r}", term.allow) for term in reward.terms)]:
         for code in allow:
             if code not in RULES and code not in list_all_rules():
                 near = did_you_mean(code, list_all_rules())
-                raise DefinitionError(f"reward {reward.name!r}: {owner} allows {code!r}, which is no rule.{near}")
+                raise DefinitionError(f"reward {reward.name!r}: {owner} allows {code!r}, which is not a rule.{near}")
 
 
 def separate_allowed(reward: Reward, found: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Return the findings, gravest first, those that were seen before others, and apart those that are allowed."""
+    """Return the findings, most severe first and seen ones before others, and separately those that are allowed."""
     allowed = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
     kept: list[Finding] = []
     suppressed: list[Suppressed] = []

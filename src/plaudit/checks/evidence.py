@@ -1,4 +1,4 @@
-"""Whether what a finding shows was seen in steps that happened, went otherwise there, or was not tried."""
+"""Whether observed steps show what a finding says, contradict it, or did not try it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ OUTCOMES = ("terminal", "terminated", "truncated")
 
 
 def judge_findings(steps: SeenSteps, model: RewardModel, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, each with what steps that happened say of it, where they say anything."""
+    """Return the findings, each with its evidence from observed steps, if there is any."""
     judge = _Judge(steps, model)
     return [replace(each, evidence=judge.judge(each)) for each in findings]
 
@@ -44,13 +44,13 @@ class _Motion:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Steps, and a reward whose findings are held against them."""
+    """Steps, and a reward whose findings are checked against them."""
 
     steps: SeenSteps
     model: RewardModel
 
     def judge(self, finding: Finding) -> Evidence | None:
-        """Return what the steps say of a finding; None where it claims nothing, or they lack what it is about."""
+        """Return the evidence for a finding; None if it claims nothing, or the steps lack its inputs."""
         if finding.claims is None or not finding.witness:
             return None
         reads = self.model.reads
@@ -83,7 +83,7 @@ class _Judge:
         return next(fields[each] for each in (name, f"curr.{name}", f"prev.{name}") if each in fields)
 
     def _find(self, name: str) -> tuple[Numbers, Mask]:
-        """Return a column, and where it is known: nowhere if nobody gave it."""
+        """Return a column, and where it is known: nowhere if it was not given."""
         found = self.steps.find_column(name, self._field(strip_step_end(name)))
         return found or (np.zeros(len(self.steps)), np.zeros(len(self.steps), bool))
 
@@ -130,18 +130,19 @@ class _Judge:
         kept = near & steps.find_kept(fields)
         if kept.any():
             text = (
-                f"this state was kept for {KEPT} steps or more in {steps.count_episodes(kept):,} of {self._episodes}."
+                f"the agent stayed in this state for {KEPT} or more steps in {steps.count_episodes(kept):,} of "
+                f"{self._episodes}."
             )
             return Evidence("seen", f"Seen: {text}") if len(known) == len(state) else None
         for part in self._list_parts(known, fields):
             if (went_away := self._find_visits_that_left(part, fields)) is not None:
                 where = format_count(steps.count_episodes(went_away), "episode")
-                text = f"{int(went_away.sum()):,} steps of {where} came near this state, and none of them stayed."
+                text = f"{int(went_away.sum()):,} steps in {where} came near this state, and none stayed there."
                 return Evidence("contradicted", f"Contradicted: {text}")
-        return self._deny(near, f" this state, and no episode stayed there for {KEPT} steps")
+        return self._deny(near, f" this state, but no episode stayed there for {KEPT} steps")
 
     def _list_parts(self, state: Mapping[str, float], fields: Mapping[str, Field]) -> Iterator[Mapping[str, float]]:
-        """Yield the state, and each flag and category of it: what is never kept by itself is not kept with others."""
+        """Yield the state, and each flag and category of it: what is never kept alone is not kept with others."""
         yield state
         for name, field in fields.items():
             if field.kind != "number" and len(state) > 1:
@@ -199,10 +200,10 @@ class _Judge:
         seen = [self._follows(each) for each in motions]
         if all(each.any() for each in seen):
             least = min(int(each.sum()) for each in seen)
-            text = f"each step of it was made, the rarest {format_count(least, 'time')} in {self._count}."
+            text = f"every step of the cycle occurred, the rarest {format_count(least, 'time')} in {self._count}."
             return Evidence("seen", f"Seen: {text}")
         missing = next(motion for motion, rows in zip(motions, seen, strict=True) if not rows.any())
-        return self._find_contradiction(motions) or self._deny(self._begins(missing), ", and none made this step")
+        return self._find_contradiction(motions) or self._deny(self._begins(missing), ", but none made this step")
 
     def _judge_steps(self, rows: Sequence[Mapping[str, float]]) -> Evidence | None:
         given = [{name: value for name, value in row.items() if name not in OUTCOMES} for row in rows]
@@ -215,7 +216,7 @@ class _Judge:
         if all(each.any() for each in seen):
             text = f"{int(np.any(seen, axis=0).sum()):,} of {self._count} were like this."
             return Evidence("seen", f"Seen: {text}")
-        return self._deny(np.any(seen, axis=0), " one of these, and none near another")
+        return self._deny(np.any(seen, axis=0), " one of these rows, but none near another")
 
     def _read_motion(self, row: Mapping[str, float]) -> _Motion:
         state = self.list_state(row)
@@ -256,9 +257,7 @@ class _Judge:
                     continue
                 if moved.max() < abs(motion.after[name] - motion.before[name]) / 2:
                     most = format_number(moved.max())
-                    text = (
-                        f"{int(begun.sum()):,} steps began near there, and in none did {name} move by more than {most}."
-                    )
+                    text = f"{int(begun.sum()):,} steps started near there, and {name} never moved by more than {most}."
                     return Evidence("contradicted", f"Contradicted: {text}")
         return None
 
@@ -275,8 +274,10 @@ class _Judge:
             text = f"{int(ended.sum()):,} of {self._episodes} ended like this."
             return Evidence("seen", f"Seen: {text}")
         if is_sure and chosen and self._is_enough(near, TRIALS):
-            return Evidence("contradicted", f"Contradicted: {int(near.sum()):,} steps were like this, and none ended.")
-        return self._deny(near, ", and none of them ended")
+            return Evidence(
+                "contradicted", f"Contradicted: {int(near.sum()):,} steps were like this, and none ended the episode."
+            )
+        return self._deny(near, ", but none ended the episode")
 
     # -- words -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a check found: one immutable value a flaw, each with concrete inputs that show it."""
+"""What a check found: one immutable value per flaw, each with concrete inputs that show it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,97 +8,115 @@ from plaudit.language.reading.source import SourceLine
 from plaudit.reward.task.statements import Basis
 
 Severity = Literal["warning", "advice", "note"]
-"""A warning is a flaw; advice is worth a look; a note is a fact about the formula, said in one line."""
+"""A warning is a flaw; advice is worth a look; a note is a fact about the formula, printed in one line."""
 SEVERITIES: tuple[Severity, ...] = ("note", "advice", "warning")
-"""From the mildest to the gravest."""
+"""From the least to the most severe."""
 BASES: tuple[Basis, ...] = ("declared", "seen", "default")
-"""From the firmest to the weakest."""
+"""From the strongest to the weakest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of a witness: what is fed to the reward, and what the reward really makes of it."""
+    """One row of a witness: the inputs, and the total that the reward computes from them."""
 
     inputs: Mapping[str, float | bool | str]
-    """By the names of a row: `distance`, `prev.phase`, `torque[0]`."""
+    """Inputs by name: `distance`, `prev.phase`, `torque[0]`."""
     total: float | None = None
-    """The reward of this row; None where it cannot be scored, which is then the finding."""
+    """The reward of this row; None if it cannot be scored."""
     note: str = ""
-    """What this row is: "a step closer", "action 1 instead"."""
+    """A label for this row: "better", "at the edge of the goal"."""
     about: tuple[str, ...] = ()
-    """The inputs that matter; all of them where none are named."""
+    """The inputs that matter; empty means all of them."""
     record: int | None = None
-    """The record of a ledger that it is: `plaudit ledger why` opens it."""
+    """The ledger record that it is, for `plaudit ledger why`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A statement about steps that a finding rests on, and where that statement comes from."""
+    """A statement about steps that a finding rests on, and where it comes from."""
 
     says: str
     """"that speed happens in single steps", "the range of x"."""
     basis: Basis
     seen: str = ""
-    """In how many cases of how many it was seen: "9,975 of 9,975 steps"."""
+    """How often it was observed: "9,975 of 9,975 steps"."""
 
 
 Claim = Literal["stay", "cycle", "step", "end"]
-"""What a witness says can be done: stay in a state, go round, make such a step, end so."""
+"""What a witness says can be done: stay in a state, repeat a cycle, make a step, end the episode."""
 Verdict = Literal["seen", "contradicted", "not tried"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What steps that happened say of a finding's witness."""
+    """What observed steps say about a finding's witness."""
 
     verdict: Verdict
-    """"contradicted" where enough was tried near there, and it went otherwise."""
+    """"contradicted" if enough steps came near the witness and none of them agrees with it."""
     says: str
-    """In a sentence: "Seen: 214 of 10,000 steps were like this."."""
+    """One sentence: "Seen: 214 of 10,000 steps were like this."."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A flaw of a reward."""
+    """A flaw of a reward, with the inputs that show it.
+
+    `check` returns them in a `Report`. The message says what is wrong, the witness holds rows to score, and the advice
+    says what to do.
+
+    >>> from plaudit import Field, Reward, check, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> [finding] = check(Reward("r", version="1", terms=[near], fields=[Field("distance", low=0, high=9)]))
+    >>> finding.code, finding.severity, finding.term
+    ('jump', 'note', 'near')
+    >>> [(row.inputs, row.total) for row in finding.witness]
+    [({'distance': 1.999}, 1.0), ({'distance': 2.0}, 0.0), ({'distance': 2.001}, 0.0)]
+    """
 
     code: str
-    """The rule, which is also the name of its page: `loop-that-pays`."""
+    """The code of the rule: `loop-that-pays`."""
     severity: Severity
     term: str
-    """The term it is about; "total" where it is about the reward as a whole."""
+    """The term it is about; "total" if it is about the whole reward."""
     message: str
-    """What is wrong, with its numbers, in a sentence or two."""
+    """What is wrong, in a sentence or two."""
     advice: str
     """What to do about it."""
     witness: tuple[Step, ...] = ()
     place: SourceLine | None = None
-    """Where it stands in the source."""
+    """The source line."""
     facts: tuple[str, ...] = ()
     """Declared facts that the finding rests on."""
     grounds: tuple[Ground, ...] = ()
-    """What else it rests on: what a task says, was seen, or is assumed where nobody says anything."""
+    """Statements of the task that it rests on: declared, observed, or assumed by default."""
     claims: Claim | None = None
-    """What its witness says can be done; None where it is about the formula, whatever can be done."""
+    """What its witness says can be done; None if it is about the formula alone."""
     evidence: Evidence | None = None
-    """What steps that happened say of it; None where none were given, or they say nothing."""
+    """What observed steps say about it; None if there are none, or they say nothing."""
 
     @property
     def basis(self) -> Basis:
-        """The weakest of what it rests on: "declared", "seen" or "default"."""
+        """The weakest basis of its grounds: "declared", "seen" or "default"."""
         return max((each.basis for each in self.grounds), key=BASES.index, default="declared")
 
     @property
     def is_seen(self) -> bool:
-        """Whether steps that happened show it."""
+        """Whether observed steps show it."""
         return self.evidence is not None and self.evidence.verdict == "seen"
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether enough was tried near there, and it went otherwise."""
+        """Whether observed steps contradict it."""
         return self.evidence is not None and self.evidence.verdict == "contradicted"
 
     def list_weak_grounds(self) -> list[str]:
-        """Return what it rests on that nobody declared, a sentence each for what was seen and what was assumed."""
+        """Return the grounds that were not declared: one sentence for observed ones, one for defaults.
+
+        Returns:
+            Up to two sentences, as a report prints them.
+        """
         seen = [f"{each.says} ({each.seen})" for each in self.grounds if each.basis == "seen"]
         assumed = [each.says for each in self.grounds if each.basis == "default"]
         lines = [f"Seen, not declared: {', '.join(seen)}."] if seen else []
@@ -110,24 +128,36 @@ IncentiveKind = Literal["step", "stay", "lap", "pace", "goal", "end", "bad end",
 
 @dataclass(frozen=True, slots=True)
 class Incentive:
-    """What an agent that knows nothing but the reward has a reason to do: one way of life, and what it pays."""
+    """One behavior that a reward pays for, and how much it pays.
+
+    `incentives(reward)` and `report.incentives` hold them, best paid first.
+
+    >>> from plaudit import Field, Reward, Task, incentives, term
+    >>> @term
+    ... def back(distance):
+    ...     return 0.5 if distance > 40 else 0.0
+    >>> fields, task = [Field("distance", low=0, high=200, unit="m")], Task(states=["distance"])
+    >>> [stay] = incentives(Reward("follow", version="1", terms=[back], fields=fields, task=task))
+    >>> stay.kind, stay.where, stay.pay
+    ('stay', 'distance beyond 40 m', 0.5)
+    """
 
     kind: IncentiveKind
-    """A single step; staying in a place; going round a lap; a step that reaches the goal; what the best end adds to a
-    step, and the cheapest end that costs; doing nothing."""
+    """A single step; staying put; a cycle ("lap"); keeping up a speed ("pace"); a step that reaches the goal; what the
+    best end adds to a step, and the cheapest bad end; an event; doing nothing."""
     pay: float
-    """What its witness earns: a stay, a lap and doing nothing in each step, anything else once. Infinite where there
-    is no bound, of which a witness shows a part."""
+    """The reward of its witness: per step for a stay, a cycle, a speed and doing nothing, otherwise once. Infinite if
+    there is no bound; the witness then shows a large value."""
     where: str
-    """Where that is, in words: "distance beyond 40 m"."""
+    """Where, in words: "distance beyond 40 m"."""
     witness: tuple[Step, ...]
-    """A step of it, or all steps of a lap, with what the reward really makes of them."""
+    """A step, or all steps of a cycle, with the rewards computed for them."""
     bound: float
-    """What it pays at most, as far as is known; equal to `pay` where that is proved."""
+    """An upper bound on what it pays; equal to `pay` if that is proved to be the maximum."""
     worth: str = ""
-    """What it adds up to, in words: "500 over 1,000 steps"; empty where neither discount nor horizon is declared."""
+    """The sum over an episode, in words: "500 over 1,000 steps". Empty if neither discount nor horizon is declared."""
     value: float = 0.0
-    """What it adds up to, as a number: what pays in each step without end is infinite where nobody says how long."""
+    """The sum over an episode, as a number; infinite if it pays in every step and no length is declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +170,18 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A rule that failed: a fault of plaudit, not of the reward."""
+    """A rule that failed: a bug in plaudit, not in the reward."""
 
     code: str
     error: str
-    """What was raised, and where: "ValueError: Exceeds the limit (z3.py, line 230)"."""
+    """The error, and where it was raised: "ValueError: Exceeds the limit (z3.py, line 230)"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A question that was asked and not answered."""
+    """A question that was asked but not answered."""
 
     code: str
     term: str
     why: str
-    """"no answer within 3 s", "z3 is not installed (pip install plaudit[prove])"."""
+    """"z3 ran out of time", "z3 is not installed: pip install 'plaudit[prove]'"."""

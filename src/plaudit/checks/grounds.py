@@ -1,4 +1,4 @@
-"""What a finding rests on besides the formula: what a task says, and whether that is declared, seen or a default."""
+"""What a finding rests on besides the formula: statements of the task that are declared, seen or defaults."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,12 +8,12 @@ from plaudit.language.field import find_field_name
 from plaudit.reward.task.statements import Event
 from plaudit.reward.task.task import Task
 
-ROLES = {"state": "persists from step to step", "action": "is chosen", "event": "happens in single steps"}
+ROLES = {"state": "persists from step to step", "action": "is the action", "event": "happens in single steps"}
 _SAYS = {
-    "better": "what is better of {}",
-    "aim": "what {} aims at",
+    "better": "which values of {} are better",
+    "aim": "the target of {}",
     "rates": "the rate of {}",
-    "monotone": "that {} only goes one way",
+    "monotone": "that {} is monotonic",
     "max_change": "how far {} moves in a step",
 }
 
@@ -23,7 +23,7 @@ def list_grounds(
 ) -> tuple[Ground, ...]:
     """Return what a finding about a term, or about some fields, rests on; its rule goes by these parts of a task.
 
-    Ranges that were only seen always count; a role nobody declared counts for rules that go by roles.
+    Ranges that were only seen always count; an undeclared role counts for rules that use roles.
     """
     names = [*sorted(model.reads.get(term, model.reads["total"]))] if about is None else [*about]
     goal = model.reward._bound.goal
@@ -53,7 +53,7 @@ def _list_statements(model: RewardModel, parts: tuple[str, ...], fields: Iterabl
     if "max_change" in parts:
         free = [name for name in fields if name in model.reward._transition and name not in task.max_change]
         numbers = [name for name in free if bound.fields[name].kind == "number"]
-        yield from (Ground(f"that {name} moves any distance in a step", "default") for name in numbers)
+        yield from (Ground(f"that {name} can move any distance in a step", "default") for name in numbers)
     if "idle" in parts:
         yield from _list_idle(model, fields)
     if "roles" in parts:
@@ -61,14 +61,14 @@ def _list_statements(model: RewardModel, parts: tuple[str, ...], fields: Iterabl
 
 
 def _list_idle(model: RewardModel, fields: Iterable[str]) -> Iterator[Ground]:
-    """Yield what an idle agent meets; where that was only seen, what it leaves out is assumed to be at rest."""
+    """Yield the inputs while idle; if they were only seen, those left out are assumed to be at rest."""
     task, met = model.reward.task, {find_field_name(name): name for name in model.reward.task.idle}
     watched = any(key.startswith("idle.") for key in task.seen)
     for name in fields:
         if name in met:
-            yield _build_ground(task, "idle", met[name], f"what an idle agent meets of {name}")
+            yield _build_ground(task, "idle", met[name], f"the value of {name} while idle")
         elif watched and model.reward._bound.fields[name].kind == "number" and name not in model.reward.states:
-            yield Ground(f"that an idle agent meets {name} at rest", "default")
+            yield Ground(f"that {name} is at rest while idle", "default")
 
 
 def _list_roles(model: RewardModel, name: str) -> Iterator[Ground]:

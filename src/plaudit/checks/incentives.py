@@ -1,6 +1,6 @@
-"""What an agent that knows nothing but a reward has a reason to do, best paid first, and that in a sentence.
+"""The behaviors that a reward pays most for, best paid first, and a one-sentence summary.
 
-Nothing here is worked out anew: the rules and the incentives read the same answers.
+Nothing is computed twice: the rules and the incentives read the same answers.
 """
 
 import math
@@ -42,7 +42,7 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
 
 MOST_STAYS, MOST_EVENTS = 3, 2
-"""Of places and events that pay so many are told."""
+"""At most this many places and events are listed."""
 LASTING: tuple[IncentiveKind, ...] = ("stay", "lap", "pace", "idle")
 """What pays in each step for as long as it is done."""
 
@@ -50,17 +50,21 @@ LASTING: tuple[IncentiveKind, ...] = ("stay", "lap", "pace", "idle")
 def incentives(
     reward: Reward, *, task: Task | None = None, timeout: float = 60.0, z3: bool = True
 ) -> tuple[Incentive, ...]:
-    """Return what `reward` pays most for, best first: places to stay, a lap, a speed, the goal, ends, doing nothing.
+    """List the behaviors that a reward pays most for, best paid first.
+
+    These are places to stay, a cycle, a speed, the goal, ends, events and doing nothing.
 
     Args:
-        reward: The reward to look at.
-        task: What is wanted and what can happen; what only the reward's own task says is kept.
-        timeout: About the most seconds for all of them. What is not settled in its share of the time is bounded less
-            tightly, and what is not found by then is left out.
-        z3: Whether z3 may be used.
+        reward: The reward to examine.
+        task: The task to use. Statements that only the reward's own task has are kept.
+        timeout: Approximate time limit in seconds. With less time, bounds are less tight and behaviors may be missing.
+        z3: Whether the solver z3 may be used.
+
+    Returns:
+        The behaviors, each with a witness that was scored.
 
     Raises:
-        DefinitionError: The facts of the reward contradict one another, or this is no reward.
+        DefinitionError: The facts of the reward contradict one another, or `reward` is not a Reward.
 
     >>> from plaudit import Field, Task, term
     >>> @term
@@ -72,18 +76,18 @@ def incentives(
     ('stay', 'distance beyond 40 m', 0.5, {'distance': 200.0})
     """
     if not isinstance(reward, Reward):
-        raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
+        raise DefinitionError(f"incentives takes a Reward, not a {type(reward).__name__}")
     reward = reward._join_task(task)
     context = CheckContext(RewardModel(reward), Solver(Deadline.after(timeout), z3))
-    refuse_contradiction(context.model, context.solver, "pays for nothing")
+    refuse_contradiction(context.model, context.solver, "has no incentives")
     return tuple(list_incentives(context))
 
 
 def list_incentives(context: CheckContext) -> list[Incentive]:
-    """Return what there is to do, best paid first, each with a witness that was run; what nobody can tell is left out.
+    """Return the behaviors, best paid first, each with a witness that was run; unknown ones are left out.
 
-    The best single step is told only where nothing else is, or no state to stay in: one that cannot be repeated says
-    little.
+    The best single step is listed only if nothing else is, or there is no state to stay in: a step that cannot be
+    repeated says little.
     """
     found: list[Incentive] = []
     with suppress(TimeIsUp):
@@ -104,7 +108,7 @@ def list_incentives(context: CheckContext) -> list[Incentive]:
     if any(each.kind == "goal" for each in found) and context.reward.task.goal_ends:
         found = [each for each in found if each.kind != "end"]  # the goal is the end that is wanted
     counted = (replace(each, value=_count_value(context, each)) for each in found)
-    return sorted(counted, key=lambda each: (-each.value, each.kind != "goal"))
+    return sorted(counted, key=lambda each: (-each.value, each.kind != "goal", -each.pay))
 
 
 def _count_value(context: CheckContext, incentive: Incentive) -> float:
@@ -128,32 +132,32 @@ def _leave_out_potentials(context: CheckContext, incentive: Incentive) -> float:
 
 
 def summarise_incentives(incentives: Sequence[Incentive]) -> str:
-    """Return what an agent is paid most to do, in a sentence; empty where nobody can tell."""
+    """Return the best-paid behavior in a sentence; empty if it is not known."""
     if not incentives:
         return ""
     best, goal = incentives[0], next((each for each in incentives if each.kind == "goal"), None)
     where = f" ({best.where})" if best.where else ""
     adds_up = f", {best.worth}" if best.worth else ""
     other = "" if goal is None or goal is best else f"; the goal pays {format_incentive_pay(goal)}"
-    told = f"An agent is paid most to {_DOES[best.kind]}{where}: {format_incentive_pay(best)}{adds_up}{other}."
+    told = f"An agent earns the most by {_DOES[best.kind]}{where}: {format_incentive_pay(best)}{adds_up}{other}."
     repeated = [each for each in incentives if each.kind == "event" and not each.worth and each is not best]
     open_ended = [each for each in repeated if goal is not None and each.pay < goal.pay / 2]
     if open_ended:
         event = open_ended[0]
-        told += f" Besides, {event.where} pays {format_incentive_pay(event)}, however often it happens."
+        told += f" In addition, {event.where} pays {format_incentive_pay(event)} it happens, with no declared limit."
     return told
 
 
 _DOES: Mapping[IncentiveKind, str] = {
-    "step": "look for the best step",
-    "stay": "stay",
-    "lap": "go round",
-    "pace": "keep this up",
-    "goal": "reach the goal",
-    "end": "end the episode",
-    "bad end": "end the episode badly",
-    "event": "make this happen",
-    "idle": "do nothing",
+    "step": "taking the best single step",
+    "stay": "staying put",
+    "lap": "repeating a cycle",
+    "pace": "keeping up a speed",
+    "goal": "reaching the goal",
+    "end": "ending the episode",
+    "bad end": "ending the episode badly",
+    "event": "triggering an event",
+    "idle": "doing nothing",
 }
 
 
@@ -265,7 +269,7 @@ def _list_events(context: CheckContext) -> Iterator[Incentive]:
     """
     bound = context.reward._bound
     last = {field.name for field in bound.goal_program.inputs.values()} | {*context.reward.task.ends}
-    last |= find_paces(context.model)  # what is kept up is told as that
+    last |= find_paces(context.model)  # speeds are listed as such
     paid = [each for each in list_paid_events(context) if isinstance(each, PaidEvent) and each.field not in last]
     for event in sorted(paid, key=lambda each: -each.pay)[:MOST_EVENTS]:
         steps = tuple(event.list_steps(context.model))
@@ -273,7 +277,7 @@ def _list_events(context: CheckContext) -> Iterator[Incentive]:
             continue
         pay, worth = steps[0].total, ""
         if event.times is not None:
-            worth = f"{format_number(pay * event.times)} in all, {event.describe_times()}"
+            worth = f"{format_number(pay * event.times)} in total, {event.describe_times()}"
         row, fields = read_standing_row(context.model, event.row), context.model.fields
         where = describe_row(context.model, {name: row[name] for name in row if fields[name].name == event.field})
         yield Incentive("event", pay, where, steps, pay, worth, pay * (event.times or 1.0))

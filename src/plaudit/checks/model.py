@@ -38,7 +38,7 @@ from plaudit.terminal import escape_controls
 UNCLAMPED = "total, unclamped"
 """The output that is the sum of all terms before the clamp of the total."""
 MOST_DECLARED = 24
-"""Among so many declarations the guilty ones are looked for one by one; of more all are named."""
+"""Up to this many declarations are tested one by one to find the guilty ones; beyond that all are named."""
 
 Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
 """Episodes by name, from the worst to the best; each a sequence of rows as `reward.score` takes them."""
@@ -207,7 +207,7 @@ class RewardModel:
         return self.program.counters - self.reward._formula.inputs.keys()
 
     def find_good_value(self, name: str, field: TaskField | None = None) -> float:
-        """Return what an input is where all is well: what is wanted of it or, of all else, what an idle agent meets."""
+        """Return the best value of an input: what the task wants or, if it says nothing, the value while idle."""
         field, idle = field or self.fields[name], self.reward._bound.idle or {}
         if field.aim is not None:
             return field.aim
@@ -373,7 +373,7 @@ def locate_source(source: Source | None) -> SourceLine | None:
 
 
 def find_state_fields(model: RewardModel) -> dict[str, TaskField]:
-    """Return what makes up a state: each field that persists, an entry of a vector by itself."""
+    """Return what makes up a state: each field that persists, each entry of a vector separately."""
     names = {strip_step_end(name): field for name, field in model.fields.items()}
     return {name: field for name, field in names.items() if model.role(field) == "state"}
 
@@ -411,7 +411,7 @@ class Contradiction:
         *others, last = map(repr, self.facts)
         named = f"the facts {', '.join(others)} and {last} true at once" if others else f"the fact {last} true"
         given = f", given that {' and '.join(self.changes)}" if self.changes else ""
-        return escape_controls(f"no step that the declared ranges allow makes {named}{given}")
+        return escape_controls(f"no step within the declared ranges makes {named}{given}")
 
 
 def refuse_contradiction(model: RewardModel, solver: Solver, consequence: str) -> None:
@@ -467,7 +467,7 @@ class _Declarations:
         return self.solver.find_example(self.question, self.question.all(flags))
 
     def find_guilty(self) -> list[str]:
-        """Return a fact that is never true by itself, or declarations of which none can be left out."""
+        """Return a fact that is never true on its own, or declarations of which none can be left out."""
         names = list(self.flags)
         if len(names) > MOST_DECLARED:
             return names

@@ -1,4 +1,4 @@
-"""What a reward's task leaves open and checks would go by, as questions to a person."""
+"""Statements that a reward's task leaves open and checks would use, as questions to a person."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,13 +13,13 @@ from plaudit.reward.task.bound import TaskField
 from plaudit.reward.task.text import OpenQuestion, write_field, write_value
 
 _OUTCOMES = ("terminal", "terminated", "truncated", "original_reward")
-"""Inputs that are known without anybody saying what they are."""
+"""Inputs that need no declaration."""
 _TIMES = ("s", "ms", "us", "min", "h", "d", "day", "step", "steps", "frame", "tick")
 _OPEN = {"is": "..."}
 
 
 def list_open_questions(reward: Reward) -> list[OpenQuestion]:
-    """Return what nobody has said and a check of this reward would use, each with what is assumed instead.
+    """Return the statements that a check of this reward would use and that are missing, each with its default.
 
     >>> from plaudit import Field, term
     >>> @term
@@ -50,17 +50,17 @@ def _ask_values(reward: Reward, fields: Sequence[TaskField]) -> Iterator[OpenQue
     task = reward.task
     if task.goal is None:
         example = f"def done({fields[0].name if fields else 'field'}): return ..."
-        yield OpenQuestion("goal", "a function of a step that is true where the task is done", {"when": example})
+        yield OpenQuestion("goal", "a function of a step that is true when the task is done", {"when": example})
     if task.discount is None:
-        yield OpenQuestion("discount", "the discount factor; checks take 1", _OPEN)
+        yield OpenQuestion("discount", "the discount factor; checks assume 1", _OPEN)
     if task.horizon is None:
-        yield OpenQuestion("horizon", "the most steps of an episode; checks assume no limit", _OPEN)
+        yield OpenQuestion("horizon", "the maximum number of steps in an episode; checks assume no limit", _OPEN)
 
 
 def _ask_wishes(reward: Reward, fields: Sequence[TaskField]) -> OpenQuestion | None:
     said = {*reward.task.better, *reward.task.aim, *reward.task.ends}
     left = [each for each in fields if each.kind != "category" and each.name not in said]
-    asks = '"low" or "high", all else equal; or aim={"field": number}; leave out what does not matter'
+    asks = '"low" or "high", all else equal; or aim={"field": number}; omit fields that do not matter'
     entries = {f"{write_value(each.name)}: ...": _describe(each) for each in left}
     return OpenQuestion("better", asks, {each.name: _OPEN for each in left}, entries) if left else None
 
@@ -91,7 +91,7 @@ def _ask_roles(model: RewardModel, fields: Sequence[TaskField]) -> Iterator[Open
             "states", "fields that persist; checks assume these", {each: {} for each in lasting}, entries
         )
     if passing:
-        asks = "fields that happen in single steps, and the most times in an episode; checks assume these"
+        asks = "fields that happen in single steps, with the maximum count per episode; checks assume these"
         entries = {f"{write_value(each)}: None": "" for each in passing}
         yield OpenQuestion("events", asks, {each: {} for each in passing}, entries)
 
@@ -101,7 +101,7 @@ def _ask_idle(reward: Reward, fields: Sequence[TaskField]) -> OpenQuestion | Non
     if reward.task.idle or not rest:
         return None
     entries = {f"{write_value(name)}: {write_value(value)}": "" for name, value in rest.items()}
-    asks = "what an agent that does nothing meets; these are the fields at rest"
+    asks = "the inputs while an agent does nothing; these are the fields at rest"
     return OpenQuestion("idle", asks, {name: {"is": value} for name, value in rest.items()}, entries)
 
 
@@ -119,7 +119,7 @@ def _ask_rates(reward: Reward, fields: Sequence[TaskField]) -> OpenQuestion | No
             answer[each.name] = {"rate": near[0]}
             others = [write_value(name) for name in near[1:]]
             entries[f"{write_value(each.name)}: {write_value(near[0])}"] = f"or {', or '.join([*others, 'not'])}"
-    asks = "does one field say how fast the other changes? Their units allow it"
+    asks = "is one field the rate of change of the other? Their units allow it"
     return OpenQuestion("rates", asks, answer, entries) if entries else None
 
 
@@ -137,7 +137,7 @@ def _ask_ranges(reward: Reward, fields: Sequence[TaskField]) -> OpenQuestion | N
             declared = replace(reward.fields[each.name], doc="", missing=None)
             answer[each.name] = {key: part for key, part in field_to_dict(declared).items() if key != "name"} | sides
             entries[write_field(declared, **sides)] = ""
-    asks = "what these can be, for checks alone: the reward leaves a side open"
+    asks = "ranges for checks only: the reward leaves a side open"
     return OpenQuestion("fields", asks, answer, entries) if entries else None
 
 

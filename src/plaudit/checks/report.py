@@ -1,4 +1,4 @@
-"""The report of a check: everything that was found out about one reward, and how it reads as text."""
+"""The report of a check: everything found about one reward, and its text form."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from plaudit.plots.axes import Axes
 
 WIDTH = 80
-"""Characters of a line where nobody says otherwise."""
+"""Default line width in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLabel:
-    """The task that a report went by."""
+    """The task that a reward was checked against."""
 
     name: str
     version: str
@@ -47,30 +47,41 @@ class TaskLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that was found out about one reward."""
+    """The result of `check`: findings, best-paid behaviors, and everything that was not decided.
+
+    Iterating over it yields the findings, most severe first; `print(report)` shows what `plaudit check` prints.
+
+    >>> from plaudit import Field, Reward, check, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> report = check(Reward("r", version="1", terms=[near], fields=[Field("distance", low=0, high=9)]))
+    >>> report.ok, len(report), [finding.code for finding in report.at_least("note")]
+    (True, 1, ['jump'])
+    """
 
     reward: str
     version: str
     fingerprint: str
     task: TaskLabel | None = None
-    """What was taken to be wanted and possible; None where neither the reward nor the caller said."""
+    """The task that was checked against; None if neither the reward nor the caller has one."""
     summary: str = ""
-    """What an agent will do, and how sure that is, where it was tried in an environment."""
+    """What an agent will do, in a sentence; after a check in an environment, also how certain that is."""
     incentives: tuple[Incentive, ...] = ()
-    """What pays most: the best step, place to stay, lap and end; nothing where only some rules were asked for."""
+    """The best-paid behaviors, best first; empty if only some rules ran."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
     contradicted: tuple[Finding, ...] = ()
-    """Findings that were dropped: where their witnesses were tried, it went otherwise."""
+    """Findings that were dropped because the observed steps contradict them."""
     undecided: tuple[Undecided, ...] = ()
     failed: tuple[Failed, ...] = ()
-    """Rules that failed: what they would have found is not known."""
+    """Rules that failed with an error in plaudit."""
     remarks: tuple[str, ...] = ()
-    """What was read of a history, or played, and what of it was left out."""
+    """What was read from a ledger or played in an environment, and what was left out."""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Rules that did not run at all, and why."""
+    """Rules that did not run, and why."""
     rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
-    """What each input is when nothing happens; in a witness that goes without saying."""
+    """The value of each input at rest, which a printed witness leaves out."""
     seconds: float = field(default=0.0, compare=False)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -98,12 +109,15 @@ class Report:
         )
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the total of every row that a finding shows, findings one below the other.
+        """Plot the total of every row of every witness.
 
-        Where a row stands on the curve of a term is drawn by `analysis.sweep(reward, ..., report=report).plot()`.
+        `analysis.sweep(reward, ..., report=report).plot()` shows the rows on the curve of a term.
 
         Args:
-            ax: Where to draw; a new figure unless given.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
             InputError: No finding has a witness.
@@ -119,12 +133,26 @@ class Report:
         return plot_witnesses(rows, title=f"{self.reward}@{self.version}: {format_count(len(self), 'finding')}", ax=ax)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the findings that are at least as grave as `severity`."""
-        grave = SEVERITIES[SEVERITIES.index(severity) :]
-        return tuple(finding for finding in self.findings if finding.severity in grave)
+        """Return the findings at or above a severity.
+
+        Args:
+            severity: "note", "advice" or "warning".
+
+        Returns:
+            The findings, most severe first.
+        """
+        shown = SEVERITIES[SEVERITIES.index(severity) :]
+        return tuple(finding for finding in self.findings if finding.severity in shown)
 
     def by_code(self, code: str) -> tuple[Finding, ...]:
-        """Return the findings of one rule."""
+        """Return the findings of one rule.
+
+        Args:
+            code: The code of the rule, such as "loop-that-pays".
+
+        Returns:
+            The findings, most severe first.
+        """
         return tuple(finding for finding in self.findings if finding.code == code)
 
     @property
@@ -135,15 +163,15 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class LocatedReport:
-    """A report, and where its reward stands in the source."""
+    """A report, and where its reward is defined in the source."""
 
     report: Report
     home: SourceLine | None = None
-    """Where the reward is defined, for findings without a place of their own."""
+    """Where the reward is defined, for findings that have no line of their own."""
 
     @classmethod
     def of(cls, report: Report, reward: Reward, *, file: str | None = None) -> Self:
-        """Return a report that is at home where the first term of its reward is, or else in `file`."""
+        """Return a report located at the first term of its reward, or else in `file`."""
         source = next((term.source for term in reward.terms if term.source is not None), None)
         if source is not None:
             return cls(report, SourceLine(source.file, source.first))
@@ -176,7 +204,7 @@ def format_lines(reports: Sequence[LocatedReport], *, width: int = WIDTH) -> Ite
 
 
 def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
-    """Yield one report: who, what pays most, every finding, what was not answered, what is allowed, and the counts."""
+    """Yield one report: title, best-paid behaviors, findings, undecided and allowed ones, and the counts."""
     report = located.report
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
     if not (report.findings or report.undecided or report.failed or report.suppressed or report.contradicted):
@@ -190,7 +218,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     yield title
     yield from _format_summary(report, width)
     if report.task is not None and report.task.name != "task":  # which has no name of its own
-        yield from wrap_paragraph(f"by {escape_line(str(report.task))}", width=width, part="dim")
+        yield from wrap_paragraph(f"Checked against {escape_line(str(report.task))}", width=width, part="dim")
     yield from _format_remarks(report, width)
     yield from format_incentive_lines(report.incentives, width)
     for finding in report.at_least("advice"):
@@ -238,18 +266,18 @@ def summarise_counts(reports: Sequence[Report]) -> str:
 
 
 def _format_asides(report: Report, width: int) -> Iterator[Line]:
-    """Yield what is to be said beside the findings: notes, what failed, was not decided, was not run, is allowed."""
+    """Yield the lines below the findings: notes, and rules that failed, were undecided, not run, dropped or allowed."""
     for note in report.findings[len(report.at_least("advice")) :]:
         yield from _format_aside("note", f"{note.code}  {note.term}: {escape_line(note.message)}", width)
     for failed in report.failed:
-        text = f"{failed.code}: {escape_line(failed.error)}. This is a fault of plaudit; please report it."
+        text = f"{failed.code}: {escape_line(failed.error)}. This is a bug in plaudit; please report it."
         yield from _format_aside("failed", text, width)
     for each in report.undecided:
         yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_line(each.why)}", width)
     yield from _format_skipped(report, width)
     if report.contradicted:
         count = format_count(len(report.contradicted), "finding")
-        yield from _format_aside("dropped", f"{count}: play went otherwise (--json shows them)", width)
+        yield from _format_aside("dropped", f"{count} contradicted by the observed steps (--json shows them)", width)
     for allowed in report.suppressed:
         text = f"{allowed.finding.code}  {allowed.finding.term}: {escape_line(allowed.reason)}"
         yield from _format_aside("allowed", text, width)

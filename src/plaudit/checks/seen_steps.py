@@ -1,4 +1,4 @@
-"""Steps that were played or recorded, as columns: what the witnesses of findings are held against."""
+"""Steps that were played or recorded, as columns, to check the witnesses of findings against."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ DRIFT = 0.001
 FINE = 0.02
 """Rows that differ by less than this share of each range are told once."""
 FEWEST = 50
-"""So many steps must have been paid better, and as many worse, to compare the two."""
+"""This many steps must have been paid better, and as many worse, to compare the two."""
 SURE = 5.0
 """By how many standard errors two means must differ to differ."""
 MOST_ROWS = 2000
@@ -224,7 +224,7 @@ class SeenSteps:
         return found
 
     def compare_paid(self, model: RewardModel, wished: TaskField) -> "tuple[PaidHalf, PaidHalf] | None":
-        """Return what a wished field was in the better paid steps, and in the others; None where nobody can tell.
+        """Return the means of a field in the better-paid steps and in the others; None if they cannot be compared.
 
         Of a state it is how it changed in the step; of an aim, how far from it.
         """

@@ -1,4 +1,4 @@
-"""`plaudit audit`: what really happened under the rewards of a ledger."""
+"""`plaudit audit`: signs of reward hacking in the records of a ledger."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 @click.argument("where", metavar="[LEDGER]", required=False)
 @report_options(list_history_rules, "plaudit audit --rules")
 @task_option()
-@click.option("--threshold", metavar="NAME=VALUE", multiple=True, help="When to speak up; can be repeated.")
+@click.option(
+    "--threshold", metavar="NAME=VALUE", multiple=True, help="Override a threshold of a rule; can be repeated."
+)
 @query_options(without=("step", "key", "after"))
 def audit(
     where: str | None,
@@ -56,14 +58,14 @@ def audit(
     threshold: Sequence[str],
     **options: Any,
 ) -> None:
-    """Find what really happened under each reward of a LEDGER.
+    """Audit recorded episodes for reward hacking.
 
-    Laps really walked, places stayed in, a reward that rises while what is wanted falls, a term that pays everything,
-    clamps that always bind and more: findings come with records that show them, which `plaudit ledger why` opens. What
-    there are too few steps or episodes for, or nothing recorded, is said. `plaudit check REWARD --ledger LEDGER` tells
-    besides what came of the flaws of the definition, and knows the source.
+    Reports, for each reward of a LEDGER, cycles that agents walked, places where they stayed, returns that rise while
+    the stated objective falls, terms that pay almost everything, clamps that always bind, and more. Each finding names
+    records that show it; `plaudit ledger why` explains a record. Rules without enough steps or episodes are listed as
+    not run. `plaudit check REWARD --ledger LEDGER` also checks the definition of the reward.
 
-    The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if the ledger cannot be read.
+    Exit code: 0 if no finding is at or above --fail-on, 1 if one is, 2 if the ledger cannot be read.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
@@ -83,7 +85,7 @@ def audit(
 
 
 def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> dict[str, "Reward"]:
-    """Return the rewards that the chosen records are of, by their labels."""
+    """Return the rewards of the selected records, by label."""
     history = ledger.history(**query)
     found = [layout.reward for layout, _ in history.counts()]
     if not found:

@@ -1,4 +1,4 @@
-"""`plaudit check`: what is wrong with rewards, for people and as a gate."""
+"""`plaudit check`: find flaws in rewards, for people and as a CI gate."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,25 +55,25 @@ _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 
 @click.command(epilog=_EXAMPLE)
 @click.argument("rewards", metavar="[REWARD]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Check all built-in rewards in their default version.")
+@click.option("--all", "everything", is_flag=True, help="Check the default version of all built-in rewards.")
 @report_options(list_all_rules, "plaudit check --rules", loaded=RULES)
-@seconds_option("--timeout", 60.0, "About the most time for one reward.")
+@seconds_option("--timeout", 60.0, "Approximate time limit per reward.")
 @task_option()
 @tuning_options()
-@click.option("--outcomes", metavar="FILE", help="Episodes, worst first: see below.")
-@click.option("--ledger", "where", metavar="LEDGER", help="Tell what of it happened in the records of this ledger.")
+@click.option("--outcomes", metavar="FILE", help="Named episodes from worst to best: see above.")
+@click.option("--ledger", "where", metavar="LEDGER", help="Check the findings against the records of this ledger.")
 @ledger_options("run", "episode", "phase", "actor", "job")
-@click.option("--env", metavar="ENV", help="Observe this environment, check by what was seen, and probe it.")
+@click.option("--env", metavar="ENV", help="Observe this environment, check with what was seen, and probe it.")
 @click.option(
     "--features",
     metavar="FILE.py:NAME",
-    help="With --env: the function from a step to the reward's inputs; `features` beside the reward unless given.",
+    help="With --env: function from a step to the reward's inputs.  [default: `features` beside the reward]",
 )
 @make_option()
-@budget_option("With --env: a time, such as 5m, or steps to probe for.  [default: 1m]", default=None)
+@budget_option("With --env: time limit (90s, 5m, 1h) or steps (200000) of the probe.  [default: 1m]", default=None)
 @click.option("--seed", metavar="NUMBER", type=SEED, help="With --env: random seed.  [default: 0]")
 @click.option(
-    "--reference", metavar="FILE.py:NAME|LEDGER#RUN", help="With --env: a policy, or episodes, that do as is wanted."
+    "--reference", metavar="FILE.py:NAME|LEDGER#RUN", help="With --env: a policy or episodes that do what you want."
 )
 def check(
     rewards: Sequence[str],
@@ -100,29 +100,27 @@ def check(
     reference: str | None,
     **records: Any,
 ) -> None:
-    """Find what is wrong with each REWARD, and show it.
+    """Find flaws in a reward, with a witness for each.
 
-    Loops that pay, terms that teach nothing, wrong signs and more: findings come with concrete inputs that show the
-    flaw, and with what to do. Those that a reward allows, with its reason, are counted apart; questions that stay
-    open are said.
+    Looks for loops that pay, terms that teach nothing, wrong signs and more. Each finding shows concrete inputs (the
+    witness) and suggests a fix. Findings that a reward allows, with a reason, are counted separately, and open
+    questions are listed.
 
-    Checking a FILE.py executes it, as importing it would: check only files that you trust. A JSON file that `plaudit
-    show --spec` wrote is only data.
+    Checking a FILE.py executes it: check only files that you trust. A JSON file from `plaudit show --spec` is only
+    data.
 
-    --outcomes takes a JSON file, an object from names to lists of rows, worst first; or episodes of ledgers by name:
-    rewards.db#night-3/7=parked,rewards.db#night-3/9=landed. With --ledger each finding is told how often it happened
-    there, in which episodes and what it earned, and what only a history can show is looked for as well, as by `plaudit
-    audit`; --run and the like choose the records.
+    --outcomes takes a JSON object from names to lists of rows, ordered from worst to best, or episodes of ledgers:
+    rewards.db#night-3/7=parked,rewards.db#night-3/9=landed. --ledger adds to each finding how often it happened in
+    the records, in which episodes and what it earned, and runs the rules of `plaudit audit`; --run and similar
+    options select the records.
 
-    With --env an environment is observed for some 10,000 steps: the id of one of Gymnasium, or file.py:Name or
-    package.module:Name, a class, function or instance. Findings are held against the steps that were seen: what went
-    otherwise there is dropped. Then the environment is probed, as by `plaudit probe`, for a minute or --budget, and one
-    report tells what an agent will do, how sure that is, and which episodes show it. Ctrl-C in the probe prints what
-    is known then.
+    --env takes the id of a Gymnasium environment, or file.py:Name or package.module:Name of a class, function or
+    instance. It is observed for about 10,000 steps, and findings that contradict those steps are dropped. Then it is
+    probed as by `plaudit probe`, and one report says what an agent will do, how certain that is, and which episodes
+    show it. Ctrl-C during the probe prints the results so far.
 
-    The exit code is 0 without findings at or above --fail-on, 1 with such findings, 2 if a reward cannot be checked,
-    3 if with --env there are none and the probe is undecided, 4 if a rule failed, which is a fault of plaudit; all
-    other rules run.
+    Exit code: 0 if no finding is at or above --fail-on, 1 if one is, 2 if a reward cannot be checked, 3 if --env has
+    no findings and the probe is undecided, 4 if a rule failed because of a bug in plaudit; the other rules still run.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
@@ -135,7 +133,7 @@ def check(
     if where is not None:
         check_exists(where)
     if not rewards and not everything:
-        raise click.UsageError("name a REWARD, or give --all for all built-in ones.")
+        raise click.UsageError("name a REWARD, or use --all for all built-in ones.")
     names = _list_names(rewards, everything)
     job = CheckJob(
         names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes, where, query, task, playing
@@ -153,17 +151,17 @@ def check(
 def _refuse_history_codes(codes: Sequence[str], where: str | None) -> None:
     for code in codes if where is None else ():
         if code not in RULES:
-            raise click.UsageError(f"{code} is about what happened; name a ledger with --ledger.")
+            raise click.UsageError(f"{code} needs recorded steps; name a ledger with --ledger.")
 
 
 def _parse_playing(env: str | None, given: dict[str, Any], where: str | None) -> dict[str, Any] | None:
-    """Return what is asked of an environment; None where none is named."""
+    """Return the options for an environment, or None if none is named."""
     if env is None:
         for name in given:
-            raise click.UsageError(f"--{name} is for --env; name an environment.")
+            raise click.UsageError(f"--{name} needs --env; name an environment.")
         return None
     if where is not None:
-        raise click.UsageError("--env plays an environment and --ledger reads what was played: give one of the two.")
+        raise click.UsageError("--env plays an environment and --ledger reads recorded steps; give one of them.")
     made = {"make": dict(map(parse_option, given.pop("make", ()))), **given.pop("budget", {})}
     return {"env": find_environment(env), **given, **made}
 
@@ -174,7 +172,7 @@ def _list_names(rewards: Sequence[str], everything: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """What is asked for."""
+    """The arguments and options of the command."""
 
     rewards: tuple[str, ...]
     only: tuple[str, ...]
@@ -187,20 +185,20 @@ class CheckJob:
     query: Mapping[str, Any] = field(default_factory=dict)
     task: str | None = None
     playing: Mapping[str, Any] | None = None
-    """What is asked of an environment; None where there is none."""
+    """The options for an environment, or None."""
 
 
 class Checked(NamedTuple):
-    """A report, and how it went in an environment where one was named."""
+    """A report, and the result of the check in an environment if one was named."""
 
     located: LocatedReport
     tried: "EnvironmentCheck | None" = None
 
 
 def check_rewards(job: CheckJob) -> list[Checked]:
-    """Return a report for each reward, up to one in which Ctrl-C ended the probe.
+    """Return a report for each reward, up to one whose probe Ctrl-C ended.
 
-    One that cannot be loaded is an error before any is checked.
+    A reward that cannot be loaded is an error before any is checked.
     """
     episodes = None if job.outcomes is None else read_outcomes(job.outcomes)
     tuned = {text: tune(find_reward(text), job.params, job.settings) for text in job.rewards}
@@ -223,7 +221,7 @@ def check_rewards(job: CheckJob) -> list[Checked]:
 
 def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
     only = tuple(code for code in job.only if code in RULES)
-    if job.only and not only:  # what happened alone was asked for
+    if job.only and not only:  # only rules about records were asked for
         report = Report(
             reward=reward.name, version=reward.version, fingerprint=reward.fingerprint, task=TaskLabel.of(reward.task)
         )
@@ -254,7 +252,7 @@ def _try(
 
 @contextmanager
 def _show_name(count: int) -> Iterator[Callable[[str], None]]:
-    """Yield what shows which reward is being checked: on a terminal, where it is one of several."""
+    """Yield a function that shows which of several rewards is being checked, on a terminal."""
     if count == 1:
         yield lambda name: None
         return

@@ -1,4 +1,4 @@
-"""`plaudit compare`: how far apart rewards are in what they make an agent want."""
+"""`plaudit compare`: distances between rewards (EPIC, STARC, DARD and others)."""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ MEASURES = (
     type=click.IntRange(min=1000),
     default=1_000_000,
     show_default=True,
-    help="How many steps are drawn.",
+    help="Steps to draw.",
 )
 @click.option(
     "--means",
@@ -44,37 +44,41 @@ MEASURES = (
     type=click.IntRange(min=2),
     default=512,
     show_default=True,
-    help="How many actions and next states a mean is taken over.",
+    help="Actions and next states to average over.",
 )
-@click.option("--ledger", "where", metavar="LEDGER", help="Compare on the steps recorded there instead.")
-@click.option("--env", "environment", metavar="ID", help="Compare on steps of a Gymnasium environment's random policy.")
-@click.option(
-    "--features", metavar="FILE:NAME", help="The function from a step of it to what the rewards read, with --env."
-)
+@click.option("--ledger", "where", metavar="LEDGER", help="Compare on the steps recorded in this ledger.")
+@click.option("--env", "environment", metavar="ID", help="Compare on random steps of this Gymnasium environment.")
+@click.option("--features", metavar="FILE:NAME", help="With --env: function from a step to the rewards' inputs.")
 @click.option(
     "--steps",
     metavar="COUNT",
     type=click.IntRange(min=1),
     default=10_000,
     show_default=True,
-    help="How many, with --env.",
+    help="With --env: steps to play.",
 )
 @task_option()
 @ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
-@click.option("--discount", metavar="NUMBER", type=float, help="What they declare, or 0.99, unless given.")
-@click.option("--range", "ranges", metavar="FIELD=LOW:HIGH", multiple=True, help="Between what a field is drawn.")
+@click.option("--discount", metavar="NUMBER", type=float, help="Discount factor.  [default: as declared, or 0.99]")
+@click.option(
+    "--range", "ranges", metavar="FIELD=LOW:HIGH", multiple=True, help="Range to draw a field from; can be repeated."
+)
 @click.option(
     "--fields",
     type=click.Choice(("same", "shared", "all")),
     default="same",
     show_default=True,
-    help="Where they read different ones: refuse, compare without terms that read more, or over all of them.",
+    help="If rewards read different fields: fail, drop terms that read others, or draw all fields.",
 )
 @click.option(
-    "--measure", type=click.Choice(MEASURES), default="epic", show_default=True, help="The matrix of three or more."
+    "--measure",
+    type=click.Choice(MEASURES),
+    default="epic",
+    show_default=True,
+    help="Measure shown for three or more rewards.",
 )
-@click.option("--seed", metavar="NUMBER", type=int, default=0, show_default=True, help="Other numbers, other steps.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--seed", metavar="NUMBER", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compare(
     rewards: tuple[str, ...],
     samples: int,
@@ -92,24 +96,27 @@ def compare(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tell how far apart REWARDS are in what they make an agent want.
+    """Measure the distance between rewards.
 
-    Steps are drawn from what the fields declare, or are those of a ledger or of an environment. EPIC is 0 where two
-    rewards differ by potential shaping and a positive factor alone, and 1 where one is the other's opposite. Three or
-    more are shown as a matrix of one measure.
+    The measures are EPIC, DARD and STARC distances, correlations of rewards and returns, and disagreement on the best
+    action. EPIC is 0 if two rewards differ only by potential shaping and a positive factor, and 1 if they are
+    opposites. Steps are drawn from the declared ranges of the fields, or come from a ledger or an environment. Three
+    or more rewards are shown as a matrix of one measure.
     """
     if len(rewards) < 2:
-        raise click.UsageError("name two rewards at least.")
+        raise click.UsageError("name at least two rewards.")
     query = parse_ledger_query(options, where)
     found = [apply_task(find_reward(each), task) for each in rewards]
     chosen = {"samples": samples, "means": means, "discount": discount, "fields": fields, "seed": seed}
     if (environment is None) != (features is None):
-        raise click.UsageError("--env and --features go together: an environment, and what is read of its steps.")
+        raise click.UsageError("--env and --features must be given together.")
     if ranges and (environment or where):
-        raise click.UsageError("--range is about steps that are drawn from what fields declare.")
+        raise click.UsageError(
+            "--range cannot be combined with --env or --ledger; it is for steps drawn from declared ranges."
+        )
     if environment is not None and features is not None:
         if where is not None:
-            raise click.UsageError("compare on a ledger or on an environment, not on both.")
+            raise click.UsageError("--ledger and --env cannot be combined; choose one.")
         result = _compare(found, transitions=_sample(found, environment, features, steps, seed), **chosen)
     elif where is None:
         result = _compare(found, ranges=dict(map(_parse_range, ranges)), **chosen)
@@ -145,5 +152,5 @@ def _parse_range(text: str) -> tuple[str, tuple[float, float]]:
     try:
         low, high = map(float, ends.split(":"))
     except ValueError:
-        raise click.UsageError(f"--range {text}: write a field and its ends, as in distance=0:60.") from None
+        raise click.UsageError(f"--range {text}: write FIELD=LOW:HIGH, as in distance=0:60.") from None
     return name.strip(), (low, high)

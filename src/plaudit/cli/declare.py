@@ -1,4 +1,4 @@
-"""`plaudit declare`: the task of a reward as text to fill in, with a question for what nobody has said."""
+"""`plaudit declare`: the task of a reward as text to fill in, with open questions as comments."""
 
 import click
 
@@ -13,15 +13,16 @@ from plaudit.terminal import format_count
 
 @click.command(epilog="Example: plaudit declare parking.py:reward -o task.py")
 @click.argument("reward")
-@task_option("Begin with what this task says, beside the reward's own.")
-@output_option("The file to write; - is stdout.", default=STANDARD, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Write JSON: a file for --task that is not run.")
+@task_option("Start from this task, merged over the reward's own.")
+@output_option("File to write; - is stdout.", default=STANDARD, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON: data for --task instead of Python code.")
 def declare(reward: str, task: str | None, output: str, as_json: bool) -> None:
-    """Print the task of a REWARD to fill in: what is known, and what is left to say.
+    """Print a task for a reward, to fill in.
 
-    The text is Python that defines a Task. What nobody has said, and a check of this reward would use, is a commented
-    line with what is assumed as long as it stays one. As printed it changes nothing: fill in what you know, delete the
-    rest, and give the file to a command with --task, or the task to the reward.
+    The output is Python code that defines a Task with what is known about the REWARD. Facts that are not declared,
+    and that `plaudit check` would use, are commented lines that say what is assumed meanwhile. Fill in what you know,
+    delete the rest, and pass the file to a command with --task, or the task to the reward. Unedited, it changes
+    nothing.
     """
     found = apply_task(find_reward(reward), task)
     known = found.task if not found.task.is_empty else found.task.evolve(name=found.name)
@@ -29,10 +30,10 @@ def declare(reward: str, task: str | None, output: str, as_json: bool) -> None:
     if as_json:
         text = known.to_json(questions={each.part: each.to_dict() for each in questions})
     else:
-        text = write_python(known, questions, doc=f"What is wanted of {found.name} and what can happen.")
+        text = write_python(known, questions, doc=f"The goal of {found.name} and what can happen.")
     with Output(output) as file:
         file.file.write(text)
         file.commit()
     if output != STANDARD:
         left = format_count(len(questions), "question")
-        click.echo(f"{output}: {left} left. Fill it in: plaudit check {reward} --task {output}", err=True)
+        click.echo(f"{output}: {left} left. Fill it in, then run: plaudit check {reward} --task {output}", err=True)

@@ -1,4 +1,4 @@
-"""`plaudit demo`: a tour of under a minute."""
+"""`plaudit demo`: a tour that takes less than a minute."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger
 
 CHUNK = 100_000
-"""Transitions at a time."""
+"""Transitions per chunk."""
 CHECKED = 100
-"""Transitions that are scored in Python, too, to compare."""
+"""Transitions that are also scored in Python, to compare."""
 GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
-"""The rules that the tour asks: those whose findings are warnings."""
+"""The rules of the tour: those whose findings are warnings."""
 EPISODES = 40
-"""Of the made-up run that the report shows."""
+"""Episodes of the synthetic run in the report."""
 SEED = 2024
 WIDE = 64
-"""Characters of a line that holds every column."""
+"""Minimum terminal width to show every column."""
 
 NEXT = (
-    ("plaudit show roadsense", "what a reward is made of"),
-    ("plaudit show roadsense@R8 --source", "another version of it, as Python"),
+    ("plaudit show roadsense", "a reward's terms, formula, fields and knobs"),
+    ("plaudit show roadsense@R8 --source", "another version, as Python code"),
     ("plaudit score roadsense rows.csv -o scores.jsonl", "your own rows, of any size"),
-    ("plaudit check hackmatrix", "what is wrong with it, with inputs that show it and what to do"),
+    ("plaudit check hackmatrix", "flaws, with inputs that show them and suggested fixes"),
     ("plaudit check my_rewards.py:reward", "your own reward"),
-    ("plaudit ledger history rewards.db", "what your own run was paid for, once it records to a ledger"),
-    ("plaudit report rewards.db -o report.html", "the same as a page: curves, episodes, single steps, what if"),
+    ("plaudit ledger history rewards.db", "the rewards of your own run, once it records to a ledger"),
+    ("plaudit report rewards.db -o report.html", "the same as a web page: curves, episodes, single steps"),
 )
 
 
@@ -54,18 +54,22 @@ NEXT = (
     type=click.IntRange(min=1),
     default=1_000_000,
     show_default=True,
-    help="How many made-up transitions each reward scores.",
+    help="Synthetic transitions to score with each reward.",
 )
-@output_option("Write a report of the tour: a page to open with a browser. Without it, nothing is left behind.")
+@output_option("Write an HTML report of the tour. If omitted, no files are kept.")
 def demo(rows: int, output: str | None) -> None:
-    """Take a tour: four rewards, an episode of each, a million transitions."""
+    """Take a tour of four built-in rewards.
+
+    Scores an episode with each, checks them for flaws, records an episode in a ledger, and scores a million synthetic
+    transitions.
+    """
     show_tour(Screen(), rows)
     if output is not None:
         write_report(Screen(), output)
 
 
 class Run(NamedTuple):
-    """How long a reward took for how many transitions, and how far the first are from Python's."""
+    """The time of a reward for a number of transitions, and the largest difference from Python."""
 
     reward: Reward
     rows: int
@@ -74,20 +78,20 @@ class Run(NamedTuple):
 
 
 def show_tour(screen: Screen, rows: int) -> None:
-    """Show the built-in rewards, an episode of each, what is wrong with them, a ledger, and how fast they score."""
-    screen.print("plaudit: write a reward once, run it anywhere, know why every number is what it is.", style="bold")
+    """Show the built-in rewards, an episode of each, their flaws, a ledger and the scoring speed."""
+    screen.print("plaudit: write a reward once, run it anywhere, explain every number.", style="bold")
     _print_title(screen, "1. Four rewards")
     screen.print(_build_reward_table(screen))
-    _print_title(screen, "2. An episode of each, term by term")
+    _print_title(screen, "2. One episode each, term by term")
     for name in BUILT_IN:
         found = system(name)
         _print_episode(screen, found.reward, [found.reward.score(**row) for row in found.episode()])
-    _print_title(screen, "3. What is wrong with them, as they were specified")
+    _print_title(screen, "3. Flaws in their specifications")
     for name in BUILT_IN:
         _print_warnings(screen, check(system(name).reward, only=GRAVE))
-    _print_title(screen, "4. An episode that is remembered: why was this step worth so little?")
+    _print_title(screen, "4. A ledger: why did this step earn so little?")
     _print_ledger(screen, system("roadsense").reward, system("roadsense").episode())
-    _print_title(screen, f"5. {rows:,} made-up transitions each, on NumPy")
+    _print_title(screen, f"5. {rows:,} synthetic transitions each, on NumPy")
     runs = [_measure(screen, system(name).reward, rows) for name in BUILT_IN]
     screen.print(_build_speed_table(runs))
     screen.print(_describe_agreement(runs))
@@ -105,7 +109,7 @@ def _print_title(screen: Screen, text: str) -> None:
 
 def _build_reward_table(screen: Screen) -> Table:
     numbers = ("terms", "versions") if screen.width >= WIDE else ()
-    rewards = build_table("reward", "what it rewards", *numbers, right=numbers)
+    rewards = build_table("reward", "description", *numbers, right=numbers)
     for name, what in BUILT_IN.items():
         cells = {"terms": len(system(name).reward.terms), "versions": len(system(name).VERSIONS)}
         rewards.add_row(name, what, *(str(cells[number]) for number in numbers))
@@ -155,7 +159,7 @@ def format_short(value: float) -> str:
     return format_value(value) if round(value, 9) else "·"
 
 
-# -- what is wrong ----------------------------------------------------------------------------------------------------
+# -- flaws ------------------------------------------------------------------------------------------------------------
 
 
 def _print_warnings(screen: Screen, report: Report) -> None:
@@ -177,14 +181,14 @@ def _print_ledger(screen: Screen, reward: Reward, episode: Sequence[Mapping[str,
         screen.print(str(ledger.why(worst.id)))
         screen.print()
         verified = str(ledger.verify()).removeprefix(f"{ledger.name}: ").replace("\n", " ")
-        screen.print(f"The ledger recomputes itself: {verified}", style="dim")
+        screen.print(f"The ledger is verified by recomputing it: {verified}", style="dim")
 
 
 # -- a report ---------------------------------------------------------------------------------------------------------
 
 
 def write_report(screen: Screen, output: str) -> None:
-    """Write a report of a made-up run of the convoy, and say where it lies."""
+    """Write a report of a synthetic run of the convoy, and print its path."""
     from plaudit.ledger.ledger import Ledger
     from plaudit.page.library import Library
     from plaudit.page.report import build_report
@@ -202,12 +206,12 @@ def write_report(screen: Screen, output: str) -> None:
             library.close()
         file.file.write(made.html)
         file.commit()
-    _print_title(screen, "7. The same as a page")
-    screen.print(f"A report lies in {Path(output).absolute()}: open it with a browser.", soft_wrap=True)
+    _print_title(screen, "7. The same as a web page")
+    screen.print(f"Report written to {Path(output).absolute()}. Open it in a browser.", soft_wrap=True)
 
 
 def record_runs(ledger: "Ledger") -> None:
-    """Record what the report shows: the episode of the tour, and a made-up run."""
+    """Record the contents of the report: the episode of the tour, and a synthetic run."""
     found = system("roadsense")
     for step, row in enumerate(found.episode(), start=1):
         ledger.record(found.reward.score(**row), run="tour", episode=1, step=step)
@@ -219,7 +223,7 @@ def record_runs(ledger: "Ledger") -> None:
 def _make_up_run(
     generator: np.random.Generator, brakes: Sequence[float], episodes: int, steps: int = 50
 ) -> tuple[Any, Any]:
-    """Return the steps of a driver who keeps a steadier distance and brakes less often from episode to episode."""
+    """Return steps of a driver who keeps a steadier distance and brakes less often with each episode."""
     nervous = np.linspace(1.0, 0.1, episodes)[:, None]
     distance = generator.normal(0, 6, (episodes, steps)) * nervous
     for step in range(1, steps):
@@ -227,7 +231,7 @@ def _make_up_run(
     distance += 28
     chance = generator.random((episodes, steps))
     free = np.select([chance < 0.3 * nervous, chance < 0.5 * nervous], [3, 1], 0)
-    close = np.where(chance < 0.2 * nervous, 0, 2)  # the warning is missed at times
+    close = np.where(chance < 0.2 * nervous, 0, 2)  # sometimes the warning is missed
     action = np.where(distance < 15, close, free)
     columns = {"distance": distance.clip(0.5, 90), "deceleration": np.array(brakes)[action], "action": action}
     context = {"episode": np.repeat(np.arange(episodes), steps), "step": np.tile(np.arange(steps), episodes)}
@@ -238,7 +242,7 @@ def _make_up_run(
 
 
 def _measure(screen: Screen, reward: Reward, rows: int) -> Run:
-    """Score `rows` made-up transitions in chunks, and compare the first with Python's."""
+    """Score `rows` synthetic transitions in chunks, and compare the first with Python."""
     compiled, generator = reward.compile("numpy"), np.random.default_rng(SEED)
     seconds = difference = 0.0
     with screen.show_bars() as bars:
@@ -270,14 +274,14 @@ def _build_speed_table(runs: Sequence[Run]) -> Table:
 
 
 def _describe_agreement(runs: Sequence[Run]) -> Text:
-    checked = f"The first {min(CHECKED, runs[0].rows)} of each were scored in Python, too: the totals"
+    checked = f"The first {min(CHECKED, runs[0].rows)} of each were also scored in Python: the totals"
     most = max(run.difference for run in runs)
-    same = f"differ by at most {most:.1g}." if most else "are equal to the bit."
+    same = f"differ by at most {most:.1g}." if most else "are bit-for-bit equal."
     return Text(f"{checked} {same}", style="dim")
 
 
 UNBOUNDED = 100.0
-"""How far a number goes from its one bound, or from 0, where no other is declared."""
+"""Assumed range of a number beyond its only bound, or beyond 0."""
 
 
 def build_columns(reward: Reward, rows: int, generator: np.random.Generator) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`plaudit diff`: what is different between two versions of a reward, and what that does to recorded steps."""
+"""`plaudit diff`: what changed between two versions of a reward, and the effect on recorded steps."""
 
 import json
 from pathlib import Path
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: plaudit diff roadsense@R7 roadsense@R8 --ledger rewards.db --run night-3")
 @click.argument("before")
 @click.argument("after")
-@click.option("--ledger", "where", metavar="LEDGER", help="Tell what changes for the records of this ledger.")
-@click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
-@click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
+@click.option("--ledger", "where", metavar="LEDGER", help="Show the effect on the records of this ledger.")
+@click.option("--data", metavar="FILE", help="Show the effect on the rows of this file or folder.")
+@click.option("--shared", is_flag=True, help="Leave out terms with inputs that the other reward lacks.")
 @task_option()
 @ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
-@seconds_option("--timeout", 10.0, "The most time for the proof.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@seconds_option("--timeout", 10.0, "Time limit for the proof.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def diff(
     before: str,
     after: str,
@@ -46,18 +46,18 @@ def diff(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tell what is different between two versions of a reward, and what that does to recorded steps.
+    """Show what changed between two reward versions.
 
-    BEFORE and AFTER are rewards, or with --ledger labels that it holds: following@1. Terms that were added, removed,
-    renamed or changed are shown with their formulas side by side, numbers as old → new, then whether the two are
-    provably the same or where they differ most. With --ledger or --data the steps there are scored by both: totals,
-    terms, returns of episodes and their ranks, and the ten steps that changed most. Nothing is written.
+    BEFORE and AFTER are rewards, or labels such as following@1 that --ledger holds. Added, removed, renamed and
+    changed terms are shown with their formulas side by side and numbers as old → new, then whether the two rewards
+    are provably equal or where they differ most. With --ledger or --data, both score the steps there: totals, terms,
+    returns and ranks of episodes, and the ten steps that changed most. Nothing is written.
 
-    The exit code is 0 if the two are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
+    Exit code: 0 if the rewards are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """
     query = parse_ledger_query(options, where)
     if where is not None and data is not None:
-        raise click.UsageError("--ledger and --data exclude each other; compare on one of them.")
+        raise click.UsageError("--ledger and --data cannot be combined; choose one.")
     if data is not None and not set(data) & set("*?["):
         check_exists(data)
     if where is None:
@@ -81,7 +81,7 @@ def _compare(before: "Reward", after: "Reward", shared: bool, timeout: float, **
 
 
 def _find_label(text: str, ledger: "Ledger") -> "Reward":
-    """Return the reward that `text` names, or the one that a ledger holds under this label."""
+    """Return the reward that `text` names, or the one that a ledger stores under that label."""
     try:
         return find_reward(text)
     except DefinitionError:
@@ -91,4 +91,4 @@ def _find_label(text: str, ledger: "Ledger") -> "Reward":
         if "@" not in text or Path(text).exists():
             raise
         held = ", ".join(stored) or "none"
-        raise DefinitionError(f"there is no reward {text!r}. Those in {ledger.name}: {held}.") from None
+        raise DefinitionError(f"there is no reward {text!r}. Rewards in {ledger.name}: {held}.") from None

@@ -1,4 +1,4 @@
-"""`plaudit evaluate`: what another policy would have earned on recorded decisions."""
+"""`plaudit evaluate`: estimate what another policy would have earned on recorded decisions."""
 
 import json
 import re
@@ -9,7 +9,16 @@ from typing import Any, get_args
 import click
 from rich.text import Text
 
-from plaudit.cli._support.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
+from plaudit.cli._support.options import (
+    SINCE,
+    UNTIL,
+    check_any_record,
+    convert_moment,
+    drop_unset,
+    parse_query,
+    tune,
+    tuning_options,
+)
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
@@ -20,56 +29,64 @@ from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, sho
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"
 _ESTIMATORS = ("ips", "snips", "dm", "dr", "switch")
 _QUERY = ("decision_class", "run", "since", "until")
-_POLICY = "A saved learner (router.json), uniform, always:ACTION, file.py:name or package.module:name."
+_POLICY = "Saved learner (router.json), uniform, always:ACTION, file.py:name or package.module:name."
 
 
 @click.command(epilog=_EXAMPLE)
 @click.argument("ledger")
-@click.option("--decision-class", metavar="TEXT", required=True, help="What was decided: records of this class.")
+@click.option("--decision-class", metavar="TEXT", required=True, help="Only records of this decision class.")
 @click.option("--policy", metavar="POLICY", required=True, help=_POLICY)
-@click.option("--reward", metavar="REWARD", help="Score what was recorded with this reward, instead of as it was.")
-@tuning_options("Another value for a knob of --reward.")
-@click.option("--since", metavar="WHEN", callback=convert_moment, help="Decisions at or after 2026-11-01, 7d, 12h.")
-@click.option("--until", metavar="WHEN", callback=convert_moment, help="Decisions before such a moment.")
-@click.option("--run", metavar="TEXT", help="Decisions of this run (or mission).")
-@click.option("--actions", metavar="NAMES", help="What the columns of a function's probabilities are, as in stay,star.")
+@click.option("--reward", metavar="REWARD", help="Score the records with this reward.  [default: as recorded]")
+@tuning_options("Override a knob, weight or clamp of --reward; can be repeated.")
+@click.option("--since", metavar="WHEN", callback=convert_moment, help=SINCE)
+@click.option("--until", metavar="WHEN", callback=convert_moment, help=UNTIL)
+@click.option("--run", metavar="TEXT", help="Only records of this run (or mission).")
+@click.option("--actions", metavar="NAMES", help="Actions of the probability columns of a function: stay,star.")
 @click.option(
     "--estimator",
     "estimators",
     type=click.Choice(_ESTIMATORS),
     multiple=True,
-    help="Ask this one; can be repeated. All but switch if not given.",
+    help="Estimator to use; can be repeated.  [default: all but switch]",
 )
 @click.option(
     "--interval",
     type=click.Choice(["normal", "bootstrap", "anytime"]),
     default="normal",
-    help="How intervals are made; anytime stays true however often you look.",
+    show_default=True,
+    help="Kind of confidence interval; anytime stays valid however often you look.",
 )
 @click.option(
     "--confidence",
-    metavar="SHARE",
+    metavar="LEVEL",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
-    help="Of intervals; 0.95 if not given.",
+    show_default=True,
+    help="Confidence level.",
 )
 @click.option(
     "--reward-range",
     metavar="LOW HIGH",
     nargs=2,
     type=float,
-    help="Of anytime intervals: between what rewards lie; from the reward's definition if not given.",
+    help="Range of rewards for anytime intervals.  [default: from the reward's definition]",
 )
-@click.option("--minimum-effective", metavar="SIZE", type=float, help="Refuse a smaller effective sample; 50.")
-@click.option("--independent", is_flag=True, help="Take decisions of one episode as independent of each other.")
+@click.option(
+    "--minimum-effective",
+    metavar="SIZE",
+    type=float,
+    help="Fail if the effective sample size is smaller.  [default: 50]",
+)
+@click.option("--independent", is_flag=True, help="Treat decisions of one episode as independent.")
 @click.option(
     "--on-bad",
     type=click.Choice(get_args(OnBad)),
     default="raise",
-    help="Stop at decisions that --reward cannot score, leave them out, or clip their numbers.",
+    show_default=True,
+    help="If --reward cannot score a decision: stop, leave it out, or clip its numbers.",
 )
-@click.option("--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, help="What folds and draws depend on.")
-@click.option("--json", "as_json", is_flag=True, help="Print the evaluation as JSON for a script.")
+@click.option("--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def evaluate(
     ledger: str,
     policy: str,
@@ -81,17 +98,17 @@ def evaluate(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Estimate what a POLICY would have earned on the decisions in a LEDGER.
+    """Estimate what another policy would have earned.
 
-    Each record of the decision class holds the decision in its context, with the probability it was made with. Those of
-    other actions than the policy's are weighed by how likely the policy makes them, or a regression stands in for them.
-    A log that cannot tell is refused, with the reason. Nothing is written; a POLICY given as file.py:name is Python,
-    which is run.
+    Off-policy evaluation on the decisions in a LEDGER: each record of the decision class holds a decision and its
+    probability in its context. Records are weighted by how likely the POLICY is to take the same action, or a
+    regression replaces them (ips, snips, dm, dr, switch). If the log cannot support an estimate, the error says why.
+    Nothing is written. A POLICY given as file.py:name is executed.
 
-    The exit code is 0 if every decision counted, 2 if there is no estimate, 3 if some decisions were left out.
+    Exit code: 0 if every decision was used, 2 if there is no estimate, 3 if some decisions were left out.
     """
     if reward is None and (settings or params):
-        raise click.UsageError("--set and --params change a reward: name it with --reward.")
+        raise click.UsageError("--set and --params need --reward.")
     found = None if reward is None else tune(find_reward(reward), params, settings)
     given = drop_unset(options)
     if estimators:
@@ -115,7 +132,7 @@ _FORMS = "A policy is uniform, always:ACTION, the JSON file of a saved learner, 
 
 
 def find_policy(text: str) -> Policy:
-    """Return the policy that `text` names; an error says what was looked for.
+    """Return the policy that `text` names; the error lists the forms.
 
     >>> find_policy("always:star").actions
     ('star',)
@@ -126,7 +143,7 @@ def find_policy(text: str) -> Policy:
     if text.startswith("always:"):
         action = text.removeprefix("always:")
         if not action:
-            raise DefinitionError(f"{text!r} names no action after the colon. {_FORMS}")
+            raise DefinitionError(f"{text!r} has no action after the colon. {_FORMS}")
         return always(action)
     if colon and re.fullmatch(r"[A-Za-z_]\w*", name):
         found = find_function(text)
@@ -140,7 +157,7 @@ def find_policy(text: str) -> Policy:
 
 
 class _UserPolicy:
-    """A function of the user's, whose failures become one error."""
+    """A user's function whose exceptions become one error."""
 
     def __init__(self, name: str, function: Callable[[Any], Any], actions: Any) -> None:
         self.name = name
@@ -157,7 +174,7 @@ class _UserPolicy:
 
 
 def print_evaluation(result: Evaluation) -> None:
-    """Print what was found."""
+    """Print the evaluation."""
     screen = Screen()
     heading, *rows = result.rows()
     table = build_table(*heading, right=heading[1:])

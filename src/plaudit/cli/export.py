@@ -1,4 +1,4 @@
-"""`plaudit export`: a reward as the text of another language, in a file of its own."""
+"""`plaudit export`: a reward as source code in another language."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,7 +15,7 @@ from plaudit.rows.streams import STANDARD, Output
 
 
 class Exported(NamedTuple):
-    """The files of an export, by name, the one that was asked for first; and a line on what it is."""
+    """The files of an export by name, the main one first, and a summary line."""
 
     files: Mapping[str, str]
     summary: str
@@ -25,13 +25,13 @@ class Format(NamedTuple):
     """A language that rewards are exported to."""
 
     write: Callable[[Reward, Path, bool, dict[str, Any]], Exported]
-    """Takes the reward, the file to write, whether tests are written beside it, and options; returns the texts."""
+    """Takes the reward, the file to write, whether to write tests, and options; returns the files."""
     options: tuple[str, ...] = ()
-    """Options of the command that only some formats have."""
+    """Command options that only this format has."""
 
 
 def export_c(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
-    """Return a reward as a header of C, and the program that tests it."""
+    """Return a reward as a C header, and the program that tests it."""
     made = reward.compile("c", **options)
     files = {path.name: made.header}
     if with_tests:
@@ -41,11 +41,11 @@ def export_c(reward: Reward, path: Path, with_tests: bool, options: dict[str, An
         rows = list_golden_rows(reward, float32=made.real == "float")
         files[f"{path.stem}_test.c"] = write_harness(made, path.name, rows)
     cost = sum(made.operations.values())
-    return Exported(files, f"{reward.name}@{reward.version} as C, in {made.real}s: at most {cost} operations a row")
+    return Exported(files, f"{reward.name}@{reward.version} as C with {made.real}s, at most {cost} operations per row")
 
 
 def export_javascript(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
-    """Return a reward as an ES module; beside a file, its types, and the module that tests it."""
+    """Return a reward as an ES module, with its types and the module that tests it."""
     made = reward.compile("javascript", **options)
     files = {path.name: made.module}
     if str(path) != STANDARD:
@@ -56,29 +56,29 @@ def export_javascript(reward: Reward, path: Path, with_tests: bool, options: dic
         from plaudit.targets.javascript.harness import write_harness
 
         files[f"{path.stem}_test{path.suffix}"] = write_harness(made, path.name, list_golden_rows(reward))
-    return Exported(files, f"{reward.name}@{reward.version} as an ES module, its types beside it")
+    return Exported(files, f"{reward.name}@{reward.version} as an ES module with type declarations")
 
 
 FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix")), "js": Format(export_javascript)}
-"""What a reward can be exported to, by the name that `--to` takes."""
+"""The languages by the name that `--to` takes."""
 
 
 @click.command(epilog="Example: plaudit export roadsense@R11 --to c -o reward.h --with-tests")
 @click.argument("reward")
-@click.option("--to", "form", type=click.Choice(list(FORMATS)), required=True, help="The language to write.")
-@output_option("The file to write; - is stdout.", default=STANDARD, show_default=True)
+@click.option("--to", "form", type=click.Choice(list(FORMATS)), required=True, help="Target language.")
+@output_option("File to write; - is stdout.", default=STANDARD, show_default=True)
 @click.option(
     "--with-tests",
     is_flag=True,
-    help="Write a program with golden rows beside FILE: reward_test.c for reward.h, reward_test.mjs for reward.mjs.",
+    help="Write a test program with golden rows beside FILE: reward_test.c or reward_test.mjs.",
 )
-@click.option("--real", type=click.Choice(["double", "float"]), help="C: what it computes in.  [default: double]")
+@click.option("--real", type=click.Choice(["double", "float"]), help="C: floating-point type.  [default: double]")
 @click.option(
     "--knobs",
     type=click.Choice(["constant", "struct"]),
-    help="C: knobs as constants, or in a struct that can be changed while the program runs.  [default: constant]",
+    help="C: knobs as constants, or in a struct to change at run time.  [default: constant]",
 )
-@click.option("--prefix", metavar="NAME", help="C: how every name begins.  [default: the reward's name]")
+@click.option("--prefix", metavar="NAME", help="C: prefix of all names.  [default: the reward's name]")
 @tuning_options()
 def export(
     reward: str,
@@ -89,20 +89,20 @@ def export(
     settings: Sequence[str],
     **options: Any,
 ) -> None:
-    """Write a REWARD as the text of another language: C or JavaScript.
+    """Export a reward to C or JavaScript.
 
-    The text needs neither plaudit nor Python. With tests, a program is written beside it that compares golden rows:
-    every branch, both sides of every comparison, and what must be refused.
+    The exported code needs neither plaudit nor Python. --with-tests adds a program that checks golden rows: every
+    branch, both sides of every comparison, and inputs that must be refused.
     """
     if with_tests and output == STANDARD:
-        raise click.UsageError("--with-tests writes a second file beside the first; name that with -o FILE.")
+        raise click.UsageError("--with-tests writes a second file beside the first; name the first with -o FILE.")
     given = drop_unset(options)
     for name in given:
         if name not in FORMATS[form].options:
             raise click.UsageError(f"--{name} is not an option of --to {form}.")
     path = Path(output)
     if not path.name:
-        raise click.UsageError(f"-o {output!r} names no file.")
+        raise click.UsageError(f"-o {output!r} is not a file name.")
     found = FORMATS[form].write(tune(find_reward(reward), params, settings), path, with_tests, given)
     write_files({str(path.with_name(name)): text for name, text in found.files.items()})
     if output != STANDARD:

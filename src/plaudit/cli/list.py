@@ -1,4 +1,4 @@
-"""`plaudit list`: the rewards that have a name, whoever wrote them."""
+"""`plaudit list`: the built-in rewards and those of installed packages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,12 @@ from plaudit.terminal import Screen, build_table, escape_controls
 
 
 @click.command("list", epilog="Example: plaudit list --json")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def list_(as_json: bool) -> None:
-    """List the named rewards: what they reward, their versions and their terms.
+    """List the built-in and installed rewards.
 
-    Some come with plaudit, others with packages that are installed. One that cannot be used is listed with the reason.
+    Shows what each one rewards, its versions and its terms. Installed packages can add rewards; one that cannot be
+    loaded is reported on stderr.
     """
     rows = [describe(entry) for entry in list_systems()]
     if as_json:
@@ -28,9 +29,9 @@ def list_(as_json: bool) -> None:
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print systems; where all are built in, it goes without saying."""
+    """Print systems, with their package if one is not built in."""
     foreign = any(row["from"] != IN_THE_BOX for row in rows)
-    table = build_table("reward", "what it rewards", "versions", "terms", *(["from"] if foreign else []))
+    table = build_table("reward", "description", "versions", "terms", *(["from"] if foreign else []))
     for row in rows:
         if table.rows:
             table.add_row()
@@ -40,7 +41,7 @@ def _print_table(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def describe(entry: Registration) -> dict[str, Any]:
-    """Return what a script wants to know about a system; `error` says why one cannot be used.
+    """Return a system as plain data; `error` says why one cannot be used.
 
     >>> from plaudit.systems import find_system
     >>> describe(find_system("apex"))["from"]

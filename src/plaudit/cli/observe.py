@@ -1,4 +1,4 @@
-"""`plaudit observe`: a task, learnt from an environment or from recorded steps."""
+"""`plaudit observe`: learn a task from an environment or from recorded steps."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,11 @@ from plaudit.terminal import Screen, show_progress
 if TYPE_CHECKING:
     from plaudit.reward.task.task import Task
 
-_UNSAID = "Nothing in it says yet what is wanted: goal, better, ends."
+_UNSAID = "It does not state an objective yet: add goal, better or ends."
 
 
 def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None) -> Any:
-    """Return an action; what is not JSON is a string."""
+    """Return an action; text that is not JSON stays a string."""
     try:
         return None if text is None else json.loads(text)
     except ValueError:
@@ -34,33 +34,39 @@ def _parse_action(ctx: click.Context, option: click.Parameter, text: str | None)
 @click.option(
     "--features",
     metavar="FILE.py:NAME",
-    help="The function from a step to fields by name; unless given, the observation's entries, info and the action.",
+    help="Function from a step to fields by name.  [default: observation, info and action]",
 )
 @click.option(
-    "--steps", metavar="COUNT", type=COUNT, help="Steps that are played, or read at most.  [default: 10000; 200000]"
+    "--steps",
+    metavar="COUNT",
+    type=COUNT,
+    help="Steps to play, or maximum steps to read.  [default: 10000; with --ledger: 200000]",
 )
 @click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed.  [default: 0]")
 @click.option(
     "--max-steps",
     metavar="COUNT",
     type=COUNT,
-    help="Steps of an episode at most, where ENV sets no limit.  [default: 1000]",
+    help="Maximum steps per episode if ENV has no time limit.  [default: 1000]",
 )
 @click.option(
     "--idle",
     metavar="ACTION",
     callback=_parse_action,
-    help="The action that does nothing; unless given, 0 where actions are continuous or switches.",
+    help="The action that does nothing.  [default: 0 if actions are continuous or switches]",
 )
 @make_option()
 @click.option(
-    "--ledger", "where", metavar="LEDGER|FILE", help="Learn from recorded steps: a ledger, or .parquet, .csv, .jsonl."
+    "--ledger",
+    "where",
+    metavar="LEDGER|FILE",
+    help="Learn from recorded steps in a ledger, or in a .parquet, .csv or .jsonl file.",
 )
 @ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
-@click.option("--action", metavar="NAME", help="The column of a file that is the action.  [default: action]")
-@click.option("--name", metavar="TEXT", help="What the task is called; named after ENV unless given.")
-@output_option("Write the task there, as JSON to read and edit; what was declared in that file is kept.")
-@click.option("--json", "as_json", is_flag=True, help="Print the task as JSON for a script.")
+@click.option("--action", metavar="NAME", help="Column of the action in a file.  [default: action]")
+@click.option("--name", metavar="TEXT", help="Name of the task.  [default: the name of ENV]")
+@output_option("Write the task to this JSON file; declarations already in it are kept.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def observe(
     env: str | None,
     features: str | None,
@@ -76,23 +82,24 @@ def observe(
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Learn a task from ENV or from recorded steps: ranges, rates, events, ends, facts.
+    """Learn a task from an environment or records.
 
-    ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name, a class, function or instance.
-    Doing nothing, constant, random and slowly changing actions are played; only reset and step are called. Every
-    statement has a count of how often it was seen. Read the file, correct it, say in it what is wanted, and check,
-    probe and audit rewards by it.
+    The task holds ranges, rates of change, events, episode ends and facts, each with a count of how often it was
+    seen. Correct the file, add your objective, and use it to check, probe and audit rewards.
 
-    With --ledger, recorded steps are read instead. A row of a file is a step; the column episode says of which
-    episode, terminated and truncated (or end) how it ended, and every other column is a field.
+    ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name of a class, function or instance.
+    It is played with no-op, constant, random and slowly changing actions; only reset and step are called.
+
+    With --ledger, recorded steps are read instead. In a file, a row is a step: the column `episode` names its
+    episode, `terminated` and `truncated` (or `end`) say how the episode ended, and every other column is a field.
     """
     query = parse_query(others)
     playing = drop_unset({"seed": seed, "max_steps": max_steps})
     if (env is None) == (where is None):
-        raise click.UsageError("name an environment, or recorded steps with --ledger: one of the two.")
+        raise click.UsageError("name an environment, or recorded steps with --ledger; give one of them.")
     before = _read_declared(output)
     if output is not None:
-        AtomicFile(output).discard()  # whether it can be written is known before anything is played
+        AtomicFile(output).discard()  # fails before anything is played if it cannot be written
     if where is None:
         _refuse("--ledger", {**query, **drop_unset({"action": action})})
         settings = drop_unset({"steps": steps, "idle": idle, "name": name, **playing})
@@ -117,11 +124,11 @@ def observe(
 
 def _refuse(what: str, given: dict[str, Any]) -> None:
     for name in given:
-        raise click.UsageError(f"--{name.replace('_', '-')} is for {what}.")
+        raise click.UsageError(f"--{name.replace('_', '-')} needs {what}.")
 
 
 def _read_declared(output: str | None) -> "Task | None":
-    """Return what a person declared in the file that is to be written, if it is there."""
+    """Return the declarations in the output file, if it exists."""
     from plaudit.reward.task.task import Task
 
     return Task.load(output).drop_seen() if output is not None and Path(output).is_file() else None
@@ -156,5 +163,5 @@ def _print(task: "Task", output: str | None, kept: Iterable[str]) -> None:
     screen.print(f"{'' if task.source.startswith(task.name) else f'{task.name}: '}{task.source}\n")
     screen.print(build_task_table(task))
     if output is not None:
-        said = f"What was declared in it is kept: {', '.join(kept)}." if kept else _UNSAID
+        said = f"Its declarations are kept: {', '.join(kept)}." if kept else _UNSAID
         screen.print(f"\nWritten to {output}. {said}")

@@ -1,4 +1,4 @@
-"""`plaudit parity`: whether a program in any language computes the same reward."""
+"""`plaudit parity`: test whether another program computes the same reward."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from plaudit.reward.reward import Reward
 from plaudit.terminal import ExitCode, Screen, build_table, escape_controls, format_value, show_progress
 
 MOST_BRANCHES = 10
-"""So many branches that no row reached are listed."""
+"""How many unreached branches are listed."""
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _EXAMPLE = 'Example: plaudit parity roadsense --against "./roadsense --quiet" --examples 5000'
 
@@ -31,7 +31,7 @@ _EXAMPLE = 'Example: plaudit parity roadsense --against "./roadsense --quiet" --
 @click.command(epilog=_EXAMPLE)
 @click.argument("reward")
 @click.option(
-    "--against", metavar="WHAT", required=True, help="A command, module:function, file.py:function or pairs.jsonl."
+    "--against", metavar="PROGRAM", required=True, help="Command, module:function, file.py:function or pairs.jsonl."
 )
 @click.option(
     "--examples",
@@ -39,20 +39,20 @@ _EXAMPLE = 'Example: plaudit parity roadsense --against "./roadsense --quiet" --
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="How many rows are compared; of recorded pairs, all are.",
+    help="Rows to compare; of recorded pairs, all are compared.",
 )
-@seconds_option("--timeout", 5.0, "The most time a command has for one answer.")
+@seconds_option("--timeout", 5.0, "Time limit for one answer of a command.")
 @click.option(
     "--tolerance",
     metavar="NUMBER",
     type=click.FloatRange(min=0),
-    help="How far two numbers may be apart; as far as rounding goes unless given.",
+    help="Largest difference allowed between two numbers.  [default: a bound on rounding errors]",
 )
-@click.option("--seed", metavar="NUMBER", type=int, default=0, show_default=True, help="Other numbers, other rows.")
-@click.option("--float32", is_flag=True, help="The other one computes with 32-bit floats: send only such numbers.")
-@click.option("--shell", is_flag=True, help="Let a shell run the command, for pipes and variables.")
+@click.option("--seed", metavar="NUMBER", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--float32", is_flag=True, help="Send only 32-bit floats, for a program that computes with them.")
+@click.option("--shell", is_flag=True, help="Run the command in a shell, for pipes and variables.")
 @tuning_options()
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def parity(
     reward: str,
     against: str,
@@ -66,20 +66,20 @@ def parity(
     params: str | None,
     as_json: bool,
 ) -> None:
-    """Compare a REWARD with another implementation of it.
+    """Test another implementation of a reward.
 
-    A command is started once. It gets one row a line as JSON and answers each with one line; `values` may be left
-    out:
+    A command is started once. It reads one row per line as JSON and answers each with one line, in which `values` is
+    optional:
 
     {"distance": 12.0, "deceleration": 3.5, "action": 2}
 
     {"total": -7.0, "values": {"safety": -5.0, "comfort": -2.0, "appropriateness": 0.0}}
 
-    Rows are aimed at the boundaries of the reward and at its branches. One on which the two differ is made as simple
-    as it can be and shown with the terms that differ.
+    Rows are aimed at the boundaries and branches of the REWARD. A row on which the two differ is simplified and shown
+    with the terms that differ.
 
-    The exit code is 0 if they agree and rows reached every branch that can be reached, 1 if they differ or the program
-    failed, 2 if nothing could be compared, 3 if they agree and no row reached some branches.
+    Exit code: 0 if they agree and rows reached every reachable branch, 1 if they differ or the program failed, 2 if
+    nothing could be compared, 3 if they agree but no row reached some branches.
     """
     found = tune(find_reward(reward), params, settings)
     options = {"timeout": timeout, "tolerance": tolerance, "seed": seed, "float32": float32}
@@ -95,10 +95,10 @@ def parity(
 
 
 def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options: Any) -> ParityReport:
-    """Return how `reward` compares with what `text` means."""
+    """Compare `reward` with the program that `text` names."""
     against = find_program(text, shell=shell)
     total = None if isinstance(against, Recorded) else examples
-    # What a function prints must not end up in our own output.
+    # What a function prints must not get into our own output.
     with show_progress(text[:40]) as bar, contextlib.redirect_stdout(sys.stderr):
         if bar is not None:
             options["progress"] = lambda tested: bar(tested, total)
@@ -107,13 +107,13 @@ def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options:
         except FileError as error:
             if isinstance(against, Command) and re.fullmatch(rf"{_NAME}:{_NAME}", text):
                 error.add_note(
-                    f"There is no module {text.partition(':')[0]!r} here or where Python imports from, either."
+                    f"There is no module {text.partition(':')[0]!r} in this folder or on the import path either."
                 )
             raise
 
 
 def find_program(text: str, *, shell: bool = False) -> Command | Function | Recorded:
-    """Return what `text` means: recorded pairs, a function, or a command.
+    """Return the recorded pairs, function or command that `text` names.
 
     >>> find_program("./reward --fast")
     Command(command='./reward --fast', shell=False)
@@ -174,7 +174,7 @@ def _format_headline(report: ParityReport) -> str:
         return f"{against} failed: it {escape_controls(mismatch.failure)}"
     terms = ", ".join(mismatch.terms)
     if mismatch.got and not mismatch.got.values and len(mismatch.terms) > 1:
-        terms = "total (it gives no values that would tell which term it is)"
+        terms = "total (the program gives no values, so the term is unknown)"
     if mismatch.line is not None:
         lines = f"in {report.differing:,} of {_count_rows(report.tested)}, first in line {mismatch.line}"
         return f"{reward} and {against} differ {lines}: {terms}."
@@ -188,19 +188,19 @@ def _list_remarks(report: ParityReport) -> list[str]:
         found.append(mismatch.note)
     if mismatch and mismatch.breaks:
         facts = ", ".join(mismatch.breaks)
-        found.append(f"The row breaks a declared fact: {facts}. Too few rows keep the facts to draw from those alone.")
+        found.append(f"The row breaks a declared fact: {facts}. Too few rows satisfy the facts to draw only those.")
     if mismatch and mismatch.line is None:
-        simplest = "; this is the simplest row found that shows it" if mismatch.simplest else ""
-        found.append(f"It showed after {_count_rows(report.tested)}{simplest}.")
+        simplest = "; this is the simplest row that shows it" if mismatch.simplest else ""
+        found.append(f"Found after {_count_rows(report.tested)}{simplest}.")
     if report.refused:
         found.append(f"{_count_rows(report.refused)} that the reward refuses {_were(report.refused)} left out.")
     if report.aside:
         found.append(
-            f"{_count_rows(report.aside)} {_were(report.aside)} set aside: "
-            "rounding alone decides their side of a boundary."
+            f"{_count_rows(report.aside)} {_were(report.aside)} skipped: "
+            "rounding decides which side of a boundary they are on."
         )
     if report.unreached:
-        found.append("Nothing is known of these, for no row reached them:")
+        found.append("Not compared, because no row reached these branches:")
         found += [f"  {escape_controls(each)}" for each in report.unreached[:MOST_BRANCHES]]
         if len(report.unreached) > MOST_BRANCHES:
             found.append(f"  and {len(report.unreached) - MOST_BRANCHES:,} more")
@@ -236,7 +236,7 @@ def _mark_difference(mismatch: Mismatch, name: str) -> Text:
 
 
 def _format_exactly(value: float | bool | str) -> str:
-    """Return a value with every digit, because the last one may be what it is about."""
+    """Return a value with every digit, because only the last one may differ."""
     return repr(value) if isinstance(value, float) else format_value(value)
 
 

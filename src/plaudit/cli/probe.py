@@ -1,4 +1,4 @@
-"""`plaudit probe`: what earns most in an environment, and whether it is what is wanted."""
+"""`plaudit probe`: what earns most in an environment, and whether you want that."""
 
 import json
 from collections.abc import Sequence
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
 @click.option(
     "--features",
     metavar="FILE.py:NAME",
-    help="The function from a step to the reward's inputs; `features` beside the reward unless given.",
+    help="Function from a step to the reward's inputs.  [default: `features` beside the reward]",
 )
 @budget_option()
-@click.option("--seeds", metavar="COUNT", type=COUNT, default=10, show_default=True, help="Episodes of each policy.")
+@click.option("--seeds", metavar="COUNT", type=COUNT, default=10, show_default=True, help="Episodes per policy.")
 @click.option(
-    "--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, show_default=True, help="Where seeds begin."
+    "--seed",
+    metavar="NUMBER",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Random seed of the first episode.",
 )
 @click.option(
     "--max-steps",
@@ -43,28 +48,28 @@ if TYPE_CHECKING:
     type=COUNT,
     default=1000,
     show_default=True,
-    help="Where the environment sets no limit.",
+    help="Maximum steps per episode if ENV has no time limit.",
 )
 @click.option(
     "--against",
     metavar="NAME",
     multiple=True,
-    help="Judge by native, goal or a field that says what is better; can be repeated. All unless given.",
+    help="Measure to judge by: native, goal or a field of `better`; can be repeated.  [default: all]",
 )
 @click.option(
     "--reference",
     metavar="POLICY|LEDGER#RUN",
-    help="What is wanted: FILE.py:NAME, a function of an observation (and info) or an object with predict(), or "
-    "recorded episodes, LEDGER#run or LEDGER#run/actor.",
+    help="What you want: a policy FILE.py:NAME (a function of an observation and optionally info, or an object with "
+    "predict()), or recorded episodes LEDGER#run or LEDGER#run/actor.",
 )
 @make_option()
 @task_option()
 @tuning_options()
 @click.option(
-    "--ledger", "where", metavar="LEDGER", help="Record the episodes that are compared, in a new one or more."
+    "--ledger", "where", metavar="LEDGER", help="Record the compared episodes in this ledger, new or existing."
 )
-@click.option("--run", metavar="TEXT", help="Under which run; numbered where that is taken.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--run", metavar="TEXT", help="With --ledger: name of the run; numbered if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def probe(
     reward: str,
     env: str,
@@ -83,19 +88,21 @@ def probe(
     run: str | None,
     as_json: bool,
 ) -> None:
-    """Tell what earns most in ENV, paid by a REWARD, and whether it is what is wanted.
+    """Find what earns most in an environment.
 
-    ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name, a class, function or instance.
-    Doing nothing, each constant action, chance, and what a search finds are played and ranked beside the environment's
-    own reward, the goal, ends and fields that say what is better. Where another policy than the one that earns most is
-    clearly better by such a measure, it is a finding, with episodes that show it. --reference names what is wanted
-    where a search cannot do the task. Ctrl-C prints what was found so far.
+    Plays ENV with baseline policies (no-op, each constant action, random) and policies found by search, paid by
+    REWARD, and ranks them. Beside their returns it shows the environment's own reward, the goal, the ends and the
+    fields of `better`. If a policy other than the one that earns most is clearly better by such a measure, that is a
+    finding, with episodes that show it. If search cannot do the task, name a policy that can with --reference. Ctrl-C
+    prints the results so far.
 
-    The exit code is 0 if what earns most is also what is wanted, 1 with warnings, 2 if ENV or the reference cannot be
-    played or fails, 3 if nothing was found and the question stays open: the report says why.
+    ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name of a class, function or instance.
+
+    Exit code: 0 if what earns most is also what you want, 1 if there are warnings, 2 if ENV or the reference cannot
+    be played or fails, 3 if undecided: the report says why.
     """
     if run is not None and where is None:
-        raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
+        raise click.UsageError("--run names a run in a ledger; name the ledger with --ledger.")
     paying = apply_task(tune(find_reward(reward), params, settings), task)
     chosen = {"seeds": seeds, "seed": seed, "max_steps": max_steps, "against": against or None, **budget}
     with ExitStack() as stack:

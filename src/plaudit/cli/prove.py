@@ -1,4 +1,4 @@
-"""`plaudit prove`: whether two rewards are equal, and where they are not."""
+"""`plaudit prove`: whether two rewards are equal, and where they differ."""
 
 import json
 
@@ -15,28 +15,28 @@ EXIT = {"equal": ExitCode.DONE, "different": ExitCode.FOUND, "undecided": ExitCo
 @click.command(epilog="Example: plaudit prove roadsense my_rewards.py:rewritten")
 @click.argument("left")
 @click.argument("right")
-@click.option("--facts", is_flag=True, help="Compare only steps of which the facts of LEFT are true.")
-@task_option("Take the facts of this task, with --facts.")
-@seconds_option("--timeout", 10.0, "The most time for the proof.")
+@click.option("--facts", is_flag=True, help="Compare only steps that satisfy the facts of LEFT.")
+@task_option("With --facts: task to take the facts from.")
+@seconds_option("--timeout", 10.0, "Time limit for the proof.")
 @click.option(
     "--examples",
     metavar="COUNT",
     type=click.IntRange(min=1),
     default=2000,
     show_default=True,
-    help="How many rows are compared where nothing can be proved.",
+    help="Rows to compare if nothing can be proved.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def prove(left: str, right: str, facts: bool, task: str | None, timeout: float, examples: int, as_json: bool) -> None:
-    """Prove that two rewards are equal, or show where they differ.
+    """Prove two rewards equal, or show a difference.
 
-    LEFT is a reward, RIGHT a reward or a plain function in the language of terms (file.py:name). They are compared
-    over the ranges that LEFT declares: by proof over the rationals, with a bound on the rounding of floats beside it.
+    LEFT is a reward, RIGHT a reward or a plain function in the term language (file.py:name). They are compared over
+    the ranges that LEFT declares: by a proof over the rationals, with a bound on floating-point rounding.
 
-    The exit code is 0 if they are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
+    Exit code: 0 if they are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """
     if task is not None and not facts:
-        raise click.UsageError("--task says what can happen, of which a proof uses the facts: give --facts too.")
+        raise click.UsageError("--task needs --facts: a proof uses only the facts of a task.")
     first, second = apply_task(find_reward(left), task), find_reward_or_function(right)
     proof = prove_equal(first, second, facts=facts, timeout=timeout, examples=examples)
     if as_json:

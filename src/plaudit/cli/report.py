@@ -1,4 +1,4 @@
-"""`plaudit report`: the page as one file that can be mailed."""
+"""`plaudit report`: the page as one self-contained file."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def _convert_size(context: click.Context, option: click.Parameter, given: str) -
 
 
 def is_same_file(given: str, output: str) -> bool:
-    """Return whether a file that is to be read is the one that is to be written."""
+    """Return whether an input file is also the output file."""
     try:
         return os.path.samefile(given, output)
     except OSError:  # one of them is not there, or is no file
@@ -32,25 +32,25 @@ def is_same_file(given: str, output: str) -> bool:
 
 
 @click.command(epilog="Example: plaudit report rewards.db roadsense@R8 --run night-3 -o report.html")
-@click.argument("given", metavar="LEDGER|REWARD…", nargs=-1, required=True)
-@click.option("--run", metavar="TEXT", help="Of ledgers: this run (or mission) alone.")
+@click.argument("given", metavar="LEDGER|REWARD...", nargs=-1, required=True)
+@click.option("--run", metavar="TEXT", help="Only records of this run (or mission).")
 @task_option()
-@output_option("The file to write; - is stdout.", default="report.html", show_default=True)
+@output_option("File to write; - is stdout.", default="report.html", show_default=True)
 @click.option(
     "--max-size",
     metavar="SIZE",
     default="3MB",
     show_default=True,
     callback=_convert_size,
-    help="As many episodes are embedded as fit: 500KB, 3MB, 20MB.",
+    help="Size limit for embedded episodes, such as 500KB, 3MB or 20MB.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what is in the report as JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def report(given: Sequence[str], run: str | None, task: str | None, output: str, max_size: int, as_json: bool) -> None:
-    """Write what ledgers and rewards hold as a page: one file, opened with a double click.
+    """Write ledgers and rewards to one HTML page.
 
-    LEDGER is a file or the address of a server, and REWARD what every command takes; each may be given several times.
-    The page shows rewards, runs, episodes and single steps, and what other knobs would have paid. It needs neither
-    plaudit nor a network. A file that is there is replaced when the new one is complete.
+    LEDGER is a file or the address of a server; you can give several ledgers and REWARDs. The page shows rewards,
+    runs, episodes and single steps, and what other knobs would have paid. It needs neither plaudit nor a network. An
+    existing file is replaced when the new one is complete.
     """
     from plaudit.page.library import Library
     from plaudit.page.report import build_report
@@ -59,7 +59,7 @@ def report(given: Sequence[str], run: str | None, task: str | None, output: str,
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
     for each in given:
         if is_same_file(each, output):
-            raise click.UsageError(f"--output {output} would replace {each}, which is to be read; name another file.")
+            raise click.UsageError(f"--output {output} would replace the input {each}; name another file.")
     with Output(output) as file:
         library = Library(given, run=run, task=None if task is None else find_task(task))
         try:

@@ -1,4 +1,4 @@
-"""`plaudit rescore`: another reward for every record of a ledger."""
+"""`plaudit rescore`: score every record of a ledger with another reward."""
 
 import json
 from typing import Any
@@ -14,10 +14,10 @@ from plaudit.terminal import ExitCode, format_count, show_progress
 @click.argument("new", metavar="REWARD")
 @click.argument("ledger")
 @query_options(without=("episode", "step", "actor", "key", "after", "job"))
-@tuning_options("Another value for a knob; can be repeated.")
-@click.option("--label", metavar="LABEL", help="What the version of a reward is called whose knobs were changed.")
-@click.option("--as-recorded", is_flag=True, help="Score by what scored each record, in the same dtype.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@tuning_options()
+@click.option("--label", metavar="LABEL", help="Version label of the reward with overrides.")
+@click.option("--as-recorded", is_flag=True, help="Score each record with the same target and dtype as before.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def rescore(
     new: str,
     ledger: str,
@@ -28,12 +28,13 @@ def rescore(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Apply a REWARD to every record of a LEDGER, and tell what changes.
+    """Score a ledger's records with another reward.
 
-    A ledger is the file that Ledger("rewards.db") made, or postgresql://user@host/database. The new scores are new
-    records beside the old ones; a re-scoring that was stopped goes on where it was. `plaudit score` is for files.
+    Adds the scores of REWARD to LEDGER as new records beside the old ones, and reports what changes. LEDGER is a file
+    made by Ledger("rewards.db"), or postgresql://user@host/database. Run the command again to resume an interrupted
+    re-scoring. For files of rows, use `plaudit score`.
 
-    The exit code is 0 if every record was scored, 2 if nothing could be done, 3 if some could not be scored.
+    Exit code: 0 if every record was scored, 2 if none could be scored, 3 if some could not be scored.
     """
     reward = tune(find_reward(new), params, settings)
     reward = reward.with_version(label) if label is not None else reward
@@ -45,7 +46,7 @@ def rescore(
             click.echo(f"{lacking}; left out.", err=True)
         click.echo(f"{format_count(planned.records - planned.scored, 'record')} to score.", err=True)
         if planned.scored:
-            click.echo(f"{format_count(planned.scored, 'record')} were scored by an earlier run.", err=True)
+            click.echo(f"{format_count(planned.scored, 'record')} already scored by an earlier run.", err=True)
         with show_progress("re-scoring") as progress:
             done = found.rescore(reward, as_recorded=as_recorded, progress=progress, **query)
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))

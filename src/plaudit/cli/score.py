@@ -1,4 +1,4 @@
-"""`plaudit score`: a reward for every row of a file."""
+"""`plaudit score`: score every row of a file."""
 
 import json
 import sys
@@ -27,29 +27,38 @@ _EXAMPLE = "Example: plaudit score roadsense@R8 steps.parquet --against roadsens
 @click.command(epilog=_EXAMPLE)
 @click.argument("reward")
 @click.argument("data", metavar="[DATA]", default=STANDARD)
-@output_option("What is written: .jsonl, .csv, .parquet or a folder; - is stdout.", default=STANDARD, show_default=True)
-@click.option("--bad", metavar="FILE", help="Bad rows, .jsonl; OUTPUT.bad.jsonl unless given.")
-@click.option("--against", metavar="REWARD", help="Tell what changed, against a reward or a column of old totals.")
-@click.option("--engine", type=click.Choice(["local", "ray", "spark"]), default="local", help="What runs it.")
-@click.option("--keep", metavar="COLUMN", multiple=True, help="Keep only this column of the rows; can be repeated.")
+@output_option("File (.jsonl, .csv, .parquet) or folder to write; - is stdout.", default=STANDARD, show_default=True)
+@click.option("--bad", metavar="FILE", help="File for bad rows, .jsonl.  [default: OUTPUT.bad.jsonl]")
+@click.option("--against", metavar="REWARD", help="Show what changed against a reward or a column of old totals.")
 @click.option(
-    "--column", "columns", metavar="INPUT=COLUMN", multiple=True, help="Where an input lies; can be repeated."
+    "--engine",
+    type=click.Choice(["local", "ray", "spark"]),
+    default="local",
+    show_default=True,
+    help="Where to compute.",
 )
-@click.option("--scores", is_flag=True, help="Write each term's score too, before clamps and weights.")
-@click.option("--prefix", metavar="TEXT", default="", help="Begin the names of the new columns with it.")
+@click.option("--keep", metavar="COLUMN", multiple=True, help="Copy only this column of the rows; can be repeated.")
+@click.option(
+    "--column", "columns", metavar="INPUT=COLUMN", multiple=True, help="Column that holds an input; can be repeated."
+)
+@click.option("--scores", is_flag=True, help="Also write each term's score, before clamps and weights.")
+@click.option("--prefix", metavar="TEXT", default="", help="Prefix of the new columns' names.")
 @click.option(
     "--on-bad",
     type=click.Choice(get_args(OnBad)),
     default="mask",
-    help="Stop at a bad row, write NULL, or clip its numbers.",
+    show_default=True,
+    help="At a bad row: stop (raise), write NULL (mask), or clip its numbers.",
 )
-@click.option("--decision-class", metavar="COLUMN", help="The column of decision classes.")
-@click.option("--decision", metavar="COLUMN", help="The column that candidates for one decision share.")
+@click.option("--decision-class", metavar="COLUMN", help="With --against: column of decision classes.")
+@click.option(
+    "--decision", metavar="COLUMN", help="With --against: column that identifies a decision among candidates."
+)
 @tuning_options()
-@click.option("--label", metavar="LABEL", help="What the version of a reward is called whose knobs were changed.")
-@format_option("What - holds, and files with other endings; jsonl unless given.")
-@click.option("--force", is_flag=True, help="Write over an output that exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--label", metavar="LABEL", help="Version label of the reward with overrides.")
+@format_option("Format of - and of files with other extensions.  [default: jsonl]")
+@click.option("--force", is_flag=True, help="Overwrite an existing output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def score(
     reward: str,
     data: str,
@@ -60,18 +69,17 @@ def score(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Score every row of DATA with a REWARD.
+    """Score every row of a file with a reward.
 
-    DATA is a .jsonl, .csv or .parquet file of any size, or a folder of .parquet parts; without it, or as -, standard
-    input. Its columns, or the keys of its JSON objects, are the inputs that `plaudit show` lists: distance,
-    prev.tokens_used, torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}.
+    DATA is a .jsonl, .csv or .parquet file of any size, a folder of .parquet parts, or - for standard input (the
+    default). Its columns or JSON keys are the inputs that `plaudit show` lists: distance, prev.tokens_used,
+    torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}.
 
-    The rows are written with the columns they have, `total`, each term's value under the term's name, and `ok`. A row
-    that cannot be scored has `ok` false and nothing for the rest; it is shown with its line, and kept with its error in
-    OUTPUT.bad.jsonl. The output appears when it is complete, or not at all. A folder that was stopped goes on with the
-    parts that lack.
+    Each row is written with its own columns, `total`, each term's value under the term's name, and `ok`. A row that
+    cannot be scored has `ok` false and NULL scores; its line and error are printed and kept in OUTPUT.bad.jsonl. The
+    output appears only when it is complete. Run the command again to resume an interrupted folder.
 
-    The exit code is 0 if every row was scored, 2 if nothing could be done, 3 if some rows are bad.
+    Exit code: 0 if every row was scored, 2 if nothing could be scored, 3 if some rows are bad.
     """
     if as_json and options["output"] == STANDARD:
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
@@ -79,9 +87,9 @@ def score(
         if options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} needs the local engine; {engine} only writes.")
     if engine != "local" and (options["output"] == STANDARD or options["bad"]):
-        raise click.UsageError(f"{engine} writes a folder of parts: name it with --output, and give no --bad.")
+        raise click.UsageError(f"{engine} writes a folder of parts: name it with --output, and do not use --bad.")
     if (options["decision_class"] or options["decision"]) and not options["against"]:
-        raise click.UsageError("--decision-class and --decision tell what flips --against something; name that too.")
+        raise click.UsageError("--decision-class and --decision need --against.")
     found = tune(find_reward(reward), params, settings)
     found = found.with_version(label) if label is not None else found
     options["columns"] = _parse_columns(options["columns"])
@@ -104,7 +112,7 @@ def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "Fi
 
     output, folder = options["output"], find_parts(data) is not None
     if folder and (output == STANDARD or options["bad"]):
-        raise click.UsageError(f"{data} becomes a folder of parts: name it with --output, and give no --bad.")
+        raise click.UsageError(f"{data} becomes a folder of parts: name it with --output, and do not use --bad.")
     job = Job(
         apply_on_bad(reward, options["on_bad"]),
         against=_find_old(options["against"]),
@@ -130,7 +138,7 @@ def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "Fi
 
 def _score_on_engine(engine: str, reward: Reward, data: str, options: Mapping[str, Any]) -> "FileScoring":
     chosen = {name: options[name] for name in ("keep", "columns", "on_bad", "scores", "prefix")}
-    with show_status(f"{engine} is at work"):
+    with show_status(f"scoring on {engine}"):
         if engine == "ray":
             from plaudit.adapters.ray import score_with_ray
 
@@ -141,23 +149,23 @@ def _score_on_engine(engine: str, reward: Reward, data: str, options: Mapping[st
 
 
 def _find_old(text: str | None) -> Reward | str | None:
-    """Return the reward that `text` names, or the column."""
+    """Return the reward or the column that `text` names."""
     if text is None or not (is_system(text.partition("@")[0]) or ":" in text or text.endswith((".json", ".py"))):
         return text
     return find_reward(text)
 
 
 def _parse_columns(given: Sequence[str]) -> dict[str, str]:
-    """Return where inputs lie, from texts like `distance=gap_m`."""
+    """Return the columns of inputs, from texts like `distance=gap_m`."""
     pairs = [text.partition("=") for text in given]
     for text, (name, _, column) in zip(given, pairs, strict=True):
         if not name or not column:
-            raise DefinitionError(f"--column {text}: write an input and the column it lies in, as in distance=gap_m.")
+            raise DefinitionError(f"--column {text}: write INPUT=COLUMN, as in distance=gap_m.")
     return {name.strip(): column.strip() for name, _, column in pairs}
 
 
 def _name_bad_rows(output: str) -> str | None:
-    """Return the name for bad rows: `scores.bad.jsonl` beside `scores.csv`; None beside a device or a pipe."""
+    """Return the file for bad rows, `scores.bad.jsonl` for `scores.csv`; None for a device or a pipe."""
     path = Path(output)
     if path.exists() and not path.is_file():
         return None
@@ -166,7 +174,7 @@ def _name_bad_rows(output: str) -> str | None:
 
 
 def _remove_old_bad_rows(path: Path) -> None:
-    """Remove the bad rows of an earlier run; a file that somebody else wrote stays."""
+    """Remove the bad rows of an earlier run; any other file stays."""
     try:
         with path.open(encoding="utf-8") as file:
             ours = file.readline(64).startswith('{"line": ')

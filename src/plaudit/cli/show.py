@@ -1,4 +1,4 @@
-"""`plaudit show`: everything that a reward is, or that a task says."""
+"""`plaudit show`: a reward or a task."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,27 +26,28 @@ from plaudit.terminal import Screen, build_table, escape_controls
 
 @click.command(epilog="Example: plaudit show roadsense@R8 --source")
 @click.argument("reward", metavar="REWARD|TASK", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--formula", is_flag=True, help="Print the formula as Markdown with LaTeX.")
 @click.option("--source", is_flag=True, help="Print the formula as Python.")
-@click.option("--spec", is_flag=True, help="Print the specification: a JSON file that every command takes.")
-@click.option("--sql", metavar="DIALECT", help="Print a query over a table `steps`: duckdb, sqlite, postgres, spark.")
-@task_option(
-    "Print the task alone, with where each line comes from: the reward's own, or joined with this one.", flag_value=""
+@click.option("--spec", is_flag=True, help="Print the specification: JSON that every command accepts as a REWARD.")
+@click.option(
+    "--sql", metavar="DIALECT", help="Print a query over a table `steps` for duckdb, sqlite, postgres or spark."
 )
+@task_option("Print only the task: the reward's own, or merged with this one.", flag_value="")
 def show(
     reward: str | None, as_json: bool, formula: bool, source: bool, spec: bool, sql: str | None, task: str | None
 ) -> None:
-    """Show a REWARD: its terms, formula, fields, knobs and fingerprint; or a TASK.
+    """Show a reward or a task.
 
-    REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
-    file; Python is run. The specification rebuilds the reward without its Python source:
+    Prints the terms, formula, fields, knobs and fingerprint of a reward, or the statements of a task with their
+    sources. REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
+    file; Python files are executed. The specification rebuilds the reward without its Python source:
 
     \b
         plaudit show roadsense --spec > r.json
         plaudit show r.json
 
-    TASK is a file of JSON that `plaudit observe` or `plaudit declare` wrote, or one in Python: file.py:name.
+    TASK is a JSON file written by `plaudit observe` or `plaudit declare --json`, or file.py:name.
     """  # noqa: D301 - Click takes a real backspace as "leave these lines alone"
     if as_json + formula + source + spec + (sql is not None) > 1:
         raise click.UsageError("--json, --formula, --source, --spec and --sql cannot be combined; choose one.")
@@ -57,12 +58,12 @@ def show(
     found = find_reward_or_task(reward)
     if isinstance(found, Task) or task is not None:
         if formula or source or spec or sql is not None:
-            raise click.UsageError("a task is printed as a table, or with --json; it has no formula.")
+            raise click.UsageError("a task has no formula; print it as a table or with --json.")
         shown = found if isinstance(found, Task) else apply_task(found, task or None).task
         if as_json:
             click.echo(json.dumps({**shown.to_dict(), "fingerprint": shown.fingerprint}, indent=2, ensure_ascii=False))
         elif shown.is_empty:
-            click.echo(f"{reward} has no task. `plaudit declare {reward}` prints what can be said.")
+            click.echo(f"{reward} has no task. `plaudit declare {reward}` prints one to fill in.")
         else:
             print_task(shown, Screen())
     elif as_json:
@@ -80,7 +81,7 @@ def show(
 
 
 def describe(reward: Reward) -> dict[str, Any]:
-    """Return what a script wants to know about a reward."""
+    """Return a reward as plain data."""
     return {
         "name": reward.name,
         "version": reward.version,
@@ -107,7 +108,7 @@ def describe(reward: Reward) -> dict[str, Any]:
 
 
 def describe_number(value: Any) -> Any:
-    """Return a number, or what stands for one, as JSON takes it: a schedule as an object."""
+    """Return a number for JSON; a schedule becomes an object."""
     return value.to_dict() if isinstance(value, Schedule) else value
 
 
@@ -132,7 +133,7 @@ def _describe_state(state: State) -> dict[str, Any]:
 
 
 def print_reward(reward: Reward, screen: Screen) -> None:
-    """Print everything that a reward is."""
+    """Print a reward."""
     screen.print(Text.assemble((reward.name, "bold"), "@", reward.version))
     if reward.doc:
         screen.print(escape_controls(reward.doc))
@@ -140,7 +141,7 @@ def print_reward(reward: Reward, screen: Screen) -> None:
     _print_part(screen, "Terms", _build_term_table(reward))
     _print_part(screen, "Formula", _highlight(reward.source()), soft_wrap=True)  # so that it can be copied
     _print_part(screen, "Fields", _build_field_table(reward))
-    screen.print(Text.assemble("\n", ("A row holds ", "dim"), ", ".join(reward.inputs)))
+    screen.print(Text.assemble("\n", ("Inputs of a row: ", "dim"), ", ".join(reward.inputs)))
     if knobs := _build_knob_table(reward):
         _print_part(screen, "Knobs", knobs)
     if not reward.task.is_empty:
@@ -148,13 +149,13 @@ def print_reward(reward: Reward, screen: Screen) -> None:
 
 
 def print_task(task: Task, screen: Screen) -> None:
-    """Print everything that a task says, and where each line comes from."""
+    """Print a task with the source of each statement."""
     screen.print(Text.assemble((task.name, "bold"), "@", task.version))
     if task.doc:
         screen.print(escape_controls(task.doc))
     screen.print(Text.assemble(("fingerprint ", "dim"), task.fingerprint))
     if task.source:
-        screen.print(Text.assemble(("seen in ", "dim"), escape_controls(task.source)))
+        screen.print(Text.assemble(("observed in ", "dim"), escape_controls(task.source)))
     screen.print()
     screen.print(build_task_table(task))
 
@@ -179,8 +180,8 @@ def _build_term_table(reward: Reward) -> Table:
     if reward._composed:
         rows += _list_adjustments(reward)
     elif clamps := format_range(reward.low, reward.high):
-        rows.append(("total", "", clamps, "", "The sum of the above."))
-    return _fill_table(("term", "weight", "clamped to", "kind", "what it rewards"), rows, right=["weight"])
+        rows.append(("total", "", clamps, "", "Sum of the terms."))
+    return _fill_table(("term", "weight", "clamped to", "kind", "description"), rows, right=["weight"])
 
 
 def _find_place(term: Term) -> str:
@@ -188,19 +189,21 @@ def _find_place(term: Term) -> str:
 
 
 def _list_adjustments(reward: Reward) -> list[tuple[str, str, str, str, str]]:
-    """Return what becomes of the sum of the terms, in order."""
+    """Return what is applied to the sum of the terms, in order."""
     rows = []
     if reward.scale is not None:
         scale = reward.scale if isinstance(reward.scale, str) else format_parameter(reward.scale)
-        rows.append(("scale", scale, "", "", "A factor of every term."))
+        rows.append(("scale", scale, "", "", "Factor of every term."))
     if reward.gate is not None:
         first = escape_controls(reward.gate.doc.partition("\n")[0])
-        rows.append(("gate", "", "", "factor", first or "A factor of the sum of the gated terms."))
+        rows.append(("gate", "", "", "factor", first or "Factor of the sum of the gated terms."))
     if clamps := format_range(reward.low, reward.high):
-        rows.append(("clamp", "", clamps, "", "The total, before what comes after the clamp."))
+        rows.append(("clamp", "", clamps, "", "Total, before terms after the clamp."))
     for each in reward.override:
         first = escape_controls(each.condition.doc.partition("\n")[0])
-        rows.append((each.name, format_parameter(each.value), "", "override", first or "The total where it holds."))
+        rows.append(
+            (each.name, format_parameter(each.value), "", "override", first or "Total when the condition holds.")
+        )
     return rows
 
 
@@ -211,7 +214,7 @@ def _build_field_table(reward: Reward) -> Table:
         role = "action" if name == reward.action else "carried" if name in reward.states else ""
         unit, doc = escape_controls(field.unit), escape_controls(field.doc)
         rows.append((title, field.kind, format_allowed(field), unit, role, doc))
-    return _fill_table(("field", "kind", "range", "unit", "role", "what it is"), rows)
+    return _fill_table(("field", "kind", "range", "unit", "role", "description"), rows)
 
 
 def _build_knob_table(reward: Reward) -> Table | None:
@@ -227,9 +230,9 @@ def _build_knob_table(reward: Reward) -> Table | None:
 
 
 def build_task_table(task: Task) -> Table:
-    """Return what a task says as a table, with where each statement comes from."""
+    """Return the statements of a task as a table, with their sources."""
     rows = [tuple(escape_controls(cell) for cell in row) for row in list_task_rows(task)]
-    made = _fill_table(("what", "of", "says", "from"), rows)
+    made = _fill_table(("statement", "field", "value", "source"), rows)
     *_, says, where = made.columns
     says.min_width, where.no_wrap = 20, True
     return made

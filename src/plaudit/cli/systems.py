@@ -1,24 +1,24 @@
-"""`plaudit run`, `play`, `train` and `experiment`: the commands that systems bring."""
+"""`plaudit run`, `play`, `train` and `experiment`: the commands that systems provide."""
 
 from plaudit.cli._support.groups import SystemGroup
 
 run = SystemGroup(
     "run",
-    help="Run an agent system: see what it decides, what that earns, and what it learns.",
+    help="Run an agent system and see what it earns.\n\nShows its decisions, their rewards and what it learns.",
     epilog="Example: plaudit run apex --seed 7 --output runs/apex",
 )
 play = SystemGroup(
     "play",
-    help="Play a GAME: see the board, choose a move, see what it earned and why.",
+    help="Play a game and see what each move earns.\n\nShows the board, asks for moves and explains their rewards.",
     epilog='Example: plaudit play hackmatrix --seed 7 --moves "up up siphon"',
 )
 train = SystemGroup(
     "train",
-    help="Train an agent on a GAME with PPO, and report how well it plays.",
+    help="Train an agent with PPO and report the results.",
     epilog="Example: plaudit train hackmatrix --steps 5_000_000 --reward potential --output runs/first",
 )
 experiment = SystemGroup(
     "experiment",
-    help="Put every version of a reward to the test: which policies does it pay best?",
+    help="Test every reward version on fixed policies.\n\nShows which policies each version pays best.",
     epilog="Example: plaudit experiment roadsense --only R0,R8",
 )

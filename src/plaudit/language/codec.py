@@ -1,4 +1,4 @@
-"""Nodes and fields as JSON, and back: a file is data, never code, and whatever is wrong with it is said."""
+"""Nodes and fields as JSON, and back: a file is data, never code, and every mistake in it is an error."""
 
 import json
 import math
@@ -147,7 +147,7 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def build_object(pairs: Sequence[tuple[str, Any]], refuse: Callable[[str], Exception]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dict; the error that `refuse` makes of a key that is there twice."""
+    """Return the pairs of a JSON object as a dict; the error that `refuse` makes of a duplicate key."""
     row = dict(pairs)
     if len(row) != len(pairs):
         raise refuse(find_doubled(key for key, _ in pairs) or "")
@@ -155,7 +155,7 @@ def build_object(pairs: Sequence[tuple[str, Any]], refuse: Callable[[str], Excep
 
 
 def find_doubled(names: Iterable[str]) -> str | None:
-    """Return the first name that is there a second time; None where there is none.
+    """Return the first name that appears twice, or None.
 
     >>> find_doubled(["step", "total", "step"])
     'step'

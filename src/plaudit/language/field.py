@@ -25,22 +25,22 @@ LARGEST_INTEGER = 2**53
 class Field:
     """An input of a reward, declared once.
 
-    A field with strings in `values` is a category, one with `flag=True` a flag, every other one a number.
+    With strings in `values` it is a category, with `flag=True` a flag, and otherwise a number.
 
     Args:
-        name: What terms call it.
-        low: The smallest number that can happen.
-        high: The largest finite number that can happen.
+        name: The name that terms use.
+        low: The smallest allowed number.
+        high: The largest allowed finite number.
         values: The categories, as strings; or the only numbers allowed.
-        flag: Whether it holds a bool.
+        flag: Whether it is a bool.
         unit: The unit of a number, such as `"m/s"`.
-        length: The number of entries, where it is a vector; the same as `shape=(length,)`.
-        shape: The sizes of one to three axes, where it is a vector, a matrix or a stack of matrices.
-        infinite: Whether positive infinity can happen.
-        outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite one.
-        other: The category that stands in for one that is not listed.
-        missing: What stands in for a value that is absent or None.
-        doc: A sentence on what it is.
+        length: The number of entries of a vector; the same as `shape=(length,)`.
+        shape: The shape of a vector, a matrix or a stack of matrices: one to three axes.
+        infinite: Whether positive infinity is allowed.
+        outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite number.
+        other: The category to use for a string that is not listed.
+        missing: The value to use when the input is absent or None.
+        doc: A sentence that describes it.
 
     Raises:
         DefinitionError: The declaration contradicts itself.
@@ -119,7 +119,13 @@ class Field:
         return bool(self.numbers) and all(number.is_integer() for number in self.numbers)
 
     def as_declared(self, value: float | bool | str) -> float | bool | str:
-        """Return a value as the field lists it: a number as an integer where those are.
+        """Return a value in the type that the field lists: an integer if its numbers are integers.
+
+        Args:
+            value: A number, bool or string.
+
+        Returns:
+            The value, as an integer if the field lists integers.
 
         >>> Field("action", values=(0, 1, 2)).as_declared(2.0), Field("speed").as_declared(2.0)
         (2, 2.0)
@@ -140,7 +146,13 @@ class Field:
         return float(min(max(0.0, low), high))
 
     def holds(self, value: float | bool | str) -> bool:
-        """Return whether `value` is one that the declaration allows.
+        """Check whether the field allows a value.
+
+        Args:
+            value: A number, bool or string.
+
+        Returns:
+            True if the declaration allows it.
 
         >>> Field("action", values=(0, 1, 2)).holds(3)
         False

@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 ANYTHING = Interval(-math.inf, math.inf)
-"""Also the interval of whatever may be NaN: inf - inf, 0 * inf, an input that is not checked."""
+"""Also the interval of anything that may be NaN: inf - inf, 0 * inf, an input that is not checked."""
 EITHER = Interval(0.0, 1.0)
 YES = Interval(1.0, 1.0)
 NO = Interval(0.0, 0.0)

@@ -75,7 +75,7 @@ class Program:
     states: Mapping[str, Carried] = field(default_factory=dict)
     """What is carried from step to step: an input before the step, `prev.<state>`, and an output after it."""
     adjustments: tuple[str, ...] = ()
-    """The last of `terms`, which nobody declared: what separates the sum of the values from the total."""
+    """The rows after the declared terms that separate the sum of the values from the total."""
     counters: frozenset[str] = frozenset()
     """Inputs that schedules follow."""
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -225,7 +225,13 @@ def prune(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> tuple[tuple[n.Node
 
 
 def sign(x: float) -> float:
-    """Return -1.0, 0.0 or 1.0, as `x` is below, at or above 0; NaN for NaN.
+    """Return the sign of a number.
+
+    Args:
+        x: The number.
+
+    Returns:
+        -1.0 below 0, 0.0 at 0, 1.0 above 0; NaN for NaN.
 
     >>> sign(-2.5), sign(0), sign(True)
     (-1.0, 0.0, 1.0)

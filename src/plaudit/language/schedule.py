@@ -26,7 +26,14 @@ Apply = Callable[..., Value]
 
 @dataclass(frozen=True)
 class Schedule(ABC):
-    """A number that follows a counter; calling it with a count gives the number that is in force then."""
+    """A number that changes with a counter of steps; call it with a count to get its value there.
+
+    `linear`, `cosine`, `exponential` and `piecewise` make schedules.
+
+    >>> weight = linear(0, 1, over=100_000)
+    >>> weight, weight(25_000), weight.span
+    (linear(0, 1, over=100000), 0.25, (0.0, 1.0))
+    """
 
     counter: str
 
@@ -47,11 +54,24 @@ class Schedule(ABC):
 
     @abstractmethod
     def build(self, apply: Apply[Value], count: Value, number: Callable[[str], Value]) -> Value:
-        """Return what is in force at a count, made of operations by `apply` on the `number`s of the schedule."""
+        """Build the formula of the schedule at a count.
+
+        Args:
+            apply: Called with the kind of an operation and its operands; returns the result.
+            count: The count.
+            number: Returns one of the schedule's own numbers by name, such as `"start"` or `"values[1]"`.
+
+        Returns:
+            The result of the last operation.
+        """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the schedule as `parse_schedule` takes it, and a TOML file: `{linear = [0, 1], over = 1000}`."""
+        """Return the schedule as plain data, as in a TOML file: `{linear = [0, 1], over = 1000}`.
+
+        Returns:
+            The kind with its numbers, and the other arguments by name.
+        """
 
     @property
     def span(self) -> tuple[float, float]:
@@ -60,7 +80,15 @@ class Schedule(ABC):
         return min(values), max(values)
 
     def with_number(self, part: str, value: Any) -> "Schedule":
-        """Return the schedule with another value of one of its numbers, whole."""
+        """Return the schedule with another value for one of its numbers.
+
+        Args:
+            part: The name of the number, such as `"end"` or `"values"`.
+            value: The new value; for a list, the whole list.
+
+        Returns:
+            The changed schedule.
+        """
         return replace(self, **{part: value})
 
     def __call__(self, count: float) -> float:
@@ -75,7 +103,7 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Ramp(Schedule):
-    """From `start` to `end`, while the counter goes `over` so many steps from `begin` on; the same before and after."""
+    """From `start` to `end`, while the counter goes `over` steps from `begin` on; constant before and after."""
 
     shape: str
     start: float
@@ -90,12 +118,12 @@ class Ramp(Schedule):
         for part in self.numbers:
             object.__setattr__(self, part, validate_number(f"{self.kind}: {part}", getattr(self, part)))
         if self.over <= 0:
-            raise DefinitionError(f"{self.kind}: over={self.over:g} must be above 0: it is how many steps it takes")
+            raise DefinitionError(f"{self.kind}: over={self.over:g} must be above 0: it is the number of steps")
         far = max(abs(self.end - self.start), abs(self.begin + self.over))
         if self.shape == "exponential" and (self.start > 0) == (self.end > 0) and self.start != 0:
             far = max(far, abs(self.end / self.start))
         if math.isinf(far):
-            raise DefinitionError(f"{self.kind}: {self} goes further than any float can")
+            raise DefinitionError(f"{self.kind}: {self} goes beyond the range of a float")
         if self.shape == "exponential" and ((self.start > 0) != (self.end > 0) or 0 in (self.start, self.end)):
             raise DefinitionError(
                 f"exponential: start={self.start:g} and end={self.end:g} must both be above 0, or both below: 0 is "
@@ -198,17 +226,20 @@ class Piecewise(Schedule):
 
 
 def linear(start: float, end: float, *, over: float, begin: float = 0, counter: str = COUNTER) -> Schedule:
-    """Return a number that goes from `start` to `end` in a straight line while an agent trains.
+    """Change a number in a straight line during training.
 
-    It stands wherever a number of a reward may: `@term(weight=linear(0, 1, over=100_000))`, a knob's default, a clamp,
+    Use it wherever a reward takes a number: `@term(weight=linear(0, 1, over=100_000))`, the default of a knob, a clamp,
     `Reward(scale=...)`, `reward.with_weights(...)`.
 
     Args:
         start: The number up to `begin`.
         end: The number from `begin + over` on.
-        over: How many steps it takes.
-        begin: At which count it begins.
-        counter: The input that counts: the steps of the whole training, which wrappers of environments supply.
+        over: The number of steps that the change takes.
+        begin: The count at which it begins to change.
+        counter: The input that counts the steps of the whole training; environment wrappers supply it.
+
+    Returns:
+        The schedule.
 
     Raises:
         DefinitionError: A number is not finite, or `over` is not above 0.
@@ -221,7 +252,20 @@ def linear(start: float, end: float, *, over: float, begin: float = 0, counter: 
 
 
 def cosine(start: float, end: float, *, over: float, begin: float = 0, counter: str = COUNTER) -> Schedule:
-    """Return a number that goes from `start` to `end` along half a cosine: slowly, then fast, then slowly.
+    """Change a number along half a cosine during training: slowly, then fast, then slowly.
+
+    Args:
+        start: The number up to `begin`.
+        end: The number from `begin + over` on.
+        over: The number of steps that the change takes.
+        begin: The count at which it begins to change.
+        counter: The input that counts the steps of the whole training; environment wrappers supply it.
+
+    Returns:
+        The schedule.
+
+    Raises:
+        DefinitionError: A number is not finite, or `over` is not above 0.
 
     >>> weight = cosine(0, 1, over=100)
     >>> round(weight(25), 3), round(weight(50), 3), weight(100)
@@ -231,7 +275,20 @@ def cosine(start: float, end: float, *, over: float, begin: float = 0, counter: 
 
 
 def exponential(start: float, end: float, *, over: float, begin: float = 0, counter: str = COUNTER) -> Schedule:
-    """Return a number that goes from `start` to `end` by the same factor in every step.
+    """Change a number by the same factor in every step of training.
+
+    Args:
+        start: The number up to `begin`. It has the same sign as `end`, and neither is 0.
+        end: The number from `begin + over` on.
+        over: The number of steps that the change takes.
+        begin: The count at which it begins to change.
+        counter: The input that counts the steps of the whole training; environment wrappers supply it.
+
+    Returns:
+        The schedule.
+
+    Raises:
+        DefinitionError: A number is not finite, or `over` is not above 0.
 
     >>> weight = exponential(1, 0.01, over=100)
     >>> weight(0), round(weight(50), 6), weight(100)
@@ -241,15 +298,18 @@ def exponential(start: float, end: float, *, over: float, begin: float = 0, coun
 
 
 def piecewise(values: Sequence[float], *, at: Sequence[float], counter: str = COUNTER) -> Schedule:
-    """Return a number that changes at given counts and stays the same in between.
+    """Change a number at given counts, and keep it constant in between.
 
     Args:
-        values: The number before the first count, from the first one on, from the second one on, …
-        at: The counts at which it changes; they rise.
-        counter: The input that counts.
+        values: The number before the first count, from the first count on, from the second count on, and so on.
+        at: The counts at which it changes, in rising order.
+        counter: The input that counts the steps of the whole training; environment wrappers supply it.
+
+    Returns:
+        The schedule.
 
     Raises:
-        DefinitionError: There is not one value more than counts, or one of them is not a finite number.
+        DefinitionError: There is not exactly one value more than counts, or a number is not finite.
 
     >>> weight = piecewise([-0.01, -0.1], at=[10_000])
     >>> weight(9_999), weight(10_000)

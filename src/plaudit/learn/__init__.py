@@ -1,4 +1,4 @@
-"""Learners that consume rewards, and what another policy would have earned."""
+"""Learners that consume rewards: bandits, routers, preferences, off-policy evaluation."""
 
 from plaudit.learn.arms import ArmBandit, ArmState
 from plaudit.learn.bandits import (

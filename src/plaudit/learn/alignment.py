@@ -1,4 +1,4 @@
-"""Alignment: which correction brings a drifting mission back, and what an event of drift should cost."""
+"""Alignment: which correction brings a drifting mission back, and how much an event of drift should cost."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,10 +46,10 @@ def apply_caps(
     caps: Mapping[str, int] = CAPS,
     otherwise: str = ACTIONS[0],
 ) -> Decision:
-    """Return a decision with what is used up replaced by `otherwise`, and with the probabilities that result.
+    """Replace a decision for an action that is used up, and adjust the probabilities.
 
-    Whoever draws an action that the mission has used up gets `otherwise`, so all of its probability goes there. Where
-    the probabilities of all actions are not known, neither is that of `otherwise`.
+    An action that is used up becomes `otherwise`, which gets all of its probability. If the probabilities of all
+    actions are not known, that of `otherwise` is not known either.
 
     >>> decision = Decision("b", 0.3, (0.5, 0.3, 0.2), None, 0)
     >>> apply_caps(decision, {"b": 1}, actions=("a", "b", "c"), caps={"b": 1}, otherwise="a")[:3]
@@ -59,9 +59,11 @@ def apply_caps(
         if name not in actions:
             raise unknown_action(name, actions)
     if decision.probabilities is not None and len(decision.probabilities) != len(actions):
-        raise ShapeMismatch(f"{len(decision.probabilities)} probabilities are not those of {', '.join(actions)}.")
+        raise ShapeMismatch(
+            f"{len(decision.probabilities)} probabilities do not match the actions {', '.join(actions)}."
+        )
     if otherwise in caps:
-        raise DefinitionError(f"{otherwise!r} takes the place of what is used up, so it can have no cap.")
+        raise DefinitionError(f"{otherwise!r} replaces actions that are used up, so it cannot have a cap.")
     over = {name for name, cap in caps.items() if used.get(name, 0) >= cap}
     if not over:
         return decision
@@ -94,13 +96,13 @@ correction = Reward(
     terms=[drift_reduction, relevance_loss],
     fields=[
         Field("drift_before", low=0, high=1, doc="How far the mission was from the goal before the correction."),
-        Field("drift_after", low=0, high=1, doc="How far the phase after it is."),
-        Field("relevance_before", low=-1, high=1, doc="How much bore on the question before the correction."),
-        Field("relevance_after", low=-1, high=1, doc="How much does in the phase after it."),
+        Field("drift_after", low=0, high=1, doc="How far the next phase was from the goal."),
+        Field("relevance_before", low=-1, high=1, doc="Relevance to the question before the correction."),
+        Field("relevance_after", low=-1, high=1, doc="Relevance to the question in the next phase."),
     ],
     low=-1.0,
     high=1.0,
-    doc="What a correction did to the course of a mission, by itself.",
+    doc="How a correction changed the course of a mission.",
 )
 """A reward for corrections alone, for those who would not credit them with what the whole phase earned."""
 
@@ -179,9 +181,9 @@ def _validate_arguments(n: Numbers, weight: float, cap: float, bounds: tuple[flo
     if (n < 0).any():
         raise OutOfRange(f"events[{int(np.argmax(n < 0))}]={n.min()!r} is below 0.")
     if len(n) < 3:
-        raise NotEvaluable(f"{len(n)} outcomes tell no penalty: there must be three at least.")
+        raise NotEvaluable(f"{len(n)} outcomes are too few to estimate a penalty; at least three are needed.")
     if n.min() == n.max():
-        raise NotEvaluable(f"every outcome had {n.min():g} events, so nothing says what another one would cost.")
+        raise NotEvaluable(f"every outcome had {n.min():g} events, so the cost of one more cannot be estimated.")
 
 
 class _Piece(NamedTuple):

@@ -1,4 +1,4 @@
-"""Bandits that see no features: what each action has earned so far, and what that says of the next choice."""
+"""Bandits without features."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,14 @@ _LEAST_VARIANCE = 0.01
 
 
 class ArmState(NamedTuple):
-    """How often each action was tried, and what it earned."""
+    """How often each action was tried, and what it earned: the state of a bandit without features.
+
+    >>> from plaudit.learn import Decision, ucb1
+    >>> bandit = ucb1(("small", "large"))
+    >>> state = bandit.update(bandit.init(), Decision("small", 0.5, None, None, 0), 0.8)
+    >>> state.pulls, state.means
+    ((1, 0), (0.8, 0.0))
+    """
 
     pulls: tuple[int, ...]
     totals: tuple[float, ...]
@@ -29,13 +36,13 @@ class ArmState(NamedTuple):
 
     @property
     def means(self) -> tuple[float, ...]:
-        """The mean reward of each action; 0 for one that was never tried."""
+        """The mean reward of each action; 0 before the first try."""
         return tuple(total / pulls if pulls else 0.0 for total, pulls in zip(self.totals, self.pulls, strict=True))
 
 
 @dataclass(frozen=True)
 class ArmBandit:
-    """A bandit without features. All that changes lives in the state; no method changes anything.
+    """A bandit without features. Its methods are pure functions over a state.
 
     >>> from plaudit.learn import epsilon_greedy
     >>> bandit = epsilon_greedy(("small", "large"))
@@ -50,7 +57,7 @@ class ArmBandit:
     actions: tuple[str, ...]
     explore: Explore
     width: float = 0.0
-    """How much an action gains for being little tried: the factor of sqrt(ln(N + 1) / n)."""
+    """Weight of the bonus for rarely tried actions, sqrt(ln(N + 1) / n)."""
     features: tuple[str, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
@@ -63,15 +70,33 @@ class ArmBandit:
         return {name: at for at, name in enumerate(self.actions)}
 
     def init(self) -> ArmState:
-        """Return the state in which nothing was tried."""
+        """Return the initial state.
+
+        Returns:
+            A state in which nothing has been learned.
+        """
         count = len(self.actions)
         return ArmState((0,) * count, (0.0,) * count, (0.0,) * count, 0)
 
     def choose(self, state: ArmState, key: int, context: Sequence[float] | None = None) -> Decision:
-        """Return a decision; the same state and key give the same one."""
+        """Choose an action.
+
+        Args:
+            state: What is known so far.
+            key: The random seed; the same state and key give the same decision.
+            context: Must be empty or omitted.
+
+        Returns:
+            The decision, with the exact probability of its action where it is known.
+
+        Raises:
+            InputError: Features were given, or the state belongs to another bandit.
+        """
         self._check_state(state)
         if context is not None and len(context):
-            raise ShapeMismatch(f"a bandit without features was given {len(context)} of them; use linucb or the like.")
+            raise ShapeMismatch(
+                f"this bandit takes no features but was given {len(context)}; use linucb or another linear bandit."
+            )
         if isinstance(self.explore, Sampling):
             at, likelihood = self.explore.choose(
                 *self._compute_beliefs(state, self.explore), parse_key(key), state.decisions
@@ -83,14 +108,27 @@ class ArmBandit:
         return Decision(self.actions[at], likely[at], tuple(likely), None, state.decisions, share)
 
     def update(self, state: ArmState, decision: Decision, reward: float, *, again: bool = False) -> ArmState:
-        """Return what is known once a decision earned `reward`; `again` credits one that was counted before."""
+        """Learn from the reward of a decision; the given state does not change.
+
+        Args:
+            state: What is known so far.
+            decision: The decision that earned the reward.
+            reward: The reward.
+            again: This is a further reward of a decision that was counted before.
+
+        Returns:
+            The new state.
+
+        Raises:
+            InputError: The decision or the reward cannot be learned from; the state stays valid.
+        """
         self._check_state(state)
         at = self._positions.get(decision.action, -1)
         if at < 0:
             raise unknown_action(decision.action, self.actions)
         earned = parse_number(reward, "reward")
         if not math.isfinite(state.squares[at] + earned * earned):
-            raise OutOfRange(f"reward={earned!r} is too large to be added up. Nothing was learnt.")
+            raise OutOfRange(f"reward={earned!r} is too large to add up. Nothing was learned.")
         return ArmState(
             _add_at(state.pulls, at, 1),
             _add_at(state.totals, at, earned),
@@ -99,7 +137,14 @@ class ArmBandit:
         )
 
     def scores(self, state: ArmState) -> list[float]:
-        """Return what each action is thought to be worth, with its bonus, which is infinite before the first try."""
+        """Score the actions: the mean reward plus a bonus, infinite before the first try.
+
+        Args:
+            state: What is known so far.
+
+        Returns:
+            A score for each action.
+        """
         if not self.width:
             return list(state.means)
         tries = math.log(sum(state.pulls) + 1)
@@ -109,7 +154,15 @@ class ArmBandit:
         ]
 
     def probabilities(self, state: ArmState, contexts: Any) -> Numbers:
-        """Return how likely each action is, one row for each row of `contexts`, in which nothing is read."""
+        """Compute the policy of this state.
+
+        Args:
+            state: What is known so far.
+            contexts: One row per decision; the rows are counted, not read.
+
+        Returns:
+            The probability of each action, one row per decision.
+        """
         self._check_state(state)
         if isinstance(self.explore, Sampling):
             row = self.explore.probabilities(*self._compute_beliefs(state, self.explore))

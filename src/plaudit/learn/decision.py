@@ -1,4 +1,4 @@
-"""One decision: what was chosen, how likely that was, and on what. It is what a log must hold to be learnt from."""
+"""One decision: the action, its probability and the features."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -8,7 +8,7 @@ from plaudit.learn.validate import parse_number, parse_numbers
 
 
 class Decision(NamedTuple):
-    """A choice among actions, complete enough to learn from later and to judge other policies by.
+    """A choice among actions, with all that is needed to learn from it later and to evaluate other policies on it.
 
     >>> Decision("star", 0.25, None, (0.5, 1.0), 7).to_dict()
     {'action': 'star', 'probability': 0.25, 'x': [0.5, 1.0], 'number': 7}
@@ -16,19 +16,23 @@ class Decision(NamedTuple):
 
     action: str
     probability: float | None
-    """How likely this action was, exactly; None if not known: no policy can be judged by it."""
+    """The exact probability of this action; None if unknown, and then no policy can be evaluated on it."""
     probabilities: tuple[float, ...] | None
-    """How likely each action was, in the learner's order, where all of them are known."""
+    """The probability of each action, in the learner's order, if all of them are known."""
     context: tuple[float, ...] | None
-    """The features it was made on; None for a learner without any."""
+    """The features; None for a learner without features."""
     number: int
-    """How many decisions the learner had been credited with."""
+    """How many decisions the learner had learned from before."""
     epsilon: float | None = None
-    """The share of decisions that were made at random at that time, where there is such a share."""
+    """The share of random decisions at that time, if the learner has one."""
     id: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain data for JSON, without what is not known."""
+        """Return the decision as plain data for JSON.
+
+        Returns:
+            The known fields; the features are called `x`.
+        """
         plain = {
             "id": self.id,
             "action": self.action,
@@ -42,7 +46,17 @@ class Decision(NamedTuple):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "a decision") -> Self:
-        """Return the decision that a record holds; what it says beyond that is left alone.
+        """Read the decision from a record; unknown keys are ignored.
+
+        Args:
+            data: What `to_dict` returned.
+            where: How error messages call it.
+
+        Returns:
+            The decision.
+
+        Raises:
+            InputError: A field is missing or invalid.
 
         >>> Decision.from_dict({"action": "flat", "probability": 0.05}).context is None
         True
@@ -56,7 +70,7 @@ class Decision(NamedTuple):
         x, all_of_them = data.get("x"), data.get("probabilities")
         number = data.get("number", 0)
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise WrongType(f"{where}: number={number!r:.60} is not an integer from 0 up.")
+            raise WrongType(f"{where}: number={number!r:.60} is not an integer of 0 or more.")
         return cls(
             data["action"],
             _parse_share(data.get("probability"), f"{where}: probability"),
@@ -68,9 +82,14 @@ class Decision(NamedTuple):
         )
 
     def credit_to(self, action: str, probability: float | None = None) -> Self:
-        """Return the decision as it was carried out: another action ran than the one that was chosen.
+        """Return the decision as it was carried out, when another action ran than the chosen one.
 
-        `probability` is how likely that outcome was, where it is known.
+        Args:
+            action: The action that ran.
+            probability: The probability of that outcome, if it is known.
+
+        Returns:
+            The decision for the action that ran.
         """
         return self._replace(action=action, probability=probability, probabilities=None)
 

@@ -1,4 +1,4 @@
-"""From scores to probabilities: how much a learner tries what it does not think best."""
+"""Exploration: from scores to probabilities."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 @dataclass(frozen=True, slots=True)
 class EpsilonMix:
-    """The best action, but for a share of decisions made uniformly at random; the share falls linearly.
+    """Epsilon-greedy: the best action, with a share of uniformly random decisions that falls linearly.
 
     >>> mix = EpsilonMix(start=0.20, end=0.05, over=5000)
     >>> mix.amount(0), mix.amount(2500), mix.amount(9000)
@@ -38,30 +38,57 @@ class EpsilonMix:
         for name in ("start", "end"):
             _coerce_float(self, name)
         if not (0 <= self.start <= 1 and 0 <= self.end <= 1):
-            raise DefinitionError(f"the shares {self.start!r} and {self.end!r} of exploration must be from 0 to 1.")
+            raise DefinitionError(f"the exploration rates {self.start!r} and {self.end!r} must be from 0 to 1.")
         over: Any = self.over
         if not isinstance(over, int) or isinstance(over, bool) or over < 1:
-            raise DefinitionError(f"over={over!r} must be a number of decisions, from 1 up.")
+            raise DefinitionError(f"over={over!r} must be a number of decisions, at least 1.")
 
     def amount(self, number: int) -> float:
-        """Return the share of decisions made at random, after `number` decisions."""
+        """Compute the share of random decisions.
+
+        Args:
+            number: The number of decisions so far.
+
+        Returns:
+            The share, from 0 to 1.
+        """
         if number >= self.over:
             return self.end
         return self.start - (self.start - self.end) * (number / self.over)
 
     def numbers(self) -> tuple[bool, float, float, float, float]:
-        """Return the rule as numbers, for machine code."""
+        """Return the rule as numbers, for machine code.
+
+        Returns:
+            Whether it uses inverse gaps, then its parameters.
+        """
         return False, float(self.start), float(self.end), float(self.over), 0.0
 
     def probabilities(self, scores: Sequence[float], number: int) -> list[float]:
-        """Return how likely each action is."""
+        """Turn scores into probabilities.
+
+        Args:
+            scores: A score for each action.
+            number: The number of decisions so far.
+
+        Returns:
+            The probability of each action.
+        """
         count, epsilon = len(scores), self.amount(number)
         likely = [epsilon / count] * count
         likely[scores.index(max(scores))] += 1.0 - epsilon
         return likely
 
     def policy(self, scores: Numbers, number: int) -> Numbers:
-        """Return `probabilities` of many rows of scores."""
+        """Turn many rows of scores into probabilities.
+
+        Args:
+            scores: A row of scores per decision.
+            number: The number of decisions so far.
+
+        Returns:
+            A row of probabilities per decision.
+        """
         count, epsilon = scores.shape[1], self.amount(number)
         likely = np.full(scores.shape, epsilon / count)
         likely[np.arange(len(scores)), scores.argmax(axis=1)] += 1.0 - epsilon
@@ -70,9 +97,9 @@ class EpsilonMix:
 
 @dataclass(frozen=True, slots=True)
 class SquareCB:
-    """An action is the less likely the further its score lies behind, and the more decisions were made.
+    """SquareCB: the further the score of an action is behind, and the more decisions were made, the less likely it is.
 
-    By inverse gaps (Foster and Rakhlin, 2020): 1 / (actions + gamma · gap), and what is left over to the best. Gamma
+    By inverse gaps (Foster and Rakhlin, 2020): 1 / (actions + gamma · gap), and the rest to the best action. Gamma
     grows with the number of decisions, and no action falls below `floor`.
 
     >>> SquareCB(gamma=10.0, exponent=0.5, floor=0.0).probabilities([1.0, 0.2], 0)
@@ -92,20 +119,39 @@ class SquareCB:
         for name in ("gamma", "exponent"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
-                raise DefinitionError(f"{name}={value!r} must be a finite number from 0 up.")
+                raise DefinitionError(f"{name}={value!r} must be a finite number, 0 or more.")
         if not 0 <= self.floor <= 1:
             raise DefinitionError(f"floor={self.floor!r} must be a probability.")
 
     def amount(self, number: int) -> float:
-        """Return gamma after `number` decisions."""
+        """Compute gamma.
+
+        Args:
+            number: The number of decisions so far.
+
+        Returns:
+            Gamma.
+        """
         return self.gamma * math.pow(number + 1, self.exponent)
 
     def numbers(self) -> tuple[bool, float, float, float, float]:
-        """Return the rule as numbers, for machine code."""
+        """Return the rule as numbers, for machine code.
+
+        Returns:
+            Whether it uses inverse gaps, then its parameters.
+        """
         return True, float(self.gamma), float(self.exponent), 1.0, float(self.floor)
 
     def probabilities(self, scores: Sequence[float], number: int) -> list[float]:
-        """Return how likely each action is."""
+        """Turn scores into probabilities.
+
+        Args:
+            scores: A score for each action.
+            number: The number of decisions so far.
+
+        Returns:
+            The probability of each action.
+        """
         count, sharpness = len(scores), self.amount(number)
         top = max(scores)
         best = scores.index(top)
@@ -115,7 +161,15 @@ class SquareCB:
         return likely
 
     def policy(self, scores: Numbers, number: int) -> Numbers:
-        """Return `probabilities` of many rows of scores."""
+        """Turn many rows of scores into probabilities.
+
+        Args:
+            scores: A row of scores per decision.
+            number: The number of decisions so far.
+
+        Returns:
+            A row of probabilities per decision.
+        """
         count, rows, best = scores.shape[1], np.arange(len(scores)), scores.argmax(axis=1)
         gaps = scores[rows, best][:, None] - scores
         likely: Numbers = np.maximum(self.floor, 1.0 / (count + self.amount(number) * gaps))
@@ -126,10 +180,13 @@ class SquareCB:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Thompson sampling: draw what each action may be worth, and take the best of the draws.
+    """Thompson sampling: draw a possible value for each action, and take the best draw.
 
-    With `propensity` every decision comes with the exact probability of its action, an integral that takes a while;
-    without it the decision says that its probability is not known, and no other policy can be judged by it.
+    With `propensity`, each decision has the exact probability of its action, an integral that takes some time. Without
+    it the probability is unknown, and no other policy can be evaluated on the decision.
+
+    >>> Sampling(scale=1.0, propensity=True).probabilities([0.0, 0.0], [1.0, 1.0])
+    [0.5, 0.5]
     """
 
     scale: float
@@ -144,14 +201,32 @@ class Sampling:
     def choose(
         self, means: Sequence[float], deviations: Sequence[float], key: int, number: int
     ) -> tuple[int, float | None]:
-        """Return the action whose draw is the best, and how likely that was; None without `propensity`."""
+        """Draw a value for each action and take the best.
+
+        Args:
+            means: The mean of each action.
+            deviations: The standard deviation of each.
+            key: The random seed.
+            number: The number of decisions so far, mixed into the seed.
+
+        Returns:
+            The position of the action and its probability; None without `propensity`.
+        """
         drawn = draw_normals(key, number, len(means))
         values = [mean + deviation * z for mean, deviation, z in zip(means, deviations, drawn, strict=True)]
         best = values.index(max(values))
         return best, chance_of_best(means, deviations, best) if self.propensity else None
 
     def probabilities(self, means: Sequence[float], deviations: Sequence[float]) -> list[float]:
-        """Return how likely each action is."""
+        """Compute how likely each action has the best draw.
+
+        Args:
+            means: The mean of each action.
+            deviations: The standard deviation of each.
+
+        Returns:
+            The probability of each action.
+        """
         return [chance_of_best(means, deviations, at) for at in range(len(means))]
 
 

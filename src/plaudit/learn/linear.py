@@ -1,4 +1,4 @@
-"""Bandits that see features: a ridge regression for each action, and a rule that turns what they say into a choice."""
+"""Bandits with features: a ridge regression per action, and an exploration rule."""
 
 import math
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ from plaudit.learn.validate import parse_number, unknown_action, validate_action
 
 @dataclass(frozen=True)
 class LinearBandit:
-    """A bandit with features. All that changes lives in the state; no method changes anything.
+    """A bandit with features. Its methods are pure functions over a state.
 
     >>> from plaudit.learn import linucb
     >>> bandit = linucb(("small", "large"), ("difficulty",))
@@ -37,9 +37,9 @@ class LinearBandit:
     explore: Explore
     ridge: float = 1.0
     alpha: float = 0.0
-    """How much an action gains for being uncertain."""
+    """Weight of the uncertainty bonus."""
     intercept: bool = True
-    """Whether each regression has a constant beside the features: what an action earns where all of them are 0."""
+    """Whether each regression has a constant: the reward where all features are 0."""
 
     def __post_init__(self) -> None:
         """Refuse actions, features and numbers that make no bandit."""
@@ -64,15 +64,30 @@ class LinearBandit:
         vars(self).update({"intercept": False} | state)
 
     def init(self) -> RidgeState:
-        """Return the state in which nothing is known; what is to be compiled is compiled now."""
+        """Return the initial state, and compile what is to be compiled.
+
+        Returns:
+            A state in which nothing has been learned.
+        """
         _ = self._compiled
         return regression.init(len(self.actions), self.width, self.ridge)
 
     def choose(self, state: RidgeState, key: int, context: Any = None) -> Decision:
-        """Return a decision on the features `context`; the same state, key and features give the same one.
+        """Choose an action for these features.
 
-        The key is mixed with the number of decisions in the state, so one seed does for a run that learns after each
-        decision. Where rewards come late, give each decision a key of its own.
+        The key is mixed with the number of decisions in the state, so one seed is enough for a run that learns after
+        each decision. If rewards come late, give each decision its own key.
+
+        Args:
+            state: What is known so far.
+            key: The random seed; the same state, key and features give the same decision.
+            context: The features, in the order of `features`.
+
+        Returns:
+            The decision, with the exact probability of its action where it is known.
+
+        Raises:
+            InputError: The features are not those of the learner, or the state belongs to another one.
         """
         if type(state) is not RidgeState or state.table.shape != self._table:
             raise self._foreign_state()
@@ -102,9 +117,19 @@ class LinearBandit:
         return tuple.__new__(Decision, parts)
 
     def update(self, state: RidgeState, decision: Decision, reward: float, *, again: bool = False) -> RidgeState:
-        """Return what is known once a decision earned `reward`; `again` credits one that was counted before.
+        """Learn from the reward of a decision; the given state does not change.
 
-        A decision or a reward that cannot be learnt from is an InputError, and `state` is what it was.
+        Args:
+            state: What is known so far.
+            decision: The decision that earned the reward.
+            reward: The reward.
+            again: This is a further reward of a decision that was counted before.
+
+        Returns:
+            The new state.
+
+        Raises:
+            InputError: The decision or the reward cannot be learned from; the state stays valid.
         """
         at = self._positions.get(decision.action, -1)
         if at < 0:
@@ -123,7 +148,18 @@ class LinearBandit:
         return tuple.__new__(RidgeState, (table, state.decisions + (not again)))
 
     def probabilities(self, state: RidgeState, contexts: Any) -> Numbers:
-        """Return how likely each action is for each row of features: the policy that the state amounts to."""
+        """Compute the policy of this state.
+
+        Args:
+            state: What is known so far.
+            contexts: One row of features per decision.
+
+        Returns:
+            The probability of each action, one row per decision.
+
+        Raises:
+            InputError: A row does not have the learner's features.
+        """
         if type(state) is not RidgeState or state.table.shape != self._table:
             raise self._foreign_state()
         rows, explore, decisions = self._parse_rows(contexts), self.explore, state.decisions
@@ -141,18 +177,32 @@ class LinearBandit:
         return explore.policy(scores, decisions)
 
     def parse_context(self, context: Any) -> Numbers:
-        """Return the features of one decision as an array; an InputError where they are not what the learner reads."""
+        """Validate the features of one decision; InputError if they are not those of the learner.
+
+        Args:
+            context: The features.
+
+        Returns:
+            The features as an array.
+        """
         x = self._parse_vector(context)
         self._check_length(x)
         return x
 
     def build_row(self, context: Any) -> Numbers:
-        """Return what the regressions read: the features of one decision, and the 1 of the intercept behind them."""
+        """Build the input of the regressions: the features of one decision, and a 1 for the intercept.
+
+        Args:
+            context: The features.
+
+        Returns:
+            The row.
+        """
         return self._add_constant(self.parse_context(context))
 
     @cached_property
     def width(self) -> int:
-        """How many coefficients a regression has."""
+        """The number of coefficients of a regression."""
         return len(self.features) + self.intercept
 
     @cached_property
@@ -210,7 +260,7 @@ class LinearBandit:
         x = _to_array(context)
         if x.shape != self._row:
             had = "none were" if context is None else f"an array of shape {x.shape} was"
-            raise ShapeMismatch(f"the learner reads {len(self.features)} features, and {had} given.")
+            raise ShapeMismatch(f"the learner reads {len(self.features)} features, but {had} given.")
         return x
 
     def _add_constant(self, x: Numbers) -> Numbers:
@@ -241,14 +291,16 @@ class LinearBandit:
             if not math.isfinite(value):
                 return NotFinite(f"feature {name!r} is {value!r}, which is not a finite number.")
         return OutOfRange(
-            f"features of up to {np.abs(x).max():.3g} are too large: with ridge={self.ridge:g} what is learnt from a "
-            f"length beyond {math.sqrt(self._limit):.3g} is mostly rounding. Scale them to about 1. Nothing was learnt."
+            f"features of up to {np.abs(x).max():.3g} are too large: with ridge={self.ridge:g}, updates from "
+            "features of a "
+            f"length beyond {math.sqrt(self._limit):.3g} are mostly rounding error. Scale them to about 1. Nothing "
+            "was learned."
         )
 
     def _parse_reward(self, reward: Any) -> float:
         earned = parse_number(reward, "reward")
         if abs(earned) >= HUGE:
-            raise OutOfRange(f"reward={earned!r} is too large to be added up. Nothing was learnt.")
+            raise OutOfRange(f"reward={earned!r} is too large to add up. Nothing was learned.")
         return earned
 
 

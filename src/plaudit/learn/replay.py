@@ -1,4 +1,4 @@
-"""What a learner would know had it seen a ledger from its beginning, and what one record teaches."""
+"""Learning from the records of a ledger."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,21 +23,33 @@ def fit(
     skip: Collection[int] = (),
     **query: Any,
 ) -> Any:
-    """Return the state of a learner after every decision of a class that the ledger holds; `query` may narrow it.
+    """Replay the decisions of a class and return the learner's state.
 
-    It is the state of one that learnt as the records came, to the bit.
+    It is bit-identical to the state of a learner that learned as the records came in.
 
     Args:
-        ledger: Where the decisions are recorded.
-        learner: What learns; it is not changed.
+        ledger: The ledger with the decisions.
+        learner: The learner; it is not changed.
         decision_class: Which decisions to learn from.
-        under: Another reward, which scores the recorded inputs anew: what would have been learnt with it.
-        mixed: Whether rewards of several versions, which are not comparable, may be learnt from together.
+        under: Another reward, to score the recorded inputs again: what would have been learned with it.
+        mixed: Allow rewards of several versions, which are not comparable.
         skip: Numbers of records to leave out.
-        **query: Further choices of records, as for `Ledger.history`; `version=…` chooses one version.
+        **query: Further selection, as for `Ledger.history`; `version=…` selects one version.
+
+    Returns:
+        The state.
 
     Raises:
-        InputError: Rewards are not comparable, or a record cannot be learnt from; it is named.
+        InputError: Rewards are not comparable, or a record cannot be learned from; the message names it.
+
+    Example:
+        ```python
+        from plaudit.learn import fit, linucb
+
+        bandit = linucb(("small", "large"), ("difficulty",))
+        state = fit(ledger, bandit, decision_class="model_tier")
+        print(bandit.choose(state, key=7, context=[0.9]).action)
+        ```
     """
     state, formula = learner.init(), None
     for record in ledger.history(decision_class=decision_class, **query):
@@ -92,16 +104,16 @@ def teach(learner: Learner, state: Any, record: "Record", lesson: Lesson) -> Any
     names = record.context["decision"].get("features") if record.context else None
     if isinstance(names, list) and tuple(names) != learner.features:
         raise InputError(
-            f"record {record.id} was decided on the features {', '.join(map(str, names))}, and the learner of "
-            f"{record.decision_class!r} reads {', '.join(learner.features) or 'none'}. Learn on the same features, or "
-            "in a ledger or decision class of its own."
+            f"record {record.id} was decided on the features {', '.join(map(str, names))}, but the learner of "
+            f"{record.decision_class!r} reads {', '.join(learner.features) or 'none'}. Use the same features, or "
+            "a separate ledger or decision class."
         )
     try:
         return learner.update(state, lesson.decision, lesson.reward, again=lesson.again)
     except InputError as error:
         error.add_note(
             f"in record {record.id} of the decision class {record.decision_class!r}; "
-            f"skip={{{record.id}}} leaves it out, here and wherever else these records are learnt from"
+            f"pass skip={{{record.id}}} to leave it out, here and wherever else you learn from these records"
         )
         raise
 
@@ -109,6 +121,6 @@ def teach(learner: Learner, state: Any, record: "Record", lesson: Lesson) -> Any
 def not_comparable(decision_class: str, one: str, other: str) -> InputError:
     """Return the error for rewards of two formulas in one decision class."""
     return InputError(
-        f"the rewards of {decision_class!r} are of {one} and {other}, which are not comparable. Learn under one of "
-        "them, fit(…, under=reward), choose one, fit(…, version=…), or say mixed=True."
+        f"the rewards of {decision_class!r} come from {one} and {other}, which are not comparable. Learn under one of "
+        "them, fit(…, under=reward), select one, fit(…, version=…), or pass mixed=True."
     )

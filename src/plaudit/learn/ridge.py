@@ -1,4 +1,4 @@
-"""Ridge regressions learnt a row at a time, one for each action or candidate: pure functions over a state."""
+"""Ridge regressions updated one row at a time, one per action: pure functions over a state."""
 
 from operator import mul
 from typing import NamedTuple
@@ -17,10 +17,16 @@ BELOW = 3
 
 
 class RidgeState(NamedTuple):
-    """What is known of several models, and how many decisions that took.
+    """The ridge regressions of several models, and the number of decisions: the state of a bandit with features.
 
-    `table` holds all of it in one array, so that a step copies one thing: for each model the inverse of its regularised
-    moment matrix, the moment with the rewards, the weights that follow from the two, and how many rows it has learnt.
+    `table` holds everything in one array, so a step copies one thing: for each model the inverse of its regularized
+    moment matrix, the moment with the rewards, the resulting weights, and the number of rows it has learned.
+
+    >>> from plaudit.learn import Decision, linucb
+    >>> bandit = linucb(("small", "large"), ("difficulty",), intercept=False)
+    >>> state = bandit.update(bandit.init(), Decision("small", 0.5, None, (1.0,), 0), 0.8)
+    >>> state.pulls, state.weights.tolist()
+    ((1, 0), [[0.4], [0.0]])
     """
 
     table: Numbers
@@ -43,7 +49,7 @@ class RidgeState(NamedTuple):
 
     @property
     def pulls(self) -> tuple[int, ...]:
-        """How many rows each model has learnt."""
+        """How many rows each model has learned."""
         return tuple(int(count) for count in self.table[:, -1, 0].tolist())
 
 

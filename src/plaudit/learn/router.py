@@ -1,4 +1,4 @@
-"""A router: what each candidate would earn here, how sure that is, and a rule to go by until enough is known."""
+"""A router: expected rewards of candidates, and a rule to follow until enough is known."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +20,13 @@ _NORMAL = NormalDist()
 
 
 class Guess(NamedTuple):
-    """What a rule advises that has learnt nothing."""
+    """The advice of a fallback rule, which has learned nothing.
+
+    >>> def rule(features):
+    ...     return Guess("large" if features[0] > 0.5 else "small", 0.6, "difficult tasks need the large model")
+    >>> rule([0.9]).candidate
+    'large'
+    """
 
     candidate: str
     confidence: float
@@ -32,23 +38,38 @@ Fallback = Callable[[tuple[float, ...]], Guess]
 
 
 class Advice(NamedTuple):
-    """The candidate that is expected to earn most, and how sure that is."""
+    """The candidate with the highest expected reward, and the confidence in it.
+
+    Example:
+        ```python
+        advice = router.advise(state, [0.9])
+        print(advice.candidate, advice.confidence, advice.rationale)
+        print(dict(zip(router.actions, advice.expected)))
+        ```
+    """
 
     candidate: str
     confidence: float
-    """The chance that it really is the best of them all; a rule's own word where `learnt` is false."""
+    """The probability that it is the best; the rule's own confidence if `learnt` is false."""
     rationale: str
     expected: tuple[float, ...]
-    """What each candidate would earn here, in the router's order."""
+    """The expected reward of each candidate, in the router's order."""
     errors: tuple[float, ...]
     """The standard error of each of these."""
     records: int
-    """How many rewards that rests on."""
+    """The number of rewards learned from."""
     learnt: bool
 
 
 class RouterState(NamedTuple):
-    """What a router knows: a regression for each candidate, and how much rewards vary."""
+    """What a router has learned: a regression for each candidate, and how much rewards vary.
+
+    Example:
+        ```python
+        state = router.update(router.init(), decision, reward=0.7)
+        print(state.decisions, state.pulls)
+        ```
+    """
 
     ridge: RidgeState
     squares: tuple[float, ...]
@@ -56,20 +77,20 @@ class RouterState(NamedTuple):
 
     @property
     def decisions(self) -> int:
-        """How many decisions were credited."""
+        """The number of decisions learned from."""
         return self.ridge.decisions
 
     @property
     def pulls(self) -> tuple[int, ...]:
-        """How many rewards each candidate has had."""
+        """The number of rewards of each candidate."""
         return self.ridge.pulls
 
 
 @dataclass(frozen=True)
 class Router:
-    """A linear bandit that gives advice, and goes by a rule until it has seen `minimum` rewards.
+    """A linear bandit that gives advice, and follows a fallback rule until it has seen `minimum` rewards.
 
-    It is a learner like any bandit, `bandit` says how it explores, and all that changes lives in the state.
+    It is a learner like any bandit; `bandit` determines how it explores.
 
     >>> from plaudit.learn import squarecb
     >>> bandit = squarecb(("small", "large"), ("difficulty",))
@@ -88,14 +109,14 @@ class Router:
     fallback: Fallback
     minimum: int = 30
     trial: float = 0.2
-    """The share of random choices while the rule is followed: a rule alone would never learn about the others."""
+    """The share of random choices while the rule is followed; the rule alone would never learn about the others."""
     noise: float = 0.5
-    """How much rewards are taken to vary before any came, as a standard deviation; it counts as one reward."""
+    """Assumed standard deviation of rewards before any came; it counts as one reward."""
 
     def __post_init__(self) -> None:
         """Refuse settings that make no router."""
         if not isinstance(self.bandit, LinearBandit):
-            raise DefinitionError(f"bandit={self.bandit!r:.60} must be a linear bandit, such as squarecb(…) makes.")
+            raise DefinitionError(f"bandit={self.bandit!r:.60} must be a linear bandit, such as squarecb(…).")
         if not callable(self.fallback):
             raise DefinitionError(f"fallback={self.fallback!r:.60} must be a function of the features.")
         validate_number("minimum", self.minimum)
@@ -115,15 +136,34 @@ class Router:
         return self.bandit.features
 
     def init(self) -> RouterState:
-        """Return the state in which nothing is known."""
+        """Return the initial state.
+
+        Returns:
+            A state in which nothing has been learned.
+        """
         return RouterState(self.bandit.init(), (0.0,) * len(self.actions))
 
     def ready(self, state: RouterState) -> bool:
-        """Return whether enough is known to go by it."""
+        """Say whether the router has seen enough rewards to use what it has learned.
+
+        Args:
+            state: What is known so far.
+
+        Returns:
+            False while the fallback rule is followed.
+        """
         return sum(state.pulls) >= self.minimum
 
     def advise(self, state: RouterState, context: Any) -> Advice:
-        """Return what to choose on these features, and how sure that is."""
+        """Recommend a candidate for these features.
+
+        Args:
+            state: What is known so far.
+            context: The features.
+
+        Returns:
+            The candidate, the confidence, the reasons, and the expected reward of every candidate.
+        """
         x = tuple(self.bandit.parse_context(context).tolist())
         expected, errors = self.estimate(state, x)
         records = sum(state.pulls)
@@ -142,7 +182,16 @@ class Router:
         return Advice(self.actions[best], sure, why, expected, errors, records, True)
 
     def choose(self, state: RouterState, key: int, context: Any = None) -> Decision:
-        """Return a decision with the exact probability of its candidate; the same arguments give the same one."""
+        """Choose a candidate for these features.
+
+        Args:
+            state: What is known so far.
+            key: The random seed; the same state, key and features give the same decision.
+            context: The features, in the order of `features`.
+
+        Returns:
+            The decision, with the exact probability of its candidate where it is known.
+        """
         if self.ready(state):
             return self.bandit.choose(state.ridge, key, context)
         x = tuple(self.bandit.parse_context(context).tolist())
@@ -151,31 +200,64 @@ class Router:
         return Decision(self.actions[at], likely[at], tuple(likely), x, state.decisions, self.trial)
 
     def update(self, state: RouterState, decision: Decision, reward: float, *, again: bool = False) -> RouterState:
-        """Return what is known once a decision earned `reward`; what cannot be learnt from is an InputError."""
+        """Learn from the reward of a decision; the given state does not change.
+
+        Args:
+            state: What is known so far.
+            decision: The decision that earned the reward.
+            reward: The reward.
+            again: This is a further reward of a decision that was counted before.
+
+        Returns:
+            The new state.
+
+        Raises:
+            InputError: The decision or the reward cannot be learned from; the state stays valid.
+        """
         ridge = self.bandit.update(state.ridge, decision, reward, again=again)
         earned, at = parse_number(reward, "reward"), self.actions.index(decision.action)
         total = state.squares[at] + earned * earned
         if not math.isfinite(total):
-            raise OutOfRange(f"reward={earned!r} is too large to be squared. Nothing was learnt.")
+            raise OutOfRange(f"reward={earned!r} is too large to square. Nothing was learned.")
         return RouterState(ridge, (*state.squares[:at], total, *state.squares[at + 1 :]))
 
     def probabilities(self, state: RouterState, contexts: Any) -> Numbers:
-        """Return how likely each candidate is for each row of features: the policy that the state amounts to."""
+        """Compute the policy of this state.
+
+        Args:
+            state: What is known so far.
+            contexts: One row of features per decision.
+
+        Returns:
+            The probability of each candidate, one row per decision.
+        """
         if self.ready(state):
             return self.bandit.probabilities(state.ridge, contexts)
         rows = [self._compute_trials(tuple(self.bandit.parse_context(row).tolist())) for row in contexts]
         return np.asarray(rows).reshape(len(rows), len(self.actions))
 
     def estimate(self, state: RouterState, x: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return what each candidate would earn on the features `x`, and the standard error of each."""
+        """Estimate the reward of each candidate.
+
+        Args:
+            state: What is known so far.
+            x: The features.
+
+        Returns:
+            The expected rewards and their standard errors.
+        """
         vector = self.bandit.build_row(x)
         errors = self.deviation(state) * compute_widths(state.ridge, vector)
         return tuple(state.ridge.weights.dot(vector).tolist()), tuple(errors.tolist())
 
     def deviation(self, state: RouterState) -> float:
-        """Return how much rewards vary around what the features tell, as a standard deviation.
+        """Estimate the standard deviation of rewards around what the regressions predict; `noise` counts as one reward.
 
-        It is what the regressions leave unexplained; `noise` counts as one reward.
+        Args:
+            state: What is known so far.
+
+        Returns:
+            The standard deviation.
         """
         weights = state.ridge.weights
         explained = float((weights * state.ridge.moment).sum() + self.bandit.ridge * (weights * weights).sum())
@@ -213,7 +295,7 @@ class Router:
         speaks = (ridge.weights[best] - ridge.weights[rival])[: len(x)] * np.asarray(x)
         most = [at for at in np.argsort(-speaks, kind="stable")[:3].tolist() if speaks[at] > 0]
         sides = [f"{self.actions[at]} {expected[at]:+.3f} ± {errors[at]:.3f}" for at in (best, rival)]
-        because = f"; for it: {', '.join(self.features[at] for at in most)}" if most else ""
+        because = f"; in its favor: {', '.join(self.features[at] for at in most)}" if most else ""
         return f"{sides[0]}, against {sides[1]}{because}"
 
 

@@ -1,4 +1,4 @@
-"""A learner and what it knows as a JSON file: complete or not there at all, and checked when it is read again."""
+"""A learner and its state as a JSON file."""
 
 import json
 import os
@@ -31,16 +31,36 @@ VERSION = 1
 
 
 class Saved(NamedTuple):
-    """What a file held."""
+    """The contents of a saved learner.
+
+    >>> import tempfile
+    >>> from plaudit.learn import ucb1
+    >>> bandit = ucb1(("small", "large"))
+    >>> file = Path(tempfile.mkdtemp(), "bandit.json")
+    >>> save(file, bandit, bandit.init(), trained_on="night-3")
+    >>> learner, state, more = load(file)
+    >>> state.decisions, more
+    (0, {'trained_on': 'night-3'})
+    """
 
     learner: Any
     state: Any
     more: dict[str, Any]
-    """What was saved beside the two."""
+    """The extra data."""
 
 
 def save(path: str | os.PathLike[str], learner: Learner, state: LearnerState, **more: Any) -> None:
-    """Write a learner, its state and `more` to `path`: whole or, if something fails, not at all.
+    """Save a learner and its state as a JSON file; the file is replaced only when it is complete.
+
+    Args:
+        path: The file.
+        learner: The learner.
+        state: Its state.
+        **more: Extra JSON data to keep in the file.
+
+    Raises:
+        WrongType: It is not a plaudit learner, or the state is not its own.
+        FileError: The file cannot be written.
 
     >>> import tempfile
     >>> from plaudit.learn import ucb1
@@ -60,7 +80,7 @@ def save(path: str | os.PathLike[str], learner: Learner, state: LearnerState, **
         raise ShapeMismatch(f"{os.fspath(path)} was not written: the state is not the learner's: {error}") from None
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{os.fspath(path)} was not written: what is saved beside the learner cannot be JSON: {error}"
+            f"{os.fspath(path)} was not written: the extra data saved with the learner cannot be JSON: {error}"
         ) from None
     with AtomicFile(path) as draft:
         try:
@@ -71,17 +91,28 @@ def save(path: str | os.PathLike[str], learner: Learner, state: LearnerState, **
 
 
 def load(path: str | os.PathLike[str], *, expected: Learner | None = None, fallback: Fallback | None = None) -> Saved:
-    """Return what `save` wrote to `path`.
+    """Load a learner that `save` wrote.
 
     Args:
         path: The file.
-        expected: The learner that the file must be of: with other actions, features or settings it is refused. A
-            file of a learner without an intercept, as all were once, gives that learner without one.
-        fallback: The rule that a router goes by at first, unless that of `expected` is: no file holds a function.
+        expected: The learner that the file must contain; a file with other actions, features or settings is refused.
+            Old files without an intercept give a learner without one.
+        fallback: The fallback rule of a router, if `expected` does not have it: no file can hold a function.
+
+    Returns:
+        The learner, its state, and the extra data.
 
     Raises:
         SpecError: The file is not a saved learner, or not the expected one.
         FileError: The file cannot be read.
+
+    >>> import tempfile
+    >>> from plaudit.learn import ucb1
+    >>> bandit = ucb1(("small", "large"))
+    >>> file = Path(tempfile.mkdtemp(), "bandit.json")
+    >>> save(file, bandit, bandit.init())
+    >>> load(file, expected=bandit).state.decisions
+    0
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -90,7 +121,7 @@ def load(path: str | os.PathLike[str], *, expected: Learner | None = None, fallb
     try:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"{os.fspath(path)} is not a saved learner: {error}. Was its writing cut short?") from None
+        raise SpecError(f"{os.fspath(path)} is not a saved learner: {error}. Was saving it interrupted?") from None
     try:
         return _parse_content(data, expected, fallback)
     except (InputError, DefinitionError, SpecError) as error:
@@ -103,7 +134,7 @@ def describe_learner(learner: Learner) -> dict[str, Any]:
         settings = {name: getattr(learner, name) for name in _ROUTER}
         return {"kind": learner.kind, "bandit": describe_learner(learner.bandit), **settings}
     if not isinstance(learner, LinearBandit | ArmBandit):
-        raise DefinitionError(f"{learner!r:.60} is not a learner of plaudit; save its parts yourself.")
+        raise DefinitionError(f"{learner!r:.60} is not a plaudit learner; save its parts yourself.")
     rule = next(name for name, kind in RULES.items() if isinstance(learner.explore, kind))
     parts = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(learner).items()}
     if parts.get("intercept") is False:
@@ -130,7 +161,7 @@ def _parse_content(data: Any, expected: Learner | None, fallback: Fallback | Non
     if missing:
         raise SpecError(f"it has no {missing[0]!r}.")
     if digest({name: data[name] for name in ("learner", "state", "more")}) != data["hash"]:
-        raise SpecError("it was changed after it was saved: the hash is another.")
+        raise SpecError("it was changed after it was saved: the hash does not match.")
     spec = data["learner"]
     if not isinstance(spec, dict) or not isinstance(data["more"], dict):
         raise SpecError("its parts are not objects.")
@@ -175,15 +206,15 @@ def _describe_difference(expected: Mapping[str, Any], found: Mapping[str, Any]) 
     if name == "bandit" and isinstance(found.get(name), Mapping):
         return _describe_difference(expected[name], found[name])
     return (
-        f"it was saved with {name}={found.get(name)!r:.200}, and now {name}={expected[name]!r:.200}. What was learnt "
-        "of one is nothing for the other: begin anew with another file, or go back to the old definition."
+        f"it was saved with {name}={found.get(name)!r:.200}, but now {name}={expected[name]!r:.200}. A "
+        "learner's state does not fit another definition: start over with a new file, or restore the old definition."
     )
 
 
 def _refuse_to_guess(_: tuple[float, ...]) -> NoReturn:
     raise SpecError(
-        "the router has learnt too little to go by, and the rule it goes by until then is in no file: "
-        "load(…, fallback=rule) gives it one."
+        "the router has not learned enough to be used, and its fallback rule is not saved in the file: "
+        "pass it with load(…, fallback=rule)."
     )
 
 
@@ -224,7 +255,7 @@ def _decode_ridge_state(learner: LinearBandit, data: Mapping[str, Any]) -> Ridge
         except (TypeError, ValueError, OverflowError):
             raise SpecError(f"its {name} is not an array of numbers.") from None
         if array.shape != shape:
-            raise SpecError(f"its {name} has the shape {array.shape}, and {shape} is expected.")
+            raise SpecError(f"its {name} has the shape {array.shape}, but {shape} is expected.")
         if not np.isfinite(array).all():
             raise SpecError(f"its {name} holds a number that is not finite.")
         getattr(state, name)[...] = array
@@ -258,4 +289,4 @@ def _parse_counts(values: Any, name: str, length: int) -> tuple[int, ...]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

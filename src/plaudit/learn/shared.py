@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class SharedLearner:
-    """A learner whose memory is a ledger: its state is what the records of a decision class amount to, in their order.
+    """A learner that processes share through a ledger: its state is the replay of the records of a decision class.
 
     Nothing is lost when a process dies, and nothing is counted twice: an update is a record with the decision's id as
-    its key, and whoever reads the ledger up to the same record knows the same. Threads may share one. `snapshot` names
-    a file that saves replaying from the beginning; it is a copy, never the truth.
+    its key, and every process that has read up to the same record has the same state. Threads can share one. `snapshot`
+    names a file that saves replaying from the beginning; it can always be rebuilt from the ledger.
 
     >>> import tempfile
     >>> from plaudit import Ledger, Reward, Field, term
@@ -52,10 +52,16 @@ class SharedLearner:
         mixed: bool = False,
         skip: Collection[int] = (),
     ) -> None:
-        """Take up what the ledger holds.
+        """Replay the ledger.
 
-        Rewards of two formulas, or two versions of one, are not comparable: where both are recorded it is an InputError
-        unless `mixed` says that it is meant. `skip` names records to leave out, which somebody recorded by mistake.
+        Args:
+            ledger: The ledger with the decisions.
+            learner: The learner.
+            decision_class: The decision class to learn from and to record under.
+            seed: The random seed.
+            snapshot: A file for `save`, read at the start if it exists.
+            mixed: Allow rewards of several formulas or versions, which are not comparable; an InputError otherwise.
+            skip: Numbers of records to leave out, such as those recorded by mistake.
         """
         if not (decision_class and isinstance(decision_class, str)):
             raise WrongType(f"decision_class={decision_class!r:.60} must be a string that is not empty.")
@@ -68,7 +74,7 @@ class SharedLearner:
         self.skip = frozenset(skip)
         self.state: Any = learner.init()
         self.formula: str | None = None
-        """The reward that was learnt from last, with its version."""
+        """The reward learned from last, with its version."""
         self.last = 0
         """The number of the last record that the state knows of."""
         self._turn = threading.RLock()
@@ -77,10 +83,14 @@ class SharedLearner:
         self.catch_up()
 
     def choose(self, context: Any = None, *, id: str | None = None) -> Decision:
-        """Return a decision with an id of its own, made on all that is recorded by now.
+        """Choose an action, after learning from everything recorded so far.
 
-        What is drawn belongs to the seed and the id. Ids are made at random unless given; with your own, the same
-        records give the same decisions.
+        Args:
+            context: The features.
+            id: The decision's id; random if omitted. The same seed, id and records give the same decision.
+
+        Returns:
+            The decision with its id.
         """
         name = f"{self.decision_class}/{token_hex(8)}" if id is None else id
         with self._turn:
@@ -97,12 +107,23 @@ class SharedLearner:
         context: Mapping[str, Any] | None = None,
         **about: Any,
     ) -> int:
-        """Record what a decision earned, learn from it, and return the record's number.
+        """Record the reward of a decision and learn from it.
 
-        `again` is a further reward of a decision that has one, like a bonus at the end; with several of them, each has
-        a name: `again="bonus"`. `blocked` is why nothing may be learnt from this one: it is recorded with the reason
-        and left out of the state. `about` is what `Ledger.record` takes: `run`, `episode`, `step`, `phase`, `actor`,
-        `at`; `key` is made of the decision's id unless it is given, so that crediting twice is recorded once.
+        Args:
+            decision: The decision.
+            signal: The reward.
+            again: A further reward of a decision that has one, such as a bonus at the end. If there are several, give
+                each a name: `again="bonus"`.
+            blocked: Why nothing may be learned from this decision; it is recorded with the reason only.
+            context: More context for the record.
+            **about: As for `Ledger.record`: `run`, `episode`, `step`, `phase`, `actor`, `at`, `key`. The key defaults
+                to the decision's id, so crediting twice records once.
+
+        Returns:
+            The number of the record.
+
+        Raises:
+            InputError: The decision or the signal cannot be learned from.
         """
         if not isinstance(decision, Decision):
             raise WrongType(f"{decision!r:.60} is not a Decision.")
@@ -122,7 +143,11 @@ class SharedLearner:
         return number
 
     def catch_up(self) -> int:
-        """Learn from what was recorded since, by whomever, and return how many rewards that were."""
+        """Learn from the records that were added since, by any process.
+
+        Returns:
+            How many rewards they hold.
+        """
         learnt = 0
         with self._turn:
             for record in self.ledger.history(decision_class=self.decision_class, after=self.last):
@@ -136,7 +161,11 @@ class SharedLearner:
         return learnt
 
     def save(self) -> None:
-        """Write the snapshot, so that the next start replays only what comes after it."""
+        """Write the snapshot, so the next start replays only later records.
+
+        Raises:
+            DefinitionError: No snapshot file was named.
+        """
         if self.snapshot is None:
             raise InputError("there is no snapshot to save: name a file, SharedLearner(…, snapshot='tier.json').")
         with self._turn:
@@ -186,5 +215,5 @@ class SharedLearner:
         except NotInLedger:
             known = False
         if not known:
-            raise SpecError(f"{snapshot} is a snapshot of another ledger; remove it, and the records are replayed.")
+            raise SpecError(f"{snapshot} is a snapshot of another ledger; remove it to replay the records.")
         self.state, self.last, self.formula = saved.state, last, formula

@@ -14,7 +14,7 @@ def validate_actions(actions: Any, explore: Explore) -> None:
     """Refuse actions that are not two or more different names, and a floor that so many cannot all have."""
     validate_names("actions", actions)
     if len(actions) < 2:
-        raise DefinitionError(f"actions={actions!r} must be two or more: there is nothing to choose.")
+        raise DefinitionError(f"actions={actions!r} must name two or more actions.")
     if isinstance(explore, SquareCB):
         resolve_floor(explore.floor, len(actions))
 
@@ -32,8 +32,8 @@ def validate_number(name: str, value: Any, *, above: float | None = None) -> Non
     """Refuse anything that is not a finite number from 0 up, or above the bound that is given."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not fine or value < 0 or (above is not None and value <= above):
-        span = "from 0 up" if above is None else f"above {above:g}"
-        raise DefinitionError(f"{name}={value!r} must be a finite number {span}.")
+        span = ", 0 or more" if above is None else f" above {above:g}"
+        raise DefinitionError(f"{name}={value!r} must be a finite number{span}.")
 
 
 def resolve_floor(floor: float | None, count: int) -> float:
@@ -74,7 +74,7 @@ def parse_numbers(values: Any, name: str, length: int | None = None) -> tuple[fl
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise WrongType(f"{name}={values!r:.60} is not a list of numbers.")
     if length is not None and len(values) != length:
-        raise ShapeMismatch(f"{name} has {len(values)} numbers, and {length} are expected.")
+        raise ShapeMismatch(f"{name} has {len(values)} numbers, but {length} are expected.")
     return tuple(parse_number(value, f"{name}[{at}]") for at, value in enumerate(values))
 
 

@@ -74,8 +74,8 @@ def build_table(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
         if listed and about[LABEL] != listed[0].schema.metadata[LABEL]:
             labels = " and ".join(each[LABEL].decode() for each in (listed[0].schema.metadata, about))
             raise LedgerError(
-                f"these records are of several rewards ({labels}), which have different columns. Choose one with "
-                "reward= and version=, or take arrow(), whose batches are of one reward each."
+                f"these records belong to several rewards ({labels}), which have different columns. Choose one with "
+                "reward= and version=, or use arrow(), whose batches hold one reward each."
             )
         listed.append(batch.replace_schema_metadata((listed[0] if listed else batch).schema.metadata))
     return pa.Table.from_batches(listed) if listed else None

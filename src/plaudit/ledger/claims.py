@@ -47,7 +47,7 @@ class Claims:
             of = "records without a run" if run is None else f"run {run!r}"
             raise ActorInUse(
                 f"{self._store.backend.name}: another live writer ({holder}) records as actor {actor!r} of {of}, and "
-                "the episodes of two would become one. Give each its own actor=, or leave actor= out to get one."
+                "the episodes of the two would be mixed. Give each its own actor=, or leave actor= out to get one."
             )
         return next(claim for at in count() if self._try(claim := (run, f"env{at}")) is None)
 

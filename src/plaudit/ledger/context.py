@@ -41,7 +41,7 @@ def validate_string(name: str, value: object) -> str | None:
     if not value:
         raise InputError(f"{name}='' is empty; leave it out instead.")
     if len(value) > _LONGEST:
-        raise InputError(f"{name}={shorten(value)} has {len(value):,} characters; put what is so long into context=.")
+        raise InputError(f"{name}={shorten(value)} has {len(value):,} characters; put longer text into context=.")
     if "\0" in value:
         raise InputError(f"{name}={shorten(value)} holds a NUL character, which databases refuse in a string.")
     try:
@@ -78,7 +78,9 @@ def encode_context(value: Any) -> str:
     """
     text = dump_plain(value, "context", (",", ":"))
     if len(text) > LONGEST_LINE // 2:  # a record with it must fit into a line of an export
-        raise InputError(f"context is longer than {LONGEST_LINE >> 21} MiB as JSON; keep it in a file, and name that.")
+        raise InputError(
+            f"context is longer than {LONGEST_LINE >> 21} MiB as JSON; keep it in a file and record the file's name."
+        )
     if "\\ud" in text:
         try:
             json.dumps(json.loads(text), ensure_ascii=False).encode()
@@ -96,10 +98,10 @@ def to_microseconds(moment: datetime) -> int:
     try:
         since = (moment if moment.tzinfo else moment.astimezone()) - _EPOCH
     except (ValueError, OverflowError):  # the local time of a year before the first
-        raise InputError(f"{moment} is too far away to be a moment in UTC.") from None
+        raise InputError(f"{moment} is outside the range of UTC times.") from None
     at = since // timedelta(microseconds=1)
     if at not in _TIMES:
-        raise InputError(f"{moment} is too far away to be a moment in UTC.")
+        raise InputError(f"{moment} is outside the range of UTC times.")
     return at
 
 

@@ -42,7 +42,7 @@ class Head:
             bytes.fromhex(data["checksum"])
             return cls(**{**data, "opened": datetime.fromisoformat(data["opened"])})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SpecError(f"this is no head of a ledger's chain: {type(error).__name__}: {error}") from None
+            raise SpecError(f"this is not the head of a ledger's chain: {type(error).__name__}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class LedgerHead:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, SpecError):
                 raise
-            raise SpecError(f"this is no head of a ledger: {type(error).__name__}: {error}") from None
+            raise SpecError(f"this is not the head of a ledger: {type(error).__name__}: {error}") from None
         if "head" in data and data["head"] != found.digest:
-            raise SpecError("this head of a ledger is not as it was written: its parts have another digest")
+            raise SpecError("this head of a ledger was changed after it was written: its digest does not match")
         return found
 
 
@@ -133,8 +133,8 @@ def list_heads(kept: Any) -> Iterator[Head | LedgerHead]:
     """Yield what was kept: a head of a ledger, or many heads of either kind, as they are or as their JSON."""
     if isinstance(kept, str | bytes | os.PathLike) or not isinstance(kept, Iterable | LedgerHead):
         raise WrongType(
-            f"heads={kept!r:.60} are what stats().head or stats().heads gave: a head, a list of heads, or what their "
-            "JSON holds."
+            f"heads={kept!r:.60} must be what stats().head or stats().heads returned: a head, a list of heads, or "
+            "their JSON."
         )
     for each in [kept] if isinstance(kept, LedgerHead | Mapping) else kept:
         if isinstance(each, Head | LedgerHead):

@@ -41,7 +41,7 @@ class History:
     """Records in the order in which they were recorded: iterate, or take `arrow`, `count`, `totals` or `first`."""
 
     def __init__(self, store: Store, query: Query, owner: object = None) -> None:
-        """Keep the query; nothing is read yet. `owner` is kept too: a ledger that nobody has any more is closed."""
+        """Keep the query; nothing is read yet. `owner` is kept too, so the ledger is not closed before."""
         self._store = store
         self._owner = owner
         self._search = BlockSearch(store, query)
@@ -68,7 +68,7 @@ class History:
         more than a picture can hold, are refused.
 
         Args:
-            ax: Where to draw; a new figure unless given.
+            ax: The matplotlib axes; a new figure if omitted.
 
         Raises:
             NotInLedger: There is no such record.
@@ -78,13 +78,11 @@ class History:
         from plaudit.plots.stacked import plot_stacked
 
         if (count := self.count()) > _MOST_DRAWN:
-            raise InputError(
-                f"{count:,} records are too many for a picture of steps; choose an episode, or .last(1000)."
-            )
+            raise InputError(f"{count:,} records are too many for a plot of steps; choose an episode, or .last(1000).")
         records = list(self) or [self.first()]
         rewards = list(dict.fromkeys(f"{each.signal.reward}@{each.signal.version}" for each in records))
         if len(rewards) > 1:
-            raise InputError(f"these records are of several rewards, {', '.join(rewards)}; choose one with reward=.")
+            raise InputError(f"these records belong to several rewards, {', '.join(rewards)}; choose one with reward=.")
         names = list(dict.fromkeys(name for each in records for name in each.signal.values))
         columns = {name: [each.signal.values.get(name, 0.0) for each in records] for name in names}
         steps = [-1 if each.step is None else each.step for each in records]
@@ -122,7 +120,7 @@ class History:
         """Return the history that begins with the last `count` records; itself where there are no older ones."""
         left = validate_integer("count", count) or 0
         if left < 1:
-            raise InputError(f"the last {left} records are none; ask for one at least.")
+            raise InputError(f"last({left}) selects nothing; pass at least 1.")
         for found in self._search.read((), newest_first=True):
             if len(found) >= left:
                 at = len(found) - left if found.chosen is None else int(found.chosen[-left])

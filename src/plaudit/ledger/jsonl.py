@@ -1,4 +1,4 @@
-"""Logs of JSON lines that survive a crash: one durable line a call, read again as it was written or with an error."""
+"""JSON Lines logs that survive a crash."""
 
 import json
 import math
@@ -25,10 +25,19 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | ge
 def append_line(
     path: str | os.PathLike[str], row: Mapping[str, Any], *, fsync: bool = True, timeout: float = 30
 ) -> bytes:
-    """Append a row to a file, which is made if it is not there; any number of threads and processes may do so at once.
+    """Append a row to a JSON Lines file, created if necessary; threads and processes can append at the same time.
 
-    The row is on the disk when this returns; with `fsync=False` only the operating system has it. Where it cannot be
-    written whole, the file is as it was. Returns what `mend_lines` had to cut off first.
+    The row is on disk when this returns; with `fsync=False` only the operating system has it. If it cannot be written
+    whole, the file stays unchanged.
+
+    Args:
+        path: The file.
+        row: A mapping that JSON can represent exactly.
+        fsync: Wait for the disk.
+        timeout: Seconds to wait for other writers.
+
+    Returns:
+        The torn last line that was cut off first, as `mend_lines` does; usually empty.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "rows.jsonl")
@@ -52,7 +61,21 @@ def append_line(
 
 
 def mend_lines(path: str | os.PathLike[str], *, timeout: float = 30) -> bytes:
-    """Cut off the part of a last line that a crash left in a file, and return it; empty where the file ends well."""
+    """Cut off the incomplete last line that a crash left in a file.
+
+    Args:
+        path: The file.
+        timeout: Seconds to wait for other writers.
+
+    Returns:
+        What was cut off; empty if the file ends with a whole line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "rows.jsonl")
+    >>> _ = path.write_text('{"st')
+    >>> mend_lines(path)
+    b'{"st'
+    """
     with _open_locked(os.fspath(path), timeout) as file:
         return _mend(file, os.fspath(path))
 
@@ -67,7 +90,7 @@ def _open_locked(path: str, timeout: float) -> Iterator[int]:
             sync_folder(Path(path).parent)
         with hold_lock(file, path, timeout):
             if not os.path.samestat(os.stat(path), os.fstat(file)):
-                raise FileError(f"{path} was replaced in this moment; nothing was written. Try again.")
+                raise FileError(f"{path} was replaced just now; nothing was written. Try again.")
             yield file
     except (OSError, ValueError) as error:
         if isinstance(error, PlauditError):
@@ -94,11 +117,11 @@ def _mend(file: int, path: str) -> bytes:
         with suppress(ValueError):
             known = tail.startswith((b"{", b"\0")) and decode(before or b"{}") is not None
         if not known:
-            raise LedgerError(f"{path} is not a file of JSON lines: {error}. It is left as it is.") from None
+            raise LedgerError(f"{path} is not a JSON Lines file: {error}. It was left unchanged.") from None
         os.ftruncate(file, start)
         return tail
     except ValueError as error:
-        raise LedgerError(f"{path}, last line: {error}. Mend or remove the line.") from None
+        raise LedgerError(f"{path}, last line: {error}. Fix or remove the line.") from None
 
 
 def _read_line(file: int, end: int) -> bytes:
@@ -122,7 +145,7 @@ def _write_whole(file: int, data: bytes) -> None:
 
 
 class Lines(Iterator[dict[str, Any]]):
-    """The rows of a file; `number` is the line of the last one, and `dropped` has the bytes of one torn at the end."""
+    """The rows of a file; `number` is the line of the last one, and `dropped` has the bytes of a torn last line."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the file at `path`."""
@@ -150,17 +173,32 @@ class Lines(Iterator[dict[str, Any]]):
                     except ValueError as error:
                         if line.endswith(b"\n") or not isinstance(error, NotJson):
                             what = f"{self.path}, line {self.number}: {error}. "
-                            raise LedgerError(f"{what}Rows before it are sound; mend or remove the line.") from None
+                            raise LedgerError(f"{what}Rows before it are intact; fix or remove the line.") from None
                         self.dropped = line
         except OSError as error:
             raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
 
 def read_lines(path: str | os.PathLike[str]) -> Lines:
-    """Return the rows of the JSON lines at `path`, read as they are asked for.
+    """Read the rows of a JSON Lines file, one at a time.
 
-    A torn last line ends them. Any other line that cannot be read is a LedgerError that names file and line. Windows
-    line ends, empty lines and a missing last newline are no mistakes.
+    A torn last line ends the file. Any other unreadable line is a LedgerError that names the file and the line. Windows
+    line endings, empty lines and a missing last newline are fine.
+
+    Args:
+        path: The file.
+
+    Returns:
+        An iterator over the rows. Its `number` is the current line, its `dropped` the bytes of a torn last line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "rows.jsonl")
+    >>> _ = append_line(path, {"step": 1})
+    >>> with path.open("a") as file:
+    ...     _ = file.write('{"st')
+    >>> lines = read_lines(path)
+    >>> list(lines), lines.dropped
+    ([{'step': 1}], b'{"st')
     """
     return Lines(path)
 
@@ -168,10 +206,10 @@ def read_lines(path: str | os.PathLike[str]) -> Lines:
 def encode(row: Mapping[str, Any]) -> str:
     """Return a row as one line of JSON without its newline; InputError where reading it would give another row."""
     if not isinstance(row, Mapping):
-        raise WrongType(f"a JSON line is an object, and this is a {type(row).__name__}: give a mapping.")
+        raise WrongType(f"a JSON line must be an object, not a {type(row).__name__}: pass a mapping.")
     text = dump_plain(row, "the row", (", ", ": "))
     if len(text) >= LONGEST_LINE:
-        raise InputError(f"the row is longer than {LONGEST_LINE >> 20} MiB, the most that is read again.")
+        raise InputError(f"the row is longer than {LONGEST_LINE >> 20} MiB, the longest line that can be read back.")
     return text
 
 
@@ -183,14 +221,14 @@ def dump_plain(value: Any, what: str, separators: tuple[str, str]) -> str:
     except ValueError as error:
         raise InputError(f"{what} has no JSON form: {error}.") from None  # a number of very many digits
     if "\\ud" in text and json.loads(text) != plain:
-        raise InputError(f"{what} holds two halves of a character (surrogates) side by side, which JSON would join.")
+        raise InputError(f"{what} contains two lone surrogates side by side, which JSON would join.")
     return text
 
 
 def _to_plain(value: Any, where: str, depth: int = 0) -> Any:
     """Return a value of which JSON has every part; an InputError says which part it has not."""
     if depth > _DEEPEST:
-        raise InputError(f"{where:.40}… is nested too deeply: more than {_DEEPEST} levels, or it holds itself.")
+        raise InputError(f"{where:.40}… is nested too deeply: more than {_DEEPEST} levels, or it contains itself.")
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -200,14 +238,14 @@ def _to_plain(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise WrongType(f"{where} has the key {shorten(key)}; the keys of JSON are strings.")
+                raise WrongType(f"{where} has the key {shorten(key)}; JSON keys must be strings.")
         return {key: _to_plain(part, f"{where:.200}[{shorten(key)}]", depth + 1) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_to_plain(part, f"{where:.200}[{at}]", depth + 1) for at, part in enumerate(value)]
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
         return _to_plain(value.item(), where, depth + 1)
     hint = " Its tolist() has one." if hasattr(value, "tolist") else ""
-    raise WrongType(f"{where} is a {type(value).__name__}, for which JSON has no form.{hint}")
+    raise WrongType(f"{where} is a {type(value).__name__}, which JSON cannot represent.{hint}")
 
 
 class NotJson(ValueError):
@@ -233,12 +271,12 @@ def decode(text: str | bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(row, dict):
-        raise ValueError(f"it is no object but {text[:40]!r}")
+        raise ValueError(f"it is not an object but {text[:40]!r}")
     return row
 
 
 def _build_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return build_object(pairs, lambda key: ValueError(f"the key {key!r} is there twice"))
+    return build_object(pairs, lambda key: ValueError(f"the key {key!r} appears twice"))
 
 
 def _refuse_constant(text: str) -> NoReturn:
@@ -248,5 +286,5 @@ def _refuse_constant(text: str) -> NoReturn:
 def _parse_finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{text[:40]} is beyond every double")
+        raise ValueError(f"{text[:40]} is too large for a double")
     return number

@@ -1,4 +1,4 @@
-"""The ledger: every reward remembered, explained, recomputable, re-scorable."""
+"""The ledger: record, explain, verify and re-score rewards."""
 
 import _thread
 import atexit
@@ -48,14 +48,24 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 Progress = Callable[[int, int], None]
-"""Called now and then with how much is done, and of how much."""
+"""Called with the amount done and the total amount."""
 
 
 class Ledger:
     """A durable, append-only store of signals with their context.
 
-    `Ledger("rewards.db")` keeps them in a SQLite file, `Ledger("postgresql://user@host/database")` on a server that
-    many machines write to. Threads may share one; a forked process gets connections of its own.
+    `Ledger("rewards.db")` is a SQLite file; `Ledger("postgresql://user@host/database")` is a server that many machines
+    write to. Threads can share a ledger, and a forked process gets its own connections.
+
+    >>> import tempfile
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def gain(delta): return delta
+    >>> reward = Reward("gain", version="1", terms=[gain], fields=[Field("delta", low=-1, high=1)])
+    >>> with Ledger(Path(tempfile.mkdtemp(), "rewards.db")) as ledger:
+    ...     number = ledger.record(reward.score(delta=0.5), run="night-3", step=41)
+    ...     ledger[number].total, ledger.history(run="night-3").count(), ledger.verify().ok
+    (0.5, 1, True)
     """
 
     def __init__(
@@ -69,21 +79,22 @@ class Ledger:
         publish: "Destination | Ledger | None" = None,
         publish_every: int = 10_000,
     ) -> None:
-        """Open a ledger, making it if it is not there; one with older tables is backed up and upgraded.
+        """Open a ledger and create it if necessary; one with older tables is backed up and upgraded.
 
         Args:
-            where: A path, or the address of a database.
-            read_only: Whether nothing is to be written; the ledger must be there then.
-            timeout: How many seconds to wait for another writer or for the server.
-            clock: What dates records; the system's clock if None.
-            sign_with: An Ed25519 key, or a PEM file with one, that signs every head; `verify(public_key=)` checks.
-            publish: Where the head of the ledger goes now and then, and when it is closed: a file, which gets a line
-                each time, a command as a list, which reads it, a function, or another ledger.
-            publish_every: After how many records of this process the head is published again.
+            where: A path, or the address of a PostgreSQL database.
+            read_only: Open for reading only; the ledger must exist.
+            timeout: Seconds to wait for another writer or for the server.
+            clock: Returns the time for new records; the system clock if omitted.
+            sign_with: An Ed25519 private key, or the path of a PEM file with one. It signs every head; check the
+                signatures with `verify(public_key=)`.
+            publish: Where to send the head of the ledger, every `publish_every` records and on close: a file (one line
+                is appended), a command as a list (reads it from stdin), a function, or another ledger.
+            publish_every: Number of records by this process between two published heads.
 
         Raises:
-            FileError: The file cannot be opened or made.
-            LedgerError: It is no ledger; LedgerTooNew where a newer plaudit wrote it.
+            FileError: The file cannot be opened or created.
+            LedgerError: It is not a ledger. LedgerTooNew if a newer plaudit wrote it.
         """
         self._where = where
         self._options = (read_only, timeout)
@@ -120,15 +131,19 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """What errors call it: a path, or an address without its password."""
+        """The path, or the address without its password."""
         return self._store.backend.name
 
     def size(self) -> int:
-        """Return how many bytes the ledger takes."""
+        """Return the size of the ledger.
+
+        Returns:
+            The size in bytes.
+        """
         return self._store.backend.size()
 
     def check_in_place(self) -> None:
-        """Raise LedgerBroken where its file was moved, removed or replaced since it was opened; a server has none."""
+        """Raise LedgerBroken if the file was moved, removed or replaced since it was opened; a server has none."""
         self._store.backend.check_in_place()
 
     # -- recording --------------------------------------------------------------------------------------------------
@@ -147,25 +162,28 @@ class Ledger:
         context: Any = None,
         at: datetime | None = None,
     ) -> int:
-        """Record a signal and return the record's number, once it is durable.
+        """Record a signal; it is durable when this returns.
 
         Args:
-            signal: What `reward.score` returned.
-            key: Makes it idempotent: a key that is there already keeps its record.
+            signal: The result of `reward.score`.
+            key: Makes recording idempotent: repeating a key with the same content returns the existing record.
             run: The run, or mission.
             episode: The episode in the run.
             step: The step in the episode.
             phase: The phase of the run.
-            decision_class: What was decided.
-            actor: Who decided.
-            context: Anything else that JSON can hold.
-            at: When it happened; now if None, and local time if it has no zone.
+            decision_class: The kind of decision.
+            actor: Who decided, such as the agent or the environment's number.
+            context: Any JSON value.
+            at: When it happened: now if omitted, local time if it has no zone.
+
+        Returns:
+            The number of the record.
 
         Raises:
             InputError: A part of the context cannot be stored.
-            KeyConflict: The key names a record with another content.
-            VersionConflict: The reward's label stands for another formula.
-            LedgerError: The signal was read from data, and its numbers are not what its reward computes.
+            KeyConflict: The key names a record with different content.
+            VersionConflict: The reward's label belongs to another formula.
+            LedgerError: The signal was read from data, and its numbers do not recompute.
         """
         scope = run, phase, decision_class, actor
         with self._lock:
@@ -173,43 +191,56 @@ class Ledger:
             return self._reopen_if_forked().writer.write((packed,))[0]
 
     def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:
-        """Record many signals in one transaction: all of them or, where one cannot be, none.
+        """Record several signals in one transaction: all of them, or none if one cannot be recorded.
+
+        Args:
+            entries: Signals, or an `Entry` for each signal that has a context.
 
         Returns:
-            Their numbers, in order.
+            The numbers of the records, in order.
 
         Raises:
-            The errors of `record`.
+            WrongType: An entry is neither a Signal nor an Entry. Also the errors of `record`.
         """
         if isinstance(entries, Signal | Entry) or not isinstance(entries, Iterable):
-            raise WrongType(f"record_many takes many signals, and {shorten(entries)} is not; record takes one.")
+            raise WrongType(f"record_many takes several signals, not {shorten(entries)}; use record for one.")
         return self._write([self._pack_entry(entry) for entry in entries])
 
     def record_batch(
         self, reward: Reward, columns: Mapping[str, Any], *, target: str = "numpy", **context: Any
     ) -> list[int]:
-        """Score a batch of columns and record every row, in one transaction; return their numbers.
+        """Score a batch of columns and record every row in one transaction.
 
         Args:
-            reward: The reward that scores them.
-            columns: What `reward.compile(target)` takes.
-            target: What scores them: "numpy", in float64; "jax" or "torch", in the dtype of the columns.
-            **context: What `record` takes, each part one value for all rows, or a list or array of them.
+            reward: The reward to score with.
+            columns: The columns, as for `reward.compile(target)`.
+            target: What scores them: "numpy" in float64; "jax" or "torch" in the dtype of the columns.
+            **context: As for `record`; each part is one value for all rows, or a list or array with one per row.
+
+        Returns:
+            The numbers of the records, in order.
 
         Raises:
             InputError: A row cannot be scored, or a part of its context cannot be stored.
-            LedgerError: `context` names a part that there is not.
-            TargetError: There is no such target; MissingExtra where it is not installed.
+            LedgerError: `context` has an unknown part.
+            TargetError: The target does not exist. MissingExtra if it is not installed.
         """
         with self._lock:
             store = self._reopen_if_forked()
             return write_batch(store.writer, store.specs.get_layout(reward), columns, context, target)
 
     def writer(self, *, max_records: int = 1000, max_delay: float = 0.01) -> WriteBuffer:
-        """Return a writer that gathers records and commits them together, for rates that single commits cannot reach.
+        """Return a writer that gathers records and commits them together, faster than one commit per record.
 
-        It commits when `max_records` wait or the first has waited `max_delay` seconds. Each record gets a receipt that
-        says whether it is buffered or durable.
+        It commits when `max_records` are waiting, or when the first has waited `max_delay` seconds. Each record gets a
+        `Receipt` that says whether it is buffered or durable.
+
+        Args:
+            max_records: How many records may wait.
+            max_delay: How many seconds a record may wait.
+
+        Returns:
+            The writer, a context manager that commits the rest when it closes.
         """
         return self._open_buffer(max_records=max_records, max_delay=max_delay)
 
@@ -219,7 +250,11 @@ class Ledger:
         return made
 
     def register(self, reward: Reward) -> None:
-        """Store a reward before anything of it is recorded; VersionConflict if its label means another formula."""
+        """Store a reward before recording anything with it; VersionConflict if its label belongs to another formula.
+
+        Args:
+            reward: The reward.
+        """
         with self._lock:
             store = self._reopen_if_forked()
             store.writer.register(store.specs.get_layout(reward))
@@ -293,66 +328,94 @@ class Ledger:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def rewards(self) -> list[StoredReward]:
-        """Return every reward that was recorded or registered, oldest first."""
+        """List every reward that was recorded or registered, oldest first.
+
+        Returns:
+            Name, version, fingerprint and the reward itself, for each.
+        """
         with self._store.backend.snapshot() as connection:
             layouts = self._store.specs.read_all(connection)
         seen = {layout.identity[:2] + layout.identity[3:]: layout.reward for layout in layouts}
         return [StoredReward(*identity, reward) for identity, reward in seen.items()]
 
     def history(self, **query: Any) -> History:
-        """Return the records chosen, oldest first: iterate, or take `.arrow()`, `.count()`, `.totals()`, `.first()`.
+        """Select records, oldest first, and stream them: only one page is in memory at a time.
 
-        Choose by `reward`, `version`, `run`, `episode`, `step`, `phase`, `decision_class`, `actor`, `key`, `since`
-        (inclusive), `until` (exclusive; datetimes without a zone are local), `id`, `after` (a record's number) and
-        `job` (the records of a re-scoring; without it, only what was recorded). Nothing beyond a page is in memory.
+        Args:
+            **query: Select by `reward`, `version`, `run`, `episode`, `step`, `phase`, `decision_class`, `actor`, `key`,
+                `since` (inclusive), `until` (exclusive; datetimes without a zone are local), `id`, `after` (a record's
+                number) and `job` (the records of a re-scoring; without it, only original records).
+
+        Returns:
+            The records: iterate over them, or call `.count()`, `.first()`, `.totals()`, `.last(20)`, `.arrow()` …
 
         Raises:
-            LedgerError: Records cannot be chosen by such a name.
-            InputError: No record can have such a value.
+            LedgerError: Records cannot be selected by this name.
+            InputError: No record can have this value.
         """
         return History(self._store, Query.parse(query), self)
 
     def episodes(self, **query: Any) -> Episodes:
-        """Return the episodes of the ledger, in the order in which they began: what each earned, how long it was.
+        """List the episodes, in the order they began, with the return and the length of each.
 
-        Choose by `reward`, `version`, `run`, `episode`, `actor`, `since` and `until` (when an episode began) and `job`
-        (the returns by a re-scoring); with `phase` or `decision_class`, only such records are added up. An episode is
-        one of a run and an actor, and by one reward; records without an episode are part of none.
+        An episode belongs to one run, one actor and one reward. Records without an episode are in none.
+
+        Args:
+            **query: Select by `reward`, `version`, `run`, `episode`, `actor`, `since` and `until` (when an episode
+                began) and `job` (returns by a re-scoring). `phase` and `decision_class` restrict which records are
+                added up.
+
+        Returns:
+            The episodes: a sequence with `.best(10)`, `.worst(10)` and `.to_pandas()`.
 
         Raises:
-            LedgerError: Episodes cannot be chosen by such a name.
-            InputError: No record can have such a value.
+            LedgerError: Episodes cannot be selected by this name.
+            InputError: No record can have this value.
         """
         return list_episodes(self._store, Query.parse(query))
 
     def runs(self, **query: Any) -> list[Run]:
-        """Return the runs, in the order in which they began: how many records and episodes, and what these earned.
+        """List the runs, in the order they began, with their records, episodes and returns.
 
-        A run that several rewards paid in is there once for each. Choose by `reward`, `version`, `run`, `phase`,
-        `decision_class`, `actor` and `job`.
+        Args:
+            **query: Select by `reward`, `version`, `run`, `phase`, `decision_class`, `actor` and `job`.
+
+        Returns:
+            The runs. A run that used several rewards is listed once per reward.
         """
         return list_runs(self._store, Query.parse(query))
 
     def totals(self, *by: str, **query: Any) -> dict[tuple[str | None, ...], Totals]:
-        """Return what rewards are like by "reward", "run", "phase", "decision_class", "actor" and "term".
+        """Group records and summarize their totals, or the values of each term.
 
-        `ledger.totals("run", "term")` has a key such as ("night-3", "comfort") for each; with "term" the values of each
-        term are told, which reads all records, and otherwise the totals. `query` chooses records as for `history`.
+        Args:
+            *by: One or more of "reward", "run", "phase", "decision_class", "actor" and "term". "term" summarizes the
+                values of each term, which reads all records.
+            **query: Which records; see `history`. All of them if omitted.
+
+        Returns:
+            Totals by group: `totals("run", "term")` has keys such as ("night-3", "comfort").
 
         Raises:
-            LedgerError: There is nothing such to tell totals apart by.
+            LedgerError: Records cannot be grouped by this name.
         """
         return group_totals(self._store, Query.parse(query), by)
 
     def __getitem__(self, record: int | str) -> Record:
-        """Return the record with a number or a key; NotInLedger if there is none."""
+        """Return the record with this number or key; NotInLedger if it does not exist."""
         return find_record(self._store, record)
 
     def why(self, record: int | str) -> Why:
-        """Return how the record with this number or key came about: context, inputs, every term, the total.
+        """Explain a record: when and where it was recorded, its context, its inputs, every term and the total.
+
+        Args:
+            record: A number or a key.
+
+        Returns:
+            The explanation; print it.
 
         Raises:
-            NotInLedger: There is no such record.
+            NotInLedger: The record does not exist.
         """
         return explain_record(self._store, self[record])
 
@@ -365,21 +428,35 @@ class Ledger:
     ) -> Verification:
         """Recompute every record from its stored reward and inputs, and check sums and checksums.
 
-        `heads` are what `stats().head` gave earlier and was kept elsewhere, or several of them: a ledger in which one
-        of them no longer occurs was rewritten, checksums and all. With `public_key`, every head in the ledger must have
-        been signed with its private key.
+        Args:
+            heads: Heads of this ledger that were kept elsewhere: what `head()` returned, or several of them. A head
+                that no longer occurs means that the ledger was rewritten, checksums included.
+            public_key: An Ed25519 public key, or the path of a PEM file with one. Every head must be signed with its
+                private key.
+            progress: Called with the number of records done and the number in total.
+
+        Returns:
+            The problems that were found; `ok` if there are none.
         """
         checker = None if public_key is None else SignatureChecker(public_key)
         return verify(self._store.backend, heads, checker, progress)
 
     def head(self) -> LedgerHead:
-        """Return where every chain of the ledger ends: to be kept elsewhere, for `verify`."""
+        """Return the head of the ledger: a digest of the ends of all chains. Keep it elsewhere, for `verify(heads=)`.
+
+        Returns:
+            The head.
+        """
         backend = self._store.backend
         with backend.snapshot() as connection, report_damage(backend.name, "a chain"):
             return read_head(connection)
 
     def stats(self) -> Stats:
-        """Return how much of what is in the ledger."""
+        """Count what the ledger contains: records, rewards, decision classes, writers.
+
+        Returns:
+            The counts; print them.
+        """
         return compute_stats(self._store)
 
     # -- whole ledgers ----------------------------------------------------------------------------------------------
@@ -387,54 +464,87 @@ class Ledger:
     def rescore(
         self, reward: Reward, /, *, as_recorded: bool = False, progress: Progress | None = None, **query: Any
     ) -> Rescoring:
-        """Score recorded inputs with another reward; the new scores are new records, tied to the old ones.
+        """Score recorded inputs with another reward; each new score is a new record that refers to the old one.
 
-        Call it again after an interruption and it goes on where it stopped: no record is scored twice.
+        Call it again after an interruption to resume: no record is scored twice.
 
         Args:
             reward: The reward to score with.
-            as_recorded: Whether what JAX or PyTorch scored is scored by them again, in the dtype that they computed in;
-                otherwise everything is computed in float64.
-            progress: Called with how many records are done, and of how many.
-            **query: Which records, as for `history`; all if none is given.
+            as_recorded: Score records that JAX or PyTorch scored with the same target and dtype again; otherwise
+                everything is computed in float64.
+            progress: Called with the number of records done and the number in total.
+            **query: Which records; see `history`. All of them if omitted.
+
+        Returns:
+            The number of the job, how many records were scored, and how the new totals differ from the old ones.
 
         Raises:
-            MissingField: No record chosen has every input that the reward needs.
-            MissingExtra: It is to be done as recorded, and what scored some records is not installed.
+            MissingField: No selected record has every input that the reward needs.
+            MissingExtra: `as_recorded` needs a target that is not installed.
         """
         with self._lock:
             store = self._reopen_if_forked()
             return rescore(store, reward, Query.parse(query), progress, as_recorded=as_recorded)
 
     def plan_rescore(self, reward: Reward, /, *, as_recorded: bool = False, **query: Any) -> Plan:
-        """Return how many records `rescore` would score, how many it has, and which lack an input that it needs."""
+        """Count the records that `rescore` would score, without writing anything.
+
+        Args:
+            reward: The reward to score with.
+            as_recorded: As for `rescore`.
+            **query: Which records; see `history`. All of them if omitted.
+
+        Returns:
+            How many records can be scored, how many are scored already, and which inputs the rest lack.
+        """
         return plan_rescore(self._store, reward, Query.parse(query), as_recorded=as_recorded)
 
     def score_history(self, *rewards: Reward, **query: Any) -> Iterator[ScoredBatch]:
-        """Yield recorded steps as each of `rewards` would have paid them, in batches of arrays; nothing is written.
+        """Score recorded steps with other rewards, in batches of arrays, without writing anything.
 
-        Which records is chosen as for `history`. A record that lacks an input of one of the rewards is left out;
-        `plan_rescore` tells how many those are. Everything is computed in float64.
+        Records that lack an input of one of the rewards are skipped; `plan_rescore` counts them. Everything is computed
+        in float64.
+
+        Args:
+            *rewards: The rewards to score with.
+            **query: Which records; see `history`. All of them if omitted.
+
+        Yields:
+            A batch of records with the scores of each reward.
         """
         return score_history(self._store, rewards, Query.parse(query))
 
     def jobs(self) -> list[Job]:
-        """Return every re-scoring, oldest first; `history(job=…)` takes the number of one."""
+        """List every re-scoring, oldest first.
+
+        Returns:
+            The jobs; pass the number of one to `history(job=…)`.
+        """
         return list_jobs(self._store)
 
     def backup(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Copy the ledger as it is now into a SQLite file, while others write; return its path.
+        """Copy the ledger as it is now into a SQLite file, while others keep writing.
+
+        Args:
+            path: The file to write.
+            overwrite: Replace an existing file.
+
+        Returns:
+            The path.
 
         Raises:
-            FileError: The file cannot be written, or is there and `overwrite` is false.
+            FileError: The file cannot be written, or it exists and `overwrite` is false.
         """
         return backup(self._store, path, overwrite=overwrite)
 
     def compact(self) -> int:
-        """Merge small blocks, give back the space that nothing needs, and return how many blocks there are fewer.
+        """Merge small blocks and free unused space.
 
-        Records that were written one by one are then read and verified as fast as those that came in bulk. Numbers,
-        keys, heads and exports stay as they are; whoever is killed in the middle loses nothing.
+        Records that were written one by one are then read and verified as fast as those written in bulk. Numbers, keys,
+        heads and exports do not change, and nothing is lost if the process is killed halfway.
+
+        Returns:
+            By how many the number of blocks shrank.
         """
         with self._lock:
             store = self._reopen_if_forked()
@@ -452,18 +562,21 @@ class Ledger:
         progress: Progress | None = None,
         **query: Any,
     ) -> int:
-        """Write the records chosen to a JSONL or Parquet file, and return how many there are.
+        """Write records to a JSONL, CSV or Parquet file.
 
         Args:
-            path: The file, which appears when it is complete, or not at all.
-            format: "jsonl", "csv" or "parquet"; by the ending of the path if None.
-            overwrite: Whether a file that is there may be replaced.
-            progress: Called with how many records are done, and of how many.
-            **query: Which records, as for `history`; all if none is given.
+            path: The file. It appears only when it is complete.
+            format: "jsonl", "csv" or "parquet"; from the ending of the path if omitted.
+            overwrite: Replace an existing file.
+            progress: Called with the number of records done and the number in total.
+            **query: Which records; see `history`. All of them if omitted.
+
+        Returns:
+            The number of records written.
 
         Raises:
-            FileError: The file cannot be written, or is there and `overwrite` is false.
-            LedgerError: The format is another, or Parquet is asked for records of several rewards or none.
+            FileError: The file cannot be written, or it exists and `overwrite` is false.
+            LedgerError: The format is unknown, or CSV or Parquet would hold the records of several rewards, or none.
         """
         history = self.history(**query)
         return export(self._store, history, path, format=format, overwrite=overwrite, progress=progress)
@@ -471,36 +584,41 @@ class Ledger:
     def import_file(
         self, path: str | os.PathLike[str], *, quarantine: bool = False, progress: Progress | None = None
     ) -> int:
-        """Take in a file that `export` wrote, all of it or nothing, and return how many records were added.
+        """Import a JSONL file that `export` wrote: all of it, or nothing.
 
-        A record that is here already, because it was taken in before or was recorded here, is not added again; it must
-        be the same.
+        A record that is already in the ledger is not added again; its content must be the same.
 
         Args:
             path: The file.
-            quarantine: Whether records that their rewards do not compute are kept apart, for `quarantined` to list,
-                instead of being an error.
-            progress: Called with how many records are done, and of how many.
+            quarantine: Quarantine records that do not recompute, instead of raising an error; `quarantined` lists them.
+            progress: Called with the number of records done and the number in total.
+
+        Returns:
+            The number of records added.
 
         Raises:
             FileError: The file cannot be read.
-            LedgerError: It is not what `export` wrote as JSONL, or not as it was written; a record differs from the one
-                that is here, or is not what its reward computes.
+            LedgerError: The file was not written by `export` or was changed since; or a record differs from the one in
+                the ledger, or does not recompute.
         """
         with self._lock:
             return import_file(self._reopen_if_forked(), path, quarantine=quarantine, progress=progress).added
 
     def quarantined(self, *, after: int = 0) -> Iterator[Quarantined]:
-        """Yield the records that imports kept apart, in the order in which they came, from the number after `after` on.
+        """List the records that imports quarantined, in order of arrival. Nothing else reads them.
 
-        They are no part of the history: nothing else reads them.
+        Args:
+            after: Only records with a higher number than this.
+
+        Yields:
+            A record with the reason.
         """
         return list_quarantined(self._store, after)
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Make durable what is buffered and close every connection; closing twice is no error."""
+        """Write what is buffered and close every connection; closing twice is fine."""
         with ExitStack() as stack:  # each of these happens, whatever the others raise
             stack.callback(self._close_store)
             for buffer in list(self._buffers):

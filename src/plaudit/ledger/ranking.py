@@ -47,7 +47,7 @@ def check_count(count: int) -> int:
     """Return how many are asked for; InputError where that is none."""
     found = validate_integer("count", count) or 0
     if found < 1:
-        raise InputError(f"count={found} asks for none; ask for one at least.")
+        raise InputError(f"count={found} must be at least 1.")
     return found
 
 

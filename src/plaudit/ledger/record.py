@@ -23,7 +23,16 @@ EXPORT_FORMAT = 1
 
 @dataclass(slots=True, unsafe_hash=True)
 class Entry:
-    """A signal to be recorded with others, and where in a run it belongs: what `Ledger.record` takes."""
+    """A signal with its context, for `Ledger.record_many`; the fields are the arguments of `Ledger.record`.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def gain(delta): return delta
+    >>> reward = Reward("gain", version="1", terms=[gain], fields=[Field("delta")])
+    >>> entry = Entry(reward.score(delta=0.5), run="night-3", step=41)
+    >>> entry.run, entry.step, entry.signal.total
+    ('night-3', 41, 0.5)
+    """
 
     signal: Signal
     _: KW_ONLY
@@ -40,7 +49,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A recorded signal with its context. `at` is the time by its writer's clock, in UTC."""
+    """A recorded signal with its context. `at` is the time by its writer's clock, in UTC.
+
+    Example:
+        ```python
+        for record in ledger.history(run="night-3"):
+            print(record.id, record.step, record.total, record.signal.values)
+        ```
+    """
 
     id: int
     key: str | None
@@ -54,18 +70,18 @@ class Record:
     actor: str | None
     context: Any
     target: str
-    """What computed it: `python`, or `numpy` for a batch; then the dtypes that were narrower than float64.
+    """The target that computed it: `python`, or `numpy` for a batch; then the dtypes narrower than float64.
 
     `numpy float32` where all inputs were float32, `numpy float32:action` where one was, `torch/float32 float32` where
     PyTorch computed in float32 too.
     """
     writer: int
     seq: int
-    """Its place among the records of its writer, whatever the clock said."""
+    """Its position among the records of its writer."""
     origin: int | None
-    """The record it re-scores, if any."""
+    """The original record, if it was re-scored."""
     job: int | None
-    """The re-scoring it belongs to, if any."""
+    """The job of the re-scoring, if any."""
 
     @property
     def total(self) -> float:
@@ -74,28 +90,32 @@ class Record:
 
     @property
     def original_reward(self) -> float | None:
-        """What the environment itself paid for the step, where its wrapper recorded that."""
+        """The environment's own reward, if its wrapper recorded it."""
         return find_original_reward(self.context)
 
     @property
     def masked(self) -> str | None:
-        """Why the step could not be scored, where its wrapper went on without a score; then its total is NaN."""
+        """Why the step could not be scored; its total is NaN then."""
         return find_masked(self.context)
 
     @property
     def ended(self) -> str | None:
-        """How the episode ended with this step: "terminated" or "truncated"; None where it does not say so."""
+        """How the episode ended with this step, "terminated" or "truncated"; otherwise None."""
         return find_end(self.context)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain data for JSON."""
+        """Return the record as plain data for JSON.
+
+        Returns:
+            The fields by name; the signal is a dictionary and the time an ISO string.
+        """
         plain = {name: getattr(self, name) for name in self.__slots__}
         return {**plain, "signal": self.signal.to_dict(), "at": self.at.isoformat().replace("+00:00", "Z")}
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A record explained; `print` it."""
+    """A record explained; print it."""
 
     record: Record
     host: str
@@ -103,7 +123,7 @@ class Why:
     made_with: str
 
     def __str__(self) -> str:
-        """Return when and where it was recorded, the context, each term from score to value, and the inputs."""
+        """Return the explanation as text."""
         return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain()]))
 
     def _repr_html_(self) -> str:

@@ -1,1 +1,1 @@
-"""The page: rewards, runs, episodes and steps to look at, as a report in one file or from a local server."""
+"""The web page: rewards, runs, episodes and steps, as a report in one file or from a local server."""

@@ -1,7 +1,8 @@
-"""Who may ask the server of the dashboard: by which name of it, from which page, by which method, with which token.
+"""Access to the dashboard's server: allowed host names, origins, methods and tokens.
 
 A page elsewhere on the web can send requests to a server on this machine, and by DNS rebinding even read its answers:
-its own name leads here for a moment. Such a request carries that name as its Host, so only our own names are answered.
+its own name resolves to this machine for a moment. Such a request carries that name as its Host, so only the server's
+own names are answered.
 """
 
 import hmac
@@ -33,7 +34,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""What every answer carries that does not say otherwise."""
+"""Default headers of every answer."""
 
 
 class Refusal(NamedTuple):
@@ -44,9 +45,9 @@ class Refusal(NamedTuple):
     message: str
 
     def to_response(self, path: str) -> Response:
-        """Return it as JSON, or where a token is needed for the page, as a page that says so; the connection ends."""
+        """Return it as JSON, or as a page that asks for the token; the connection ends."""
         headers = {401: {"www-authenticate": "Bearer"}, 405: {"allow": "GET, HEAD"}}.get(self.status, {})
-        headers["connection"] = "close"  # whoever has no token gets one short answer, and cannot hold the connection
+        headers["connection"] = "close"  # a client without a token gets one short answer and cannot hold the connection
         if self.status == 401 and path == "/":
             page, policy = build_token_page()
             return HTMLResponse(page, 401, headers | {"content-security-policy": f"{policy}; frame-ancestors 'none'"})
@@ -62,25 +63,25 @@ class Access:
     any_address: bool = False
     """Whether any IP address is a name of it, because it listens on all of the machine's."""
     token: str | None = None
-    """What a request must carry; None where it is switched off."""
+    """The token that a request must carry; None if it is switched off."""
 
     def find_refusal(self, scope: Scope) -> Refusal | None:
-        """Return why a request is not answered; None where it is."""
+        """Return why a request is refused; None if it is answered."""
         headers, path = Headers(scope=scope), scope["path"]
         if not self.is_own_host(headers.get("host", "")):
-            message = "This is not the name of this server; open the address that `plaudit dashboard` printed."
+            message = "Unknown host name. Open the URL that `plaudit dashboard` printed."
             return Refusal(403, "forbidden", message)
         if is_foreign_page(headers, path):
-            return Refusal(403, "forbidden", "Another page asks for this; only the dashboard's own page may.")
+            return Refusal(403, "forbidden", "Requests from other web pages are not allowed.")
         if scope["method"] not in ("GET", "HEAD"):
-            return Refusal(405, "read-only", "The dashboard only reads; nothing can be sent to it.")
+            return Refusal(405, "read-only", "The dashboard is read-only; use GET or HEAD.")
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-            return Refusal(413, "too-long", "A request to the dashboard has no body.")
+            return Refusal(413, "too-long", "Requests to the dashboard must not have a body.")
         if _measure_head(scope) > LONGEST_HEAD:
-            return Refusal(431, "too-long", f"The head of a request may have {LONGEST_HEAD:,} bytes.")
+            return Refusal(431, "too-long", f"The request line and headers may have at most {LONGEST_HEAD:,} bytes.")
         if not self.has_token(scope):
-            message = "A token is needed: open the address that `plaudit dashboard` printed, or send it as a header"
-            return Refusal(401, "unauthorized", f"{message}, Authorization: Bearer TOKEN.")
+            message = "Token required. Open the URL that `plaudit dashboard` printed, or send the header"
+            return Refusal(401, "unauthorized", f"{message} Authorization: Bearer TOKEN.")
         return None
 
     def is_own_host(self, given: str) -> bool:
@@ -95,7 +96,7 @@ class Access:
         return match[1] in self.hosts or (self.any_address and _parse_address(match[1]) is not None)
 
     def has_token(self, scope: Scope) -> bool:
-        """Return whether a request carries the token; how long that takes tells nothing of it."""
+        """Return whether a request carries the token, in constant time."""
         if self.token is None:
             return True
         same = [hmac.compare_digest(each.encode(), self.token.encode()) for each in list_tokens(scope)]
@@ -103,7 +104,7 @@ class Access:
 
 
 def list_tokens(scope: Scope) -> list[str]:
-    """Return what a request gives for a token: in a header, in a cookie, and for the page itself in its address."""
+    """Return the tokens of a request: from a header, a cookie, and for the page itself its address."""
     headers = Headers(scope=scope)
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     cookie = cookie_parser(headers.get("cookie", "")).get(name_cookie(headers), "")
@@ -111,12 +112,12 @@ def list_tokens(scope: Scope) -> list[str]:
 
 
 def find_tokens_in_address(scope: Scope) -> list[str]:
-    """Return the tokens after the ? of the page's address, where the link that is printed has one."""
+    """Return the tokens after the ? in the page's address, as in the printed link."""
     return parse_qs(scope["query_string"].decode("latin-1")).get("token", []) if scope["path"] == "/" else []
 
 
 def name_cookie(headers: Headers) -> str:
-    """Return what the cookie is called that keeps the token: browsers send those of one port to all others too.
+    """Return the name of the cookie that keeps the token: browsers send the cookies of one port to all others too.
 
     >>> name_cookie(Headers({"host": "localhost:8420"}))
     'plaudit-8420'
@@ -126,23 +127,23 @@ def name_cookie(headers: Headers) -> str:
 
 
 def _measure_head(scope: Scope) -> int:
-    """Return about how many bytes came before the empty line."""
+    """Return the approximate size of the request line and headers in bytes."""
     headers = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     return len(scope.get("raw_path", b"")) + len(scope["query_string"]) + headers
 
 
 def is_foreign_page(headers: Headers, path: str) -> bool:
-    """Return whether a browser says that a page from elsewhere asks; a link may lead to our own."""
+    """Return whether a browser says that another site's page sent the request; a link to our page is allowed."""
     origin = headers.get("origin")
     if origin is not None and origin.lower() != f"http://{headers.get('host', '').lower()}":
         return True
-    site = headers.get("sec-fetch-site", "none")  # a program that is no browser sends none of these
+    site = headers.get("sec-fetch-site", "none")  # other programs send none of these
     visit = path == "/" and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return site not in ("same-origin", "none") and not visit
 
 
 def build_access(host: str, bound: str, *, with_token: bool = True) -> Access:
-    """Return who may ask a server that was told to listen on `host`, and does so on the address `bound`.
+    """Return the access rules of a server that was told to listen on `host` and is bound to the address `bound`.
 
     >>> access = build_access("0.0.0.0", "0.0.0.0")
     >>> len(access.token) > 30, access.any_address
@@ -157,7 +158,7 @@ def build_access(host: str, bound: str, *, with_token: bool = True) -> Access:
 
 
 class Guard:
-    """Answers only requests that may be answered, and puts what browsers are to obey into every answer."""
+    """Refuses requests that are not allowed, and adds the security headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         """Stand before `app`."""
@@ -188,7 +189,7 @@ class Guard:
         await app(scope, receive, send_guarded)
 
     def _keep_token(self, token: str, scope: Scope) -> Response:
-        """Return what puts the token into a cookie, and leads to the address without it."""
+        """Return a redirect that puts the token into a cookie and drops it from the address."""
         response = RedirectResponse("/", 303)
         response.set_cookie(name_cookie(Headers(scope=scope)), token, httponly=True, samesite="strict")
         return response

@@ -19,7 +19,7 @@ PARTS = {
     "compare": ("source", "run", "reward", "reward"),
     "matrix": (),
 }
-"""What an address of each kind names, part by part."""
+"""The parts of an address of each kind."""
 
 
 class UnknownDocument(PlauditError, LookupError):
@@ -36,7 +36,7 @@ def format_address(kind: str, *parts: str | int | None) -> str:
 
 
 def parse_address(address: str) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of an address and its parts, decoded; UnknownDocument where no document can have it.
+    """Return the kind of an address and its parts, decoded; UnknownDocument if it is malformed.
 
     >>> parse_address("episode/l0/night%203%2Fb/7")
     ('episode', ('l0', 'night 3/b', '7'))
@@ -46,5 +46,5 @@ def parse_address(address: str) -> tuple[str, tuple[str, ...]]:
         raise UnknownDocument(f"there is no document {shorten(address)}.{did_you_mean(kind, PARTS)}")
     if len(parts) != len(PARTS[kind]):
         wanted = "/".join((kind, *(part.upper() for part in PARTS[kind])))
-        raise UnknownDocument(f"there is no document {shorten(address)}; such an address is written {wanted}.")
+        raise UnknownDocument(f"there is no document {shorten(address)}; write the address as {wanted}.")
     return kind, tuple(unquote(part) for part in parts)

@@ -70,7 +70,7 @@ def build_shell(data: str = "", *, live: bool) -> tuple[str, str]:
 <style>{style}</style>
 </head>
 <body>
-<noscript><p>This page draws itself with JavaScript, which is switched off in this browser.</p></noscript>
+<noscript><p>This page needs JavaScript, which is disabled in this browser.</p></noscript>
 <script type="application/json" id="documents">{embedded}</script>
 <script>{script}</script>
 </body>
@@ -83,8 +83,8 @@ def build_shell(data: str = "", *, live: bool) -> tuple[str, str]:
 def build_token_page() -> tuple[str, str]:
     """Return the page that asks for the token, and its Content-Security-Policy.
 
-    A browser keeps the cookie back where a link on another site, or the file that it was started with, leads here, but
-    not from the page itself; so its script looks whether the cookie is there after all.
+    A browser sends no cookie when a link on another site, or the file that opened it, leads here, but does send it from
+    the page itself. So the page's script checks whether the cookie is there after all.
     """
     page = _read("token.html")
     style, script = (page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("style", "script"))

@@ -1,4 +1,4 @@
-"""Documents as they are sent: built in threads, once for all who ask at the same time, and kept until they change."""
+"""Documents as they are sent: built in threads, once for all concurrent requests, and kept until they change."""
 
 import asyncio
 import gzip
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from plaudit.page.threads import Threads
 
 MOST_BYTES = 64 << 20
-"""Compressed bytes of documents to keep; those that nobody asked for the longest go first."""
+"""Compressed bytes of documents to keep; the least recently used are dropped first."""
 _THREADS = 4
 _QUICK = 0.5
-"""Seconds: what takes longer to build is not built anew at every change."""
+"""Seconds: a document that takes longer to build is not rebuilt at every change."""
 _SHARE = 20
-"""How many times as long as building it took such a document is kept: it takes a twentieth of a processor at most."""
+"""A slow document is kept for this many times its build time, so rebuilding takes at most a twentieth of a core."""
 
 
 class Packed(NamedTuple):
@@ -31,7 +31,7 @@ class Packed(NamedTuple):
 
 
 def pack(document: dict[str, Any]) -> Packed:
-    """Return a document as it is sent; ValueError where it holds a number that JSON has not.
+    """Return a document as it is sent; ValueError if it contains NaN or infinity.
 
     >>> gzip.decompress(pack({"return": [1.5, "nan"]}).body)
     b'{"return":[1.5,"nan"]}'
@@ -62,7 +62,7 @@ class DocumentCache:
         most_bytes: int = MOST_BYTES,
         share: float = _SHARE,
     ) -> None:
-        """Have documents built by `build`, in threads; `announce` those that changed a while ago and are now let go."""
+        """Build documents with `build`, in threads; `announce` outdated documents when they are dropped."""
         self._build = build
         self._announce = announce
         self._most_bytes = most_bytes
@@ -81,7 +81,7 @@ class DocumentCache:
             self._building[address] = found
             made = found
             found.future.add_done_callback(lambda _: self._finish(address, made))
-        return await asyncio.shield(found.future)  # whoever leaves does not take it from the others
+        return await asyncio.shield(found.future)  # one client that leaves does not cancel it for the others
 
     def _finish(self, address: str, build: _Build) -> None:
         if self._building.get(address) is build:
@@ -99,16 +99,16 @@ class DocumentCache:
             self._drop(next(iter(self._kept)))
 
     def forget(self, addresses: Iterable[str]) -> None:
-        """Build these documents anew when they are asked for, and all that tell of the same run.
+        """Rebuild these documents, and all others of the same runs, at the next request.
 
-        What took long to build stays for a while, and is announced when it goes.
+        A document that took long to build stays for a while, and is announced when it is dropped.
         """
         changed = {_name_run(address) for address in addresses}
         for address in [each for each in self._building if _name_run(each) in changed]:
             build = self._building[address]
             build.outdated = True
             if time.monotonic() - build.started < _QUICK:
-                del self._building[address]  # whoever asks from now on gets a newer one
+                del self._building[address]  # later requests get a newer one
         for address in [each for each in self._kept if _name_run(each) in changed]:
             build = self._kept[address]
             if build.seconds < _QUICK:
@@ -136,5 +136,5 @@ class DocumentCache:
 
 
 def _name_run(address: str) -> tuple[str, ...]:
-    """Return the source and the run that a document tells of; none for one that tells of all."""
+    """Return the source and the run of a document; empty for a document about everything."""
     return tuple(address.split("/")[1:3])

@@ -1,8 +1,8 @@
 """Connections to the dashboard: how long a request may take to arrive, how large its head may be, how many there are.
 
-uvicorn waits without end for the rest of a request that has begun, and for a client that does not read its answer:
-whoever opened connections and fell silent could use all of them up, without any token. Here each one has a few seconds,
-and where there are too many, those that have kept the server waiting longest make room.
+uvicorn waits indefinitely for the rest of a request, and for a client that does not read its answer. A client without a
+token could use up all connections that way. Here each connection has a few seconds. When there are too many, the one
+that has kept the server waiting longest is closed.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from plaudit.page.access import LONGEST_HEAD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What clients may take up."""
+    """Limits on clients."""
 
     seconds: float = 10.0
     """For the whole head of a request, from when the connection was opened or the last answer given; and without
@@ -76,7 +76,7 @@ class Connection(H11Protocol):
             self._start_timer()
 
     def pause_writing(self) -> None:
-        """Wait for somebody who does not read."""
+        """Start the timer while the client does not read."""
         super().pause_writing()
         self._start_timer()
 
@@ -87,12 +87,14 @@ class Connection(H11Protocol):
             self._stop_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, or too long; the rest is read and forgotten, so that the answer arrives."""
+        """Refuse a request that is not HTTP or too long; the rest is read and discarded, so that the answer arrives."""
         if self._is_answering:
             self.transport.abort()
             return
         status = 431 if len(self.conn.trailing_data[0]) > LONGEST_HEAD else 400
-        text = f"The head of a request may have {LONGEST_HEAD:,} bytes.\n" if status == 431 else f"{msg}\n"
+        text = (
+            f"The request line and headers may have at most {LONGEST_HEAD:,} bytes.\n" if status == 431 else f"{msg}\n"
+        )
         headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
         for event in (
             h11.Response(status_code=status, headers=headers),
@@ -120,7 +122,7 @@ class Connection(H11Protocol):
         return self._is_answering and not self.flow.write_paused
 
     def _make_room(self, others: Sequence["Connection"]) -> None:
-        """Close that of `others` which has kept us waiting longest; where all are busy, this one."""
+        """Close the one of `others` that has kept the server waiting longest; if all are busy, this one."""
         waiting = [(each._timer.when(), each) for each in others if each._timer is not None and each._has_sent_all]
         _, longest = min(waiting, key=lambda pair: pair[0], default=(0.0, self))
         longest.transport.abort()

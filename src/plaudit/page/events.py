@@ -1,4 +1,4 @@
-"""What changes while somebody looks: the library is asked now and then, and everybody who listens is told."""
+"""Changes while a page is open: the library is polled, and every listener is told."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ from plaudit.page.threads import Threads
 
 MOST_LISTENERS = 100
 _EVERY = 0.5
-"""Seconds between two questions."""
+"""Seconds between two polls."""
 _SILENCE = 15.0
-"""Seconds after which a comment is sent, so that nobody on the way takes the connection for dead."""
+"""Seconds after which a comment is sent, so that no proxy closes the connection as idle."""
 
 
 class ChangeFeed:
@@ -24,7 +24,7 @@ class ChangeFeed:
         *,
         every: float = _EVERY,
     ) -> None:
-        """Ask `ask` for addresses that changed, let `forget` forget them; `report` says what went wrong."""
+        """Poll `ask` for changed addresses and pass them to `forget`; `report` describes an error."""
         self._ask = ask
         self._forget = forget
         self._report = report
@@ -34,12 +34,12 @@ class ChangeFeed:
         self._problem: str | None = None
 
     async def watch(self) -> None:
-        """Ask until closed; what cannot be read now is asked for again."""
+        """Poll until closed; after an error, try again."""
         threads = Threads(1, "plaudit-changes")
         while not self._closed.is_set():
             try:
                 changed = await threads.run(self._ask)
-            except Exception as error:  # whatever it is, it may be over the next time
+            except Exception as error:  # it may be gone the next time
                 self._fail(error)
             else:
                 self._tell(changed)
@@ -56,7 +56,7 @@ class ChangeFeed:
             self.announce(changed)
 
     def announce(self, changed: Sequence[str]) -> None:
-        """Tell everybody that documents have changed."""
+        """Tell every listener that documents have changed."""
         for listener in self._listeners:
             listener.add(changed)
 
@@ -95,7 +95,7 @@ class ChangeFeed:
 
 
 class _Listener:
-    """What one listener has still to be told; it does not grow with how long that takes."""
+    """The pending events of one listener; their size does not grow with time."""
 
     def __init__(self) -> None:
         self.ready = asyncio.Event()

@@ -35,15 +35,15 @@ class Library:
 
         Args:
             given: Ledgers (a file, or postgresql://…) and rewards (roadsense@R8, file.py:name, a JSON file).
-            run: The one run of the ledgers that is shown; all if None.
-            live: Whether documents follow while somebody records; otherwise they stay as they were at first.
-            task: What is wanted and what can happen, for every reward; what only their own tasks say is kept.
+            run: The only run to show; all if None.
+            live: Whether documents follow new records; otherwise they stay as they were at first.
+            task: A task for every reward; it overrides their own tasks where both say something.
 
         Raises:
             PlauditError: One of them cannot be opened; those opened before are closed again.
         """
         if not given:
-            raise DefinitionError("name a ledger or a reward to look at.")
+            raise DefinitionError("give a ledger or a reward to show.")
         self.live = live
         self.rewards = RewardIds(task)
         self.sources: list[Source] = []
@@ -71,7 +71,7 @@ class Library:
         """Return the document of an address, made of what is there now.
 
         Raises:
-            UnknownDocument: There is none.
+            UnknownDocument: There is no such document.
         """
         kind, parts = parse_address(address)
         return _BUILDERS[kind](self, *parts)
@@ -79,9 +79,9 @@ class Library:
     def rescore(
         self, source: str, run: str, settings: Mapping[str, Any], go_on: Callable[[], None] = lambda: None
     ) -> Document:
-        """Return what a whole run would have been paid with other knobs; it is scored now, and nothing is written.
+        """Rescore a whole run with other knobs; nothing is written.
 
-        `go_on` is called again and again meanwhile; what it raises ends it.
+        `go_on` is called repeatedly meanwhile; an exception from it stops the work.
 
         Raises:
             UnknownDocument: There is no such run.
@@ -90,9 +90,9 @@ class Library:
         return rescore_run(self.find_ledger(source), self.rewards, run, settings, go_on)
 
     def changed(self) -> list[str]:
-        """Return the addresses whose documents have changed since this was last asked: those of runs with new records.
+        """Return the addresses of documents that changed since the last call: those of runs with new records.
 
-        Episodes are not listed one by one: whoever shows one of such a run asks for it again.
+        Episodes are not listed one by one: a page that shows one of these runs asks for it again.
         """
         found: list[str] = []
         for source in self.sources:
@@ -140,7 +140,7 @@ class Library:
             source.close()
 
 
-# What checks and compares rewards is imported when it is asked for: the first view is not to wait for it.
+# Checks and comparisons are imported on first use, so the first view does not wait for them.
 
 
 def _build_definition(library: Library, reward: str) -> Document:

@@ -1,4 +1,4 @@
-"""A report: the page as one file that needs no server, with as many episodes in it as its size allows."""
+"""A report: the page as one file that needs no server, with as many episodes as its size limit allows."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ from plaudit.page.library import Library
 from plaudit.page.sources import LedgerSource, Listing
 
 MAX_SIZE = 3_000_000
-"""Bytes. In a report n times as large, what is limited because it takes long may be n times as much."""
+"""Bytes. A report n times as large may take n times as long: other limits grow with it."""
 MOST_EPISODES = 2000
 """Episodes that are embedded at most."""
 MOST_STEPS = 20_000
@@ -29,15 +29,15 @@ MOST_STEPS = 20_000
 MOST_PAIRS = 3
 """Comparisons with other rewards that each run gets."""
 MOST_SINGLE = 100
-"""Steps that are embedded by themselves, or the worst of each episode if these are more: each takes up to 20 ms."""
+"""Steps that are embedded on their own, or the worst of each episode if these are more: each takes up to 20 ms."""
 DRAWING_SECONDS = 30.0
-"""For how long pictures of the world are drawn."""
+"""Time limit for drawing pictures."""
 SPENT_ON_EPISODES = 0.8
-"""Of the room that summaries leave; the rest is for single steps."""
+"""Share of the room that summaries leave; the rest is for single steps."""
 SPARE = 200
 """Bytes for counts that are known in the end."""
 SUMMARISED = 0.3
-"""How much of the work is done when the summaries are."""
+"""Share of the work that is done when the summaries are."""
 
 Progress = Callable[[int, int], None]
 _Run = tuple[LedgerSource, str | None, Listing]
@@ -69,12 +69,12 @@ class Report:
 def build_report(library: Library, *, max_size: int = MAX_SIZE, progress: Progress | None = None) -> Report:
     """Return a report on everything in a library, of at most `max_size` bytes.
 
-    Summaries come first, then episodes: the worst, the best, the first and the last of each run, and others spread over
-    it, as long as there is room; and why single steps were paid what they were, the worst of each first. Pictures of
-    the world, where a system draws them, come last: no episode is left out for them.
+    Summaries come first. Then come episodes, as long as there is room: the worst, the best, the first and the last of
+    each run, and others spread evenly over it. Then come explanations of single steps, the worst of each episode first.
+    Pictures, if a system draws them, come last: no episode is left out for them.
 
     Raises:
-        DefinitionError: Not even the summaries fit.
+        DefinitionError: The summaries alone do not fit.
     """
     return _Writer(library, max_size, progress).write()
 
@@ -99,7 +99,7 @@ class _Writer:
         return int(most * max(1.0, self.max_size / MAX_SIZE))
 
     def write(self) -> Report:
-        """Gather what there is room for, the most telling first."""
+        """Gather documents while there is room, the most useful first."""
         ledgers = [source for source in self.library.sources if isinstance(source, LedgerSource)]
         runs = [(source, run, listing) for source in ledgers for run, listing in source.runs.items()]
         self._add_summaries(runs)
@@ -107,8 +107,8 @@ class _Writer:
         room = self.max_size - shell - SPARE
         if self.size > room:
             raise DefinitionError(
-                f"a report of {self.max_size / 1e6:g} MB has no room for its summaries, which take "
-                f"{(self.size + shell) / 1e6:.1f} MB. Allow more with --max-size, or choose one run with --run."
+                f"the summaries alone take {(self.size + shell) / 1e6:.1f} MB, and the limit is "
+                f"{self.max_size / 1e6:g} MB. Raise --max-size, or select one run with --run."
             )
         self._add_episodes(runs, self.size + SPENT_ON_EPISODES * (room - self.size))
         self._add_steps(runs, room, 1)
@@ -134,7 +134,7 @@ class _Writer:
                 self._add(address, self.library.get(address))
             except PlauditError as error:
                 self._leave_out(address, error)
-        # Which episodes are embedded is known in the end: until then room is kept for as many as there can be.
+        # Which episodes are embedded is known at the end; until then, keep room for the maximum.
         most = self._scale(MOST_EPISODES)
         self.embedded = {(source.id, run): rank_episodes(listing)[:most] for source, run, listing in runs}
         self._add_tables(runs)
@@ -186,7 +186,7 @@ class _Writer:
             try:
                 document = build_episode(source, run or "", listing.ids[at], most=MOST_STEPS)
             except LedgerBroken as error:
-                self._leave_out(f"the episode {listing.ids[at]!r:.60}", error)
+                self._leave_out(f"episode {listing.ids[at]!r:.60}", error)
                 continue
             packed = pack(document)
             if self.size + _measure_entry(address, packed) > room:
@@ -199,7 +199,7 @@ class _Writer:
             self.steps += document["shown"]
 
     def _add_steps(self, runs: list[_Run], room: float, most: int) -> None:
-        """Add steps of the embedded episodes by themselves, the worst of each first, until the next does not fit."""
+        """Add single steps of the embedded episodes, the worst of each first, until the next does not fit."""
         ranked = []
         for source, run, listing in runs:
             for at in self.embedded[source.id, run]:
@@ -218,7 +218,7 @@ class _Writer:
             self._put(step, packed)
 
     def _add_frames(self, runs: list[_Run], room: float) -> None:
-        """Add the pictures of embedded episodes in the order of these, until the next do not fit, or it takes long."""
+        """Add the pictures of embedded episodes in order, until the next do not fit or time is up."""
         ranked = [
             [
                 format_address("frames", source.id, run, listing.ids[at])
@@ -289,12 +289,12 @@ _UNITS = {"": 1, "B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1024, 
 
 
 def parse_size(text: str) -> int:
-    """Return how many bytes a size in words is.
+    """Parse a size such as 3MB into bytes.
 
     >>> parse_size("3MB"), parse_size("1.5 MiB"), parse_size("200000")
     (3000000, 1572864, 200000)
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text, re.ASCII)
     if found is None or found[2].upper() not in _UNITS:
-        raise DefinitionError(f"{text!r:.60} is no size; write 3MB, 500KB or a number of bytes.")
+        raise DefinitionError(f"{text!r:.60} is not a size; write 3MB, 500KB or a number of bytes.")
     return int(float(found[1]) * _UNITS[found[2].upper()])

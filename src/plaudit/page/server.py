@@ -40,37 +40,37 @@ _FIRST_VIEW = 0.5
 _NEWEST = 3
 """Runs of each ledger that are prepared."""
 _FAILURES: tuple[tuple[type[Exception], int, str, str], ...] = (
-    (LedgerBusy, 503, "busy", "The ledger is held by another program, or its server does not answer; try again."),
+    (LedgerBusy, 503, "busy", "The ledger is locked by another program, or its server does not answer; try again."),
     (LedgerBroken, 500, "unreadable", "The ledger is damaged, or was moved, removed or replaced."),
-    (FileError, 500, "unreadable", "The ledger's file cannot be read any more."),
+    (FileError, 500, "unreadable", "The ledger file can no longer be read."),
     (PlauditError, 500, "unreadable", "This cannot be shown."),
-    (Exception, 500, "fault", "The dashboard failed, by a fault of plaudit; please report it."),
+    (Exception, 500, "fault", "Internal error in plaudit; please report it."),
 )
-"""What is said of an error whose own message may name folders of this machine; the terminal shows that one."""
+"""Messages for errors whose own text may name folders of this machine; the terminal shows that text."""
 
 
 class Library(Protocol):
     """What builds documents."""
 
     def get(self, address: str) -> dict[str, Any]:
-        """Return the document of an address; UnknownDocument where there is none."""
+        """Return the document of an address; UnknownDocument if there is none."""
 
     def changed(self) -> Sequence[str]:
         """Return the addresses whose documents have changed since the last call."""
 
     def rescore(self, source: str, run: str, settings: dict[str, Any], go_on: Callable[[], None]) -> dict[str, Any]:
-        """Return what a whole run would have earned with other knobs; `go_on` is called meanwhile and may raise."""
+        """Rescore a whole run with other knobs; `go_on` is called meanwhile and may raise."""
 
 
 class Unwanted(Exception):
-    """Nobody waits for an outcome any more."""
+    """The client that asked has disconnected."""
 
 
 class Dashboard:
-    """What answers each kind of request; `app` is the application, behind its guard."""
+    """Answers each kind of request; `app` is the guarded application."""
 
     def __init__(self, library: Library, access: Access, shell: tuple[str, str]) -> None:
-        """Answer out of `library` those who have `access`; `shell` is the page and its Content-Security-Policy."""
+        """Serve `library` to clients with `access`; `shell` is the page and its Content-Security-Policy."""
         self._library = library
         self._shell, self._policy = shell[0].encode(), f"{shell[1]}; frame-ancestors 'none'"
         self._cache = DocumentCache(library.get, lambda changed: self._changes.announce(changed))
@@ -106,11 +106,11 @@ class Dashboard:
             await watching
 
     async def _build_index(self) -> None:
-        with contextlib.suppress(Exception):  # whoever asks for it is told
+        with contextlib.suppress(Exception):  # the next request reports it
             await self._cache.get("index")
 
     def end_streams(self) -> None:
-        """Let go of everybody who listens: a server waits for their requests to end."""
+        """End every event stream: a server waits for their requests to end."""
         self._changes.close()
 
     async def _send_shell(self, request: Request) -> Response:
@@ -133,12 +133,12 @@ class Dashboard:
         return Response(body, headers=headers, media_type="application/json")
 
     async def _prepare(self, index: dict[str, Any]) -> None:
-        """Build what will be asked for next, one after the other, once the first view is drawn."""
+        """Build the documents that will be requested next, one after the other, once the first view is drawn."""
         await asyncio.sleep(_FIRST_VIEW)
         waiting = list_next(index)
         while waiting:
             address = waiting.pop(0)
-            with contextlib.suppress(Exception):  # whoever asks for it is told
+            with contextlib.suppress(Exception):  # the next request reports it
                 packed = await self._cache.get(address)
                 if address.startswith("whatif/"):  # one of a run's views asks for many
                     listed = [each["address"] for each in json.loads(gzip.decompress(packed.body))["episodes"]]
@@ -148,28 +148,28 @@ class Dashboard:
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         if self._changes.is_full:
-            return _answer(503, "busy", "Too many pages listen already; close one of them.")
+            return _answer(503, "busy", "Too many pages are open; close one of them.")
         return StreamingResponse(self._changes.listen(), media_type="text/event-stream")
 
     async def _send_rescoring(self, request: Request) -> Response:
         source, slash, run = _read_address(request, "/rescore/").partition("/")
         if not slash or "/" in run:
-            return _answer(404, "unknown-document", "Write /rescore/SOURCE/RUN?set={…}.")
+            return _answer(404, "unknown-document", "Use /rescore/SOURCE/RUN?set={…}.")
         settings = _parse_settings(request.query_params.get("set", "{}"))
         if request.method == "HEAD":
             return Response(media_type="application/json")
         if self._rescorings >= MOST_RESCORINGS:
-            return _answer(503, "busy", "Other runs are being scored already; try again.")
+            return _answer(503, "busy", "Too many runs are waiting to be rescored; try again.")
         self._rescorings += 1
         try:
             return JSONResponse(await self._rescore(request, _decode(source), _decode(run), settings))
         except Unwanted:
-            return Response(status_code=204)  # for nobody
+            return Response(status_code=204)  # nothing reads it
         finally:
             self._rescorings -= 1
 
     async def _rescore(self, request: Request, source: str, run: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return what a run would have earned; it is given up when whoever asked has left."""
+        """Rescore a run; stop when the client disconnects."""
         unwanted = threading.Event()
 
         def go_on() -> None:
@@ -186,7 +186,7 @@ class Dashboard:
 
 
 def list_next(index: dict[str, Any]) -> list[str]:
-    """Return the addresses that whoever sees the index asks for next: of the newest runs, and their rewards."""
+    """Return the addresses that a page asks for after the index: those of the newest runs and their rewards."""
     ledgers = [source for source in index["sources"] if source["kind"] == "ledger"]
     newest = [(source["id"], run) for source in ledgers for run in source["runs"][-_NEWEST:]]
     rewards = [reward["id"] for source in index["sources"] for reward in source["rewards"]]
@@ -222,7 +222,7 @@ def _decode(part: str) -> str:
 
 
 def _parse_settings(text: str) -> dict[str, Any]:
-    """Return the values of knobs, weights and clamps from JSON; InputError where it holds anything else.
+    """Return the values of knobs, weights and clamps from JSON; InputError if it contains anything else.
 
     >>> _parse_settings('{"comfort.weight": 2}')
     {'comfort.weight': 2}
@@ -267,12 +267,12 @@ def _answer(status: int, kind: str, message: str) -> JSONResponse:
 async def _answer_no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return _answer(404, "unknown-document", "There is nothing at this address; the page itself is at /.")
+        return _answer(404, "unknown-document", "Nothing at this address; the page is at /.")
     return _answer(error.status_code, "refused", error.detail)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    """Say what is wrong with what was asked for; of what is wrong here, only what kind of thing it is."""
+    """Describe an error in the request in full; of an error here, only its kind."""
     assert isinstance(error, PlauditError)
     if isinstance(error, UnknownDocument | NotInLedger):
         return _answer(404, "unknown-document", str(error))
@@ -287,9 +287,9 @@ async def _answer_failure(request: Request, error: Exception) -> Response:
 
 
 def report(error: Exception) -> str:
-    """Show an error in the terminal, and return what may be said of it to whoever asked."""
+    """Show an error in the terminal, and return the message for the client."""
     if isinstance(error, PlauditError):
         print(f"Error: {error}", file=sys.stderr)
     else:
         traceback.print_exception(error)
-    return f"{next(row[3] for row in _FAILURES if isinstance(error, row[0]))} The dashboard's terminal says more."
+    return f"{next(row[3] for row in _FAILURES if isinstance(error, row[0]))} See the dashboard's terminal for details."

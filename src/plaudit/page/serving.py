@@ -1,4 +1,4 @@
-"""Listening: a socket, a server on it that ends when asked to, and a browser that is shown where."""
+"""The dashboard's socket, its server with a clean shutdown, and the browser that opens the page."""
 
 import contextlib
 import errno
@@ -30,29 +30,29 @@ except ImportError as error:
     raise MissingExtra(needed) from error
 
 _ACCEPTED_AT_ONCE = 32
-"""Connections that are opened before those that are open are read from: few, or many new ones would push them out."""
+"""New connections that are accepted before open ones are read from: few, or new ones would push open ones out."""
 _BACKLOG = 1024
 """Connections that the system keeps until they are accepted."""
 _PATIENCE = 2
-"""Seconds that requests have to end when the server is to."""
+"""Seconds that requests have to finish when the server stops."""
 
 
 class CannotListen(PlauditError, OSError):
-    """The server cannot have the address or the port that it was told to listen on."""
+    """The server cannot listen on the given address or port."""
 
 
 def open_socket(host: str, port: int, *, with_token: bool = True) -> socket.socket:
-    """Return a socket that listens; port 0 is any that is free.
+    """Return a listening socket; port 0 is any free port.
 
     Raises:
-        CannotListen: There is no such address on this machine, its port is taken, or others could reach it and need no
+        CannotListen: The machine has no such address, the port is in use, or other machines could reach it without a
             token.
     """
     try:
         (family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         if not with_token and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
             raise CannotListen(
-                f"other machines can reach {escape_line(host)}, and without a token everybody there could look. "
+                f"other machines can reach {escape_line(host)}, so the dashboard needs a token. "
                 "Leave out --no-token, or --host."
             )
         return socket.create_server(address[:2], family=family)
@@ -65,23 +65,23 @@ def open_socket(host: str, port: int, *, with_token: bool = True) -> socket.sock
 def _explain(error: Exception, host: str, port: int) -> str:
     if isinstance(error, socket.gaierror | UnicodeError):
         return (
-            f"there is no machine {host!r}. Leave --host out for this machine alone, or give it 0.0.0.0 for everybody."
+            f"unknown host {host!r}. Leave out --host to listen on this machine only, or use 0.0.0.0 for all addresses."
         )
     number = getattr(error, "errno", None)
     if number == errno.EADDRINUSE:
         return (
-            f"port {port} of {host} is taken, perhaps by another dashboard. Choose another one, as in "
-            f"--port {port % 65535 + 1}, or --port 0 for any that is free."
+            f"port {port} on {host} is already in use, perhaps by another dashboard. Use another port, as in "
+            f"--port {port % 65535 + 1}, or --port 0 for any free port."
         )
     if number == errno.EACCES:
-        return f"port {port} of {host} may not be used by you; choose one from 1024 up, as in --port 8420."
+        return f"no permission to use port {port} on {host}. Use a port from 1024 up, as in --port 8420."
     if number == errno.EADDRNOTAVAIL:
-        return f"{host} is not an address of this machine. Leave --host out; 0.0.0.0 is all of them."
-    return f"port {port} of {host} cannot be listened on: {getattr(error, 'strerror', None) or error}."
+        return f"{host} is not an address of this machine. Leave out --host, or use 0.0.0.0 for all addresses."
+    return f"cannot listen on port {port} of {host}: {getattr(error, 'strerror', None) or error}."
 
 
 def format_url(host: str, bound: socket.socket, token: str | None) -> str:
-    """Return where the page is, with the token, which its first answer puts into a cookie."""
+    """Return the URL of the page, with the token, which the first answer puts into a cookie."""
     address, port = bound.getsockname()[:2]
     if ipaddress.ip_address(address.partition("%")[0]).is_unspecified:
         host = socket.gethostname()
@@ -99,7 +99,7 @@ def build_server(
     with_token: bool = True,
     limits: Limits = Limits(),  # noqa: B008  # it cannot be changed
 ) -> "Server":
-    """Return a server whose `run` answers requests until Ctrl-C or SIGTERM, and raises them again when all is closed.
+    """Return a server whose `run` answers requests until Ctrl-C or SIGTERM, and raises the signal again when closed.
 
     Args:
         library: What builds documents.
@@ -107,7 +107,7 @@ def build_server(
         bound: What `open_socket` returned.
         host: What it was told to listen on.
         on_ready: Called with the address of the page once requests are answered.
-        with_token: Whether a request needs the token that stands in that address.
+        with_token: Whether a request needs the token in that address.
         limits: How long and how many connections may be open.
     """
     access = build_access(host, bound.getsockname()[0], with_token=with_token)
@@ -132,7 +132,7 @@ def build_server(
 
 
 class Server(uvicorn.Server):
-    """A server that says when it answers, and lets go of those who listen for changes when it ends."""
+    """A server that reports when it is ready, and ends the event streams when it stops."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Server(uvicorn.Server):
         end_streams: Callable[[], None],
         on_ready: Callable[[], None],
     ) -> None:
-        """Call `on_ready` once requests are answered, and `end_streams` when they are no longer."""
+        """Call `on_ready` when requests are answered, and `end_streams` before shutdown."""
         super().__init__(config)
         self._bound = bound
         self._end_streams = end_streams
@@ -153,7 +153,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """End at the signals that end every command, and raise them again when all is closed."""
+        """Stop at the signals that stop every command, and raise them again when everything is closed."""
         caught: list[int] = []
 
         def end(number: int, frame: FrameType | None) -> None:
@@ -173,7 +173,7 @@ class Server(uvicorn.Server):
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, which would not end by themselves, and then everything else."""
+        """End the streams, which would not end on their own, and then everything else."""
         self._end_streams()
         await super().shutdown(sockets)
 
@@ -182,7 +182,7 @@ class Server(uvicorn.Server):
 
 
 def has_browser() -> bool:
-    """Return whether there is a browser to open: one with a window, not one that would take the terminal."""
+    """Return whether there is a graphical browser to open, not one that would take over the terminal."""
     if "BROWSER" in os.environ or sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
@@ -190,16 +190,16 @@ def has_browser() -> bool:
 
 @contextlib.contextmanager
 def prepare_browser() -> Iterator[Callable[[str], None]]:
-    """Yield what opens a browser on an address.
+    """Yield a function that opens a browser on an address.
 
-    Every user of a machine can see how a program was started, so an address with a token is not handed to the browser:
-    it opens a file that leads there, which nobody else may read, and which is removed in the end.
+    Every user of a machine can see the arguments of a program, so an address with a token is not passed to the browser.
+    The browser opens a file that leads there instead; only its owner can read it, and it is removed at the end.
     """
     with contextlib.ExitStack() as stack:
 
         def open_browser(url: str) -> None:
             if "?token=" in url:
-                number, name = tempfile.mkstemp(prefix="plaudit-", suffix=".html")  # for its owner alone
+                number, name = tempfile.mkstemp(prefix="plaudit-", suffix=".html")  # readable by its owner only
                 stack.callback(Path(name).unlink, missing_ok=True)
                 with open(number, "w", encoding="utf-8") as file:
                     file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(url)}">')

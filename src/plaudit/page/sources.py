@@ -1,4 +1,4 @@
-"""What the command line gave: ledgers, opened so that they cannot be written, and rewards."""
+"""The sources on the command line: ledgers, opened read-only, and rewards."""
 
 import math
 import re
@@ -21,7 +21,7 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
 
 FRESH = 0.25
-"""For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
+"""Seconds between two checks of a ledger for new records: a view is made of several documents."""
 
 MOST_NEW = 40
 """Episodes with new records that are looked up one by one; if there are more, all are listed again."""
@@ -30,17 +30,17 @@ MOST_KEPT = 100_000
 
 
 class RewardIds:
-    """Rewards by what addresses call them: the fingerprint, with a number where several share one."""
+    """Rewards by their ids in addresses: the fingerprint, with a number if several share one."""
 
     def __init__(self, task: Task | None = None) -> None:
-        """Begin with none; every reward is shown with what `task` says besides its own."""
+        """Start empty; every reward is shown with `task` joined to its own."""
         self._task = task
         self._ids: dict[tuple[str, str, str, str], str] = {}
         self._rewards: dict[str, Reward] = {}
         self._paths: dict[tuple[str, str], RewardPaths] = {}
 
     def add(self, reward: Reward) -> str:
-        """Return the id of a reward; of two that are equal, the one that knows its source is kept."""
+        """Return the id of a reward; of two equal rewards, the one with a source is kept."""
         identity = (reward.name, reward.version, reward.fingerprint, reward.domain_fingerprint)
         if identity not in self._ids:
             same = sum(known[2] == reward.fingerprint for known in self._ids)
@@ -74,7 +74,7 @@ class RewardIds:
 
 
 class Listing:
-    """The episodes of a run in the order in which they began, each with an id of its own."""
+    """The episodes of a run in the order in which they began, each with its own id."""
 
     def __init__(self, listed: Sequence[Episode]) -> None:
         """Name them; an id stays what it is when more episodes are recorded."""
@@ -132,12 +132,12 @@ class Listing:
 
 
 class LedgerSource:
-    """A ledger, and what was last read of it."""
+    """A ledger, and its last listing."""
 
     kind = "ledger"
 
     def __init__(self, number: int, where: str, rewards: RewardIds, run: str | None, *, live: bool) -> None:
-        """Open it to read; unless it is followed `live`, its episodes are listed once and stay as they were."""
+        """Open it read-only; unless `live`, its episodes are listed once."""
         self.id = f"l{number}"
         self._where = where
         self.ledger = open_ledger(where)
@@ -168,7 +168,7 @@ class LedgerSource:
         return 0 if before is None else before + 1
 
     def _reopen_if_replaced(self) -> None:
-        """Open what is under its name now, if that is another file: somebody began anew. An error if there is none."""
+        """Open the file again if it was replaced by another. An error if it is gone."""
         try:
             self.ledger.check_in_place()
         except LedgerBroken:
@@ -184,7 +184,7 @@ class LedgerSource:
 
     @property
     def records(self) -> dict[str | None, Totals]:
-        """How many records every run has, those without an episode among them, and what their totals are like."""
+        """The records of every run and their totals, including records without an episode."""
         self._refresh()
         return self._records
 
@@ -221,7 +221,7 @@ class LedgerSource:
         return {run: Listing(episodes) for run, episodes in listed.items()}
 
     def _list_new(self) -> dict[str | None, Listing] | None:
-        """Return the episodes of all runs, those anew that have new records; None where these are too many."""
+        """Return the episodes of all runs, listing those with new records again; None if these are too many."""
         if self._read_until < 0:
             return None
         touched: dict[tuple[str | None, str], None] = {}
@@ -272,7 +272,7 @@ class LedgerSource:
         return listing, listing.positions[name]
 
     def read_steps(self, run: str, name: str) -> list[Steps]:
-        """Return the steps of an episode; the last few are kept, for whoever goes through one step by step."""
+        """Return the steps of an episode; the last few are kept for paging through steps."""
         listing, at = self.find_episode(run, name)
         key = self._opened, self._read_until, run, name
         with self._lock:
@@ -287,12 +287,12 @@ class LedgerSource:
         return found
 
     def list_changed(self) -> set[str | None]:
-        """Return the runs that have got records since this was last asked."""
+        """Return the runs with new records since the last call."""
         newest = self.find_newest()
         (opened, after), self._reported = self._reported, (self._opened, newest)
         if (opened, after) == self._reported:
             return set()
-        self._fresh_until = 0.0  # whoever is told of it asks at once
+        self._fresh_until = 0.0  # the pages ask for it at once
         if opened != self._opened:
             return {*self.runs, *self._seen}
         query = {} if self._run is None else {"run": self._run}
@@ -312,7 +312,7 @@ def _count_steps(parts: Sequence[Steps]) -> int:
 
 
 class RewardSource:
-    """A reward that was named, whether or not anything of it is recorded."""
+    """A reward from the command line, recorded or not."""
 
     kind = "reward"
 

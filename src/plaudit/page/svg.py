@@ -1,7 +1,7 @@
-"""SVG made safe: parsed as XML, and written again with nothing but what is listed here.
+"""Sanitized SVG: parsed as XML, and written again with only the elements and attributes listed here.
 
-A picture comes from a system, which draws what somebody recorded, so neither is trusted: nothing in it may run, load,
-link, or reach the rest of the page. The page holds it to the same lists once more (`static/sanitise.js`).
+A picture comes from a system, which draws recorded data, so neither is trusted: nothing in it may run, load, link, or
+reach the rest of the page. The page applies the same lists again (`static/sanitise.js`).
 """
 
 import re
@@ -29,11 +29,11 @@ _FREE_TEXT = ("aria-label",)
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _FUNCTIONS = {"rgb", "rgba", "hsl", "hsla", "var", "translate", "rotate", "scale", "matrix", "skewX", "skewY"}
 _PLAIN_VALUE = re.compile(r"[\w\s.,#%()+-]*", re.ASCII)
-"""What a value is written with: no quotation mark, colon, slash or backslash, so no address and no escape."""
+"""Allowed characters of a value: no quotation mark, colon, slash or backslash, so no address and no escape."""
 
 
 class UnsafePicture(PlauditError, ValueError):
-    """A text is no SVG that a page could show."""
+    """A text is not an SVG that the page can show."""
 
 
 class CleanPicture(NamedTuple):
@@ -52,12 +52,12 @@ def clean_svg(text: str) -> CleanPicture:
     left_out=frozenset({...}))
 
     Raises:
-        UnsafePicture: It is too large, too deep or no SVG, or has a document type, entities or comments.
+        UnsafePicture: It is too large, nested too deep, not SVG, or has a document type, entities or comments.
     """
     if len(text) > MOST_BYTES:
-        raise UnsafePicture(f"the SVG has {len(text):,} characters, and may have {MOST_BYTES:,}")
+        raise UnsafePicture(f"the SVG has {len(text):,} characters; the limit is {MOST_BYTES:,}")
     if "<!" in text:
-        raise UnsafePicture("the SVG holds <!: a document type, an entity or a comment")
+        raise UnsafePicture("the SVG contains <! (a document type, an entity or a comment)")
     try:
         root = ElementTree.fromstring(text)  # without <! there is no entity to expand
     except (ElementTree.ParseError, ValueError):
@@ -97,7 +97,7 @@ def _write_attribute(name: str, value: str, left_out: set[str]) -> str:
 
 
 def is_plain_value(value: str) -> bool:
-    """Return whether the value of an attribute holds only names, numbers and colours, and no address.
+    """Return whether the value of an attribute holds only names, numbers and colors, and no address.
 
     >>> is_plain_value("var(--term-0)"), is_plain_value("translate(3, -4.5)"), is_plain_value("url(#a)")
     (True, True, False)
@@ -107,5 +107,5 @@ def is_plain_value(value: str) -> bool:
 
 
 def _shorten(name: str) -> str:
-    """Return a name for people: without its namespace, and not longer than names are."""
+    """Return a name without its namespace, at most 40 characters."""
     return name.rpartition("}")[2][:40]

@@ -11,9 +11,9 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """So many threads at most. What they still do when the program ends is given up: nobody waits for it any more.
+    """A limited number of daemon threads: the program does not wait for their work when it ends.
 
-    The pools of the standard library would be waited for, and a check of a reward may take a minute.
+    It would wait for the pools of the standard library, and a check of a reward may take a minute.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -35,7 +35,7 @@ class Threads:
                 outcome: Any = work()
             except Exception as error:
                 settle, outcome = future.set_exception, error
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed: nothing waits
                 loop.call_soon_threadsafe(lambda: None if future.done() else settle(outcome))
 
         self._orders.put(do)

@@ -1,4 +1,4 @@
-"""Pictures with matplotlib: functions from names and numbers to axes, one module a kind of picture.
+"""Plots with matplotlib: functions from names and numbers to axes, one module per kind of plot.
 
-They know nothing of rewards and ledgers; `plot()` of a result hands them what they draw.
+They know nothing about rewards and ledgers; the `plot()` method of a result passes them the data.
 """

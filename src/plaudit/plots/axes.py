@@ -1,4 +1,4 @@
-"""What all pictures share: axes to draw on, colours that all can tell apart, and labels that say what is shown."""
+"""Shared parts of all plots: axes, a color-blind-safe palette, and labels."""
 
 import textwrap
 from importlib import import_module
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 Axes: TypeAlias = "matplotlib.axes.Axes"
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-"""The palette of Okabe and Ito, which the colour-blind can tell apart; black is the total's."""
+"""The color-blind-safe palette of Okabe and Ito; the total is black."""
 TOTAL = "#000000"
 FAINT = "#999999"
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 _HATCHES = ("", "///", "...")
 _LONGEST_NAME, _LONGEST_TITLE, _LONGEST_NOTE = 56, 90, 300
-"""Characters of a text; what is longer is cut."""
+"""Characters of a text; longer ones are cut."""
 _PER_INCH = 12.5
-"""Characters of a note that stand in an inch."""
+"""Characters of a note per inch."""
 
 
 class Style(NamedTuple):
-    """How one term is drawn: a colour, and a dash or a hatch where the colours are used up."""
+    """The style of one term: a color, and a dash or a hatch once the colors are used up."""
 
     color: str
     dash: Any
@@ -33,17 +33,17 @@ class Style(NamedTuple):
 
 
 def choose_style(position: int) -> Style:
-    """Return how the term at a position of its reward is drawn: the same in every picture.
+    """Return the style of the term at a position in its reward: the same in every plot.
 
     >>> choose_style(0).color, choose_style(7)
     ('#0072B2', Style(color='#0072B2', dash=(0, (4, 1.5)), hatch='///'))
     """
-    lap = position // len(COLORS) % len(_DASHES)
-    return Style(COLORS[position % len(COLORS)], _DASHES[lap], _HATCHES[lap])
+    cycle = position // len(COLORS) % len(_DASHES)
+    return Style(COLORS[position % len(COLORS)], _DASHES[cycle], _HATCHES[cycle])
 
 
 def open_axes(ax: "Axes | None", *, width: float = 6.4, height: float = 4.0) -> Axes:
-    """Return the axes that were given, or new ones in a figure of their own.
+    """Return the given axes, or new ones in their own figure.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -53,13 +53,13 @@ def open_axes(ax: "Axes | None", *, width: float = 6.4, height: float = 4.0) -> 
     try:
         pyplot: Any = import_module("matplotlib.pyplot")
     except ImportError as error:
-        raise MissingExtra("a picture needs matplotlib. Install it: pip install 'plaudit[plot]'") from error
+        raise MissingExtra("plots need matplotlib. Install it: pip install 'plaudit[plot]'") from error
     made: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
     return made
 
 
 def clean(text: object, most: int = _LONGEST_NAME) -> str:
-    r"""Return a name as matplotlib shows it: not as a formula, not left out of a legend, and not too long.
+    r"""Return a name that matplotlib shows as plain text, keeps in a legend, and that is not too long.
 
     >>> clean("$x$"), clean("_hidden"), clean("a\n")
     ('\\$x\\$', ' _hidden', 'a\\n')
@@ -70,7 +70,7 @@ def clean(text: object, most: int = _LONGEST_NAME) -> str:
 
 
 def label_axis(name: str, unit: str = "") -> str:
-    """Return what is written along an axis.
+    """Return the label of an axis.
 
     >>> label_axis("distance", "m"), label_axis("steps")
     ('distance (m)', 'steps')
@@ -79,12 +79,12 @@ def label_axis(name: str, unit: str = "") -> str:
 
 
 def draw_zero(ax: Axes, *, vertical: bool = False) -> None:
-    """Draw the line at zero, which is then part of what is shown."""
+    """Draw a line at zero, and include zero in the limits."""
     (ax.axvline if vertical else ax.axhline)(0.0, color=TOTAL, linewidth=0.6, zorder=1)
 
 
 def finish(ax: Axes, *, title: str = "", note: str = "", legend: bool = False, below: bool = False) -> Axes:
-    """Give axes a title, a note of what was drawn and a legend beside or `below` them, and take away idle lines."""
+    """Add a title, a note and a legend beside or `below` the axes, and remove unused spines."""
     ax.spines[["top", "right"]].set_visible(False)
     lines = textwrap.wrap(clean(note, _LONGEST_NOTE), max(int(ax.bbox.width / ax.figure.dpi * _PER_INCH), 20))
     ax.set_title(clean(title, _LONGEST_TITLE), loc="left", fontsize="medium", pad=6 + 11 * len(lines))

@@ -1,4 +1,4 @@
-"""Pictures of how far apart things are: a matrix of every pair, and numbers with their intervals."""
+"""Plots of distances: a matrix of all pairs, and values with their intervals."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from plaudit.errors import InputError
 from plaudit.plots.axes import COLORS, FAINT, Axes, clean, draw_zero, finish, open_axes
 
 _WRITTEN = 20
-"""Up to so many rows each cell has its number in it."""
+"""Up to this many rows, each cell shows its number."""
 
 
 def plot_matrix(
@@ -22,17 +22,17 @@ def plot_matrix(
     note: str = "",
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw every pair as a cell; a pair without a number is left white.
+    """Plot every pair as a cell; a pair without a number is left white.
 
-    Colours go from what two equal rewards have, 0 or 1, to what the furthest pair has, which the scale says.
+    Colors range from the value of two equal rewards, 0 or 1, to that of the furthest pair.
 
     Args:
-        names: What is compared.
-        values: A row and a column for each of them.
-        title: What the numbers are.
-        signed: Whether they go from -1 to 1, as correlations do, and not from 0 to 1.
-        note: What they were measured on.
-        ax: Where to draw; a new figure unless given.
+        names: Names of the rewards.
+        values: A square table, one row and one column per name.
+        title: Name of the measure.
+        signed: Whether values range from -1 to 1, like correlations, rather than from 0 to 1.
+        note: The sample they were measured on.
+        ax: Axes to draw on; a new figure if omitted.
     """
     table = np.asarray(values, np.float64)
     size = len(names)
@@ -68,21 +68,21 @@ def plot_intervals(
     note: str = "",
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw a point and its interval for each row; one that is undefined says so.
+    """Plot a point and its interval for each row; undefined values are labeled.
 
     Args:
-        rows: What each number is.
-        values: The numbers, NaN where one is undefined.
-        lows: Where intervals begin; NaN where there is none.
-        highs: Where they end.
-        title: What is shown.
-        measured: What stands along the axis.
-        limits: The range that the numbers can have, all of which is shown.
-        note: What they were measured on.
-        ax: Where to draw; a new figure unless given.
+        rows: Name of each value.
+        values: The values; NaN if undefined.
+        lows: Lower ends of the intervals; NaN if there is none.
+        highs: Upper ends of the intervals.
+        title: Title of the plot.
+        measured: Label of the axis.
+        limits: Range of possible values, shown in full.
+        note: The sample they were measured on.
+        ax: Axes to draw on; a new figure if omitted.
     """
     if not rows:
-        raise InputError("there is nothing to draw: nothing was measured.")
+        raise InputError("nothing to plot: no values.")
     ax = open_axes(ax, width=7.2, height=max(1.8, 0.42 * len(rows) + 1.2))
     for at, (value, low, high) in enumerate(zip(values, lows, highs, strict=True)):
         if np.isfinite(low) and np.isfinite(high):
@@ -104,7 +104,7 @@ def plot_intervals(
 
 
 def _round_ends(low: float, high: float, signed: bool) -> tuple[float, float]:
-    """Return the ends of a scale that begins where equal rewards are, the other end rounded outwards.
+    """Return the ends of a scale that begins at the value of equal rewards; the other end is rounded outwards.
 
     >>> _round_ends(0.0, 0.087, False), _round_ends(0.983, 1.0, True)
     ((0.0, 0.09), (0.98, 1.0))

@@ -1,4 +1,4 @@
-"""Pictures of what something is made of: what terms give upwards, what they take downwards, over steps or over time."""
+"""Stacked plots of terms over steps or episodes: rewards above zero, costs below."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from plaudit.terminal import format_count
 
 Numbers = NDArray[np.float64]
 MOST_TERMS = 12
-"""How many terms are told apart; the rest, those that pay least, is one."""
+"""Terms that are shown separately; the others, those with the smallest values, are summed."""
 MOST_BARS = 400
-"""How many bars stand side by side; more steps are added up in equal groups."""
+"""Maximum number of bars; more steps are summed in equal groups."""
 
 
 def plot_stacked(
@@ -27,21 +27,21 @@ def plot_stacked(
     title: str = "",
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw terms on top of one another, above zero what they give and below it what they take; the total is a line.
+    """Plot terms stacked, positive values above zero and negative ones below, with the total as a line.
 
     Args:
-        terms: What each term pays at every place, in the order of the reward.
-        totals: The total at every place.
-        x: Where the places are; 0, 1, 2 … unless given.
-        along: What a place is.
-        measured: What the numbers are, with their unit.
-        title: What is shown.
-        ax: Where to draw; a new figure unless given.
+        terms: Value of each term at every position, in the order of the reward.
+        totals: The total at every position.
+        x: The positions; 0, 1, 2 … if omitted.
+        along: What a position is: "step".
+        measured: Label of the values, with their unit.
+        title: Title of the plot.
+        ax: Axes to draw on; a new figure if omitted.
     """
     whole = np.asarray(totals, np.float64)
     count = len(whole)
     if not count:
-        raise InputError("there is nothing to draw: no steps.")
+        raise InputError("nothing to plot: no steps.")
     group = -(-count // MOST_BARS)
     first = np.arange(0, count, group)
     places = np.arange(count, dtype=np.float64) if x is None else np.asarray(x, np.float64)
@@ -85,19 +85,19 @@ def plot_shares(
     counts: int = 0,
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw the share of each term in every bin; shares below zero hang below the line.
+    """Plot the share of each term in every bin; negative shares are below the line.
 
     Args:
-        edges: Where bins begin, and where the last one ends.
-        shares: The share of each term in every bin, in the order of the reward; 1 is all of it.
+        edges: Edges of the bins.
+        shares: Share of each term in every bin, in the order of the reward; 1 is the whole.
         along: What bins are of: "episode".
-        title: What the shares are of.
-        counts: How many episodes or steps they come from, to be said.
-        ax: Where to draw; a new figure unless given.
+        title: Title of the plot.
+        counts: Number of episodes or steps, shown in a note; 0 for none.
+        ax: Axes to draw on; a new figure if omitted.
     """
     ends = np.asarray(edges, np.float64)
     if len(ends) < 2:
-        raise InputError("shares need one bin at least.")
+        raise InputError("shares need at least one bin.")
     ax = open_axes(ax, width=7.2)
     above, below = np.zeros(len(ends) - 1), np.zeros(len(ends) - 1)
     for at, (name, column) in enumerate(shares.items()):
@@ -126,7 +126,7 @@ def plot_shares(
 
 
 def _find_cells(places: Numbers, first: NDArray[np.intp]) -> tuple[Numbers, NDArray[np.intp]]:
-    """Return the edges of cells, and which of them hold the groups that begin `first`; where steps lack, others lie."""
+    """Return the edges of cells, and which of them hold the groups that begin at `first`; others are gaps."""
     wide = float(np.diff(places).min(initial=math.inf))
     wide = wide if math.isfinite(wide) else 1.0
     starts = places[first] - wide / 2
@@ -136,7 +136,7 @@ def _find_cells(places: Numbers, first: NDArray[np.intp]) -> tuple[Numbers, NDAr
 
 
 def _choose_terms(terms: Mapping[str, ArrayLike]) -> list[tuple[str, Numbers, int | None]]:
-    """Return the terms that pay most, in the order of the reward, each with its place; then the sum of the others."""
+    """Return the largest terms in the order of the reward, each with its position; then the sum of the others."""
     columns = [np.asarray(column, np.float64) for column in terms.values()]
     sizes = [float(np.abs(column).sum()) for column in columns]
     largest = set(sorted(range(len(columns)), key=lambda at: -sizes[at])[:MOST_TERMS])

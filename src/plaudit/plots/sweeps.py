@@ -1,4 +1,4 @@
-"""Pictures of a function: a curve over one input with its zones and the rows that findings name, or a map over two."""
+"""Plots of a function: a curve over one input with its zones and the rows of findings, or a map over two."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,23 +13,23 @@ Numbers = NDArray[np.float64]
 
 
 class Axis(NamedTuple):
-    """One input of a picture."""
+    """One input of a plot."""
 
     name: str
     unit: str
     values: Numbers
     ticks: Sequence[str] = ()
-    """What its values are called, where they are categories or bools."""
+    """Labels of its values, if they are categories or bools."""
 
 
 class Mark(NamedTuple):
-    """A row that a finding names."""
+    """A row of a finding."""
 
     x: float
     y: float
     text: str
     exact: bool = True
-    """Whether it lies on what is drawn; one that does not is hollow."""
+    """Whether it lies on the plotted curve or map; otherwise the mark is hollow."""
 
 
 def plot_curve(
@@ -44,18 +44,18 @@ def plot_curve(
     style: int | None = None,
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw a curve, broken where it jumps, with its zones in turns shaded, and marks on it.
+    """Plot a curve, broken at jumps, with every second zone shaded, and marks on it.
 
     Args:
-        over: What runs along the axis.
-        values: What it is there; NaN where it cannot be scored.
-        measured: What the values are.
-        cuts: Where one zone ends and the next begins.
-        marks: Points to name.
-        title: What is shown.
-        note: What the other inputs are.
-        style: The place of the term in its reward, which has a colour; none for the total.
-        ax: Where to draw; a new figure unless given.
+        over: The input along the x axis.
+        values: The value at each point; NaN where it cannot be scored.
+        measured: Label of the values.
+        cuts: Boundaries between zones.
+        marks: Points to label.
+        title: Title of the plot.
+        note: Values of the other inputs.
+        style: Position of the term in its reward, which sets the color; None for the total.
+        ax: Axes to draw on; a new figure if omitted.
     """
     numbers = np.asarray(values, np.float64)
     color = TOTAL if style is None else COLORS[style % len(COLORS)]
@@ -88,17 +88,17 @@ def plot_map(
     note: str = "",
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw values over two inputs as colours; zero is the middle of the scale where values lie on both sides of it.
+    """Plot values over two inputs as colors; the scale is centered on zero if values have both signs.
 
     Args:
-        x: What runs to the right.
-        y: What runs upwards.
+        x: The input along the x axis.
+        y: The input along the y axis.
         values: A row for each value of `y`; NaN, left white, where it cannot be scored.
-        measured: What the values are.
-        marks: Points to name: rows of findings.
-        title: What is shown.
-        note: What the other inputs are.
-        ax: Where to draw; a new figure unless given.
+        measured: Label of the values.
+        marks: Points to label: rows of findings.
+        title: Title of the plot.
+        note: Values of the other inputs.
+        ax: Axes to draw on; a new figure if omitted.
     """
     table = np.ma.masked_invalid(np.asarray(values, np.float64))
     low, high = (float(table.min()), float(table.max())) if table.count() else (0.0, 1.0)
@@ -132,7 +132,7 @@ def _shade_zones(ax: Axes, ends: Sequence[float]) -> None:
 
 
 def _draw_marks(ax: Axes, marks: Sequence[Mark]) -> None:
-    """Draw numbered diamonds; what they are stands in the legend."""
+    """Draw numbered diamonds; the legend explains them."""
     for number, mark in enumerate(marks, 1):
         face = COLORS[5] if mark.exact else "white"
         ax.plot(
@@ -150,7 +150,7 @@ def _draw_marks(ax: Axes, marks: Sequence[Mark]) -> None:
 
 
 def _split_jumps(x: Numbers, y: Numbers) -> list[tuple[Numbers, Numbers]]:
-    """Return the stretches of a curve: it ends where there is no number, and where it jumps between two neighbours."""
+    """Return the segments of a curve, split at missing values and at jumps between neighbors."""
     known = np.isfinite(y)
     filled = np.where(known, y, 0.0)
     close = np.diff(x) < 1e-9 * (x[-1] - x[0])
@@ -161,7 +161,7 @@ def _split_jumps(x: Numbers, y: Numbers) -> list[tuple[Numbers, Numbers]]:
 
 
 def _find_edges(axis: Axis) -> Numbers:
-    """Return where cells begin and end: between values, and as far beyond the outer ones."""
+    """Return the edges of cells: midway between values, and as far beyond the outer ones."""
     values = axis.values
     if len(values) == 1:
         return np.array([values[0] - 0.5, values[0] + 0.5])

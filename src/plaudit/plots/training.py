@@ -1,4 +1,4 @@
-"""Pictures of many episodes: what each earned, and by which terms, in the order in which they began."""
+"""Plots of many episodes: returns and terms, in the order in which episodes began."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,18 +11,18 @@ from plaudit.terminal import format_count
 
 Numbers = NDArray[np.float64]
 POINTS = 5000
-"""Up to so many episodes each is a point of its own."""
+"""Up to this many episodes, each is a point."""
 _PER_WINDOW = 50
-"""Unless a window is given, it is such a part of all episodes."""
+"""The default window is all episodes divided by this."""
 
 
 def plot_returns(groups: Mapping[str, Sequence[float]], *, window: int | None = None, ax: "Axes | None" = None) -> Axes:
-    """Draw the return of each episode as a point, and their moving mean as a line; a colour for each group.
+    """Plot the return of each episode as a point and their moving mean as a line; one color per group.
 
     Args:
         groups: The returns of each run, in the order of its episodes.
-        window: Over how many episodes the mean is taken; a fiftieth of them unless given.
-        ax: Where to draw; a new figure unless given.
+        window: Episodes in the moving mean; a fiftieth of them if omitted.
+        ax: Axes to draw on; a new figure if omitted.
     """
     count = sum(map(len, groups.values()))
     width = _choose_window(window, max(map(len, groups.values()), default=0))
@@ -36,7 +36,7 @@ def plot_returns(groups: Mapping[str, Sequence[float]], *, window: int | None = 
     draw_zero(ax)
     ax.set_xlabel("episode")
     ax.set_ylabel("return")
-    return finish(ax, title="Return of each episode", note=_describe(count, width), legend=len(groups) > 1)
+    return finish(ax, title="Return per episode", note=_describe(count, width), legend=len(groups) > 1)
 
 
 def plot_terms(
@@ -46,13 +46,13 @@ def plot_terms(
     window: int | None = None,
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw what each term paid in an episode, as moving means, and the return in black.
+    """Plot the sum of each term per episode as moving means, and the return in black.
 
     Args:
-        terms: The sum of each term in every episode, in the order of the reward; None where it has no such term.
+        terms: The sum of each term in every episode, in the order of the reward; None if it has no such term.
         totals: The return of every episode.
-        window: Over how many episodes the means are taken; a fiftieth of them unless given.
-        ax: Where to draw; a new figure unless given.
+        window: Episodes in the moving means; a fiftieth of them if omitted.
+        ax: Axes to draw on; a new figure if omitted.
     """
     width = _choose_window(window, len(totals))
     ax = open_axes(ax)
@@ -69,14 +69,14 @@ def plot_terms(
 
 def _choose_window(window: int | None, count: int) -> int:
     if not count:
-        raise InputError("there are no episodes to draw.")
+        raise InputError("nothing to plot: no episodes.")
     if window is not None and not 1 <= window <= count:
-        raise InputError(f"window={window!r} must be between 1 and the {count:,} episodes that there are.")
+        raise InputError(f"window={window!r} must be between 1 and {count:,}, the number of episodes.")
     return max(1, count // _PER_WINDOW) if window is None else window
 
 
 def _average(numbers: Numbers, width: int) -> tuple[Numbers, Numbers]:
-    """Return where a moving mean stands, at the end of its window, and what it is; only whole windows count."""
+    """Return the positions of a moving mean, at the end of its window, and its values; only full windows count."""
     width = min(width, len(numbers))
     sums = np.concatenate([[0.0], np.cumsum(np.where(np.isnan(numbers), 0.0, numbers))])
     known = np.concatenate([[0.0], np.cumsum(~np.isnan(numbers))])
@@ -87,4 +87,4 @@ def _average(numbers: Numbers, width: int) -> tuple[Numbers, Numbers]:
 
 def _describe(count: int, width: int) -> str:
     episodes = format_count(count, "episode")
-    return episodes if width == 1 else f"{episodes}, means of {width:,}"
+    return episodes if width == 1 else f"{episodes}, moving mean over {width:,}"

@@ -1,4 +1,4 @@
-"""Pictures of two versions of a reward: what each paid for the same, against one another or side by side."""
+"""Plots of two versions of a reward on the same data: one against the other, or side by side."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from plaudit.plots.axes import COLORS, FAINT, Axes, clean, draw_zero, finish, op
 from plaudit.terminal import format_count
 
 POINTS = 5000
-"""Up to so many pairs each is a point of its own; of more, the density is drawn."""
+"""Up to this many pairs, each is a point; for more, the density is plotted."""
 
 
 def plot_pairs(
@@ -23,22 +23,22 @@ def plot_pairs(
     among: int | None = None,
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw what one version pays over what the other pays, with the line on which nothing changed.
+    """Plot one version against the other, with the line on which nothing changed.
 
-    Both axes have the same scale, so that a point above the line is one that is paid more now.
+    Both axes have the same scale: a point above the line is paid more by the second version.
 
     Args:
-        before: What the first version pays.
-        after: What the second version pays for the same.
+        before: Values under the first version.
+        after: Values under the second version.
         names: The two versions.
-        what: What is paid: "return" or "total".
-        of: What a point is.
-        among: How many there are, where these are a sample of them.
-        ax: Where to draw; a new figure unless given.
+        what: What the values are: "return" or "total".
+        of: What a point is: "episode" or "step".
+        among: Number of points in total, if these are a sample.
+        ax: Axes to draw on; a new figure if omitted.
     """
     old, new = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if not len(old):
-        raise InputError(f"there are no {of}s to draw.")
+        raise InputError(f"nothing to plot: no {of}s.")
     ax = open_axes(ax, width=5.0, height=5.0)
     low, high = float(min(old.min(), new.min())), float(max(old.max(), new.max()))
     room = 0.05 * (high - low) or 1.0
@@ -50,14 +50,14 @@ def plot_pairs(
         drawn = ax.hexbin(old, new, gridsize=50, extent=(*ends, *ends), bins="log", mincnt=1, cmap="cividis", zorder=2)
         ax.figure.colorbar(drawn, ax=ax, label=f"{of}s", shrink=0.8)
     ax.set(xlim=ends, ylim=ends, aspect="equal")
-    ax.set_xlabel(f"{what} by {clean(names[0])}")
-    ax.set_ylabel(f"{what} by {clean(names[1])}")
+    ax.set_xlabel(f"{what} under {clean(names[0])}")
+    ax.set_ylabel(f"{what} under {clean(names[1])}")
     note = format_count(len(old) if among is None else among, of)
     note = note if among in (None, len(old)) else f"a sample of {len(old):,} of {note}"
     higher, lower = int((new > old).sum()), int((new < old).sum())
-    ax.text(0.02, 0.98, f"{higher:,} paid more now", transform=ax.transAxes, va="top", fontsize="small")
-    ax.text(0.98, 0.02, f"{lower:,} paid less now", transform=ax.transAxes, ha="right", fontsize="small")
-    return finish(ax, title="Version against version", note=note)
+    ax.text(0.02, 0.98, f"{higher:,} higher", transform=ax.transAxes, va="top", fontsize="small")
+    ax.text(0.98, 0.02, f"{lower:,} lower", transform=ax.transAxes, ha="right", fontsize="small")
+    return finish(ax, title=f"{what.capitalize()} per {of} under both versions", note=note)
 
 
 def plot_sides(
@@ -71,20 +71,20 @@ def plot_sides(
     note: str = "",
     ax: "Axes | None" = None,
 ) -> Axes:
-    """Draw two bars from zero for each row, what was and what is; a bar that is missing has no number.
+    """Plot two bars per row, before and after; a missing value has no bar.
 
     Args:
-        rows: What each pair of bars is of: a term, the total.
-        before: What it was; None where there is no number.
-        after: What it is.
+        rows: Name of each pair of bars: a term, or the total.
+        before: Values before; None if missing.
+        after: Values after.
         names: The two versions.
-        measured: What the numbers are.
-        title: What is shown.
-        note: What else is to be said.
-        ax: Where to draw; a new figure unless given.
+        measured: Label of the axis.
+        title: Title of the plot.
+        note: A note below the title.
+        ax: Axes to draw on; a new figure if omitted.
     """
     if not rows:
-        raise InputError("there is nothing to draw: the two do not differ.")
+        raise InputError("nothing to plot: the versions do not differ.")
     ax = open_axes(ax, height=max(1.6, 0.55 * len(rows) + 1.0))
     places = np.arange(len(rows), dtype=np.float64)
     for column, name, color, shift in zip((before, after), names, (COLORS[0], COLORS[1]), (-0.2, 0.2), strict=True):

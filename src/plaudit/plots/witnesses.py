@@ -1,4 +1,4 @@
-"""Pictures of what a check found: the total of every row that a finding shows."""
+"""Plots of findings: the total of every row of their witnesses."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,7 +18,7 @@ class WitnessRow(NamedTuple):
     """A row of a witness."""
 
     number: int
-    """Which finding it belongs to."""
+    """Number of its finding."""
     finding: str
     severity: str
     text: str
@@ -26,9 +26,9 @@ class WitnessRow(NamedTuple):
 
 
 def plot_witnesses(rows: Sequence[WitnessRow], *, title: str, ax: "Axes | None" = None) -> Axes:
-    """Draw the total of each row as a bar from zero, findings one below the other, each severity in its colour."""
+    """Plot the total of each row as a bar, findings below one another, one color per severity."""
     if not rows:
-        raise InputError("there is nothing to draw: no finding has a witness.")
+        raise InputError("nothing to plot: no finding has a witness.")
     shown = rows[:MOST_ROWS]
     ax = open_axes(ax, width=7.2, height=max(2.0, 0.3 * len(shown) + 1.0))
     new = [True, *(row.number != before.number for before, row in pairwise(shown))]

@@ -1,4 +1,4 @@
-"""What an argument of a command names: a reward, a task, a Python module, a ledger; an error says what was sought."""
+"""Find the reward, task, Python module or ledger that a command-line argument names."""
 
 import contextlib
 import importlib
@@ -38,7 +38,17 @@ _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 
 
 def find_reward(text: str) -> Reward:
-    """Return the reward that `text` names; an error says what was looked for, and where.
+    """Find the reward that a text names.
+
+    Args:
+        text: A system (roadsense, or roadsense@R8), file.py:name, package.module:name, or a JSON specification. The
+            name is optional if the file has one reward. Python code is executed.
+
+    Returns:
+        The reward.
+
+    Raises:
+        DefinitionError: If there is no such reward, or its code fails; the message suggests what to write.
 
     >>> find_reward("roadsense@R8").version
     'R8'
@@ -50,7 +60,20 @@ def find_reward(text: str) -> Reward:
 
 
 def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
-    """Return the reward or the plain function that `text` names."""
+    """Find the reward or plain function that a text names, such as the second argument of `plaudit prove`.
+
+    Args:
+        text: As in `find_reward`; file.py:name and package.module:name can also name a function.
+
+    Returns:
+        The reward or the function.
+
+    Raises:
+        DefinitionError: If there is nothing of that name, or it is a task.
+
+    >>> find_reward_or_function("math:sqrt")(4.0)
+    2.0
+    """
     found = _find_named(text)
     if isinstance(found, Task):
         raise _refuse_kind(text, found, Reward)
@@ -58,7 +81,7 @@ def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
 
 
 def find_reward_or_task(text: str) -> Reward | Task:
-    """Return the reward or the task that `text` names; a system's name is its reward's."""
+    """Return the reward or task that `text` names; the name of a system is that of its reward."""
     found = _find_named(text)
     if not isinstance(found, Reward | Task):
         raise _refuse_kind(text, found, Reward)
@@ -66,7 +89,17 @@ def find_reward_or_task(text: str) -> Reward | Task:
 
 
 def find_task(text: str) -> Task:
-    """Return the task that `text` names: in a JSON file, in a Python file or module, or that of a system.
+    """Find the task that a text names.
+
+    Args:
+        text: A JSON file, file.py:name, package.module:name, or a system. The name is optional if the file has one
+            task. Python code is executed.
+
+    Returns:
+        The task; for a system, that of its reward.
+
+    Raises:
+        DefinitionError: If there is no such task, or its code fails; the message suggests what to write.
 
     >>> find_task("roadsense").horizon
     1000
@@ -94,10 +127,10 @@ def find_task(text: str) -> Task:
 
 
 def _refuse_kind(text: str, found: object, wanted: type) -> DefinitionError:
-    """Return the error for an argument that names something else than a reward, or than a task."""
+    """Return the error for an argument that does not name a reward, or a task."""
     place, colon, _ = text.rpartition(":")
     if not colon:  # a file of JSON, which is one or the other
-        hint = "Give it with --task." if wanted is Reward else "Its own task is used where none is given."
+        hint = "Give it with --task." if wanted is Reward else "A reward's own task is used by default."
         return DefinitionError(f"{text} is a {type(found).__name__}, not a {wanted.__name__}. {hint}")
     known = _list_named(place, load_module(place), wanted)
     own = f" Its task is {text}.task." if wanted is Task and isinstance(found, Reward) else ""
@@ -108,7 +141,7 @@ def _find_named(text: str) -> Reward | Task | Callable[..., Any]:
     name, at, version = text.partition("@")
     if is_system(name):
         if at and not version:
-            raise DefinitionError(f"{text!r} names no version after the '@'; `plaudit list` shows them.")
+            raise DefinitionError(f"{text!r} has no version after the '@'; `plaudit list` shows the versions.")
         return load(name, version or None)
     place, colon, attribute = text.rpartition(":")
     if colon and re.fullmatch(_NAME, attribute):
@@ -122,7 +155,7 @@ def _find_named(text: str) -> Reward | Task | Callable[..., Any]:
     known = [entry.name for entry in list_systems() if not entry.problem]
     raise DefinitionError(
         f"there is no reward {text!r}.{did_you_mean(name, known)}\n"
-        f"Those with a name: {', '.join(known)}. Your own: file.py:name, package.module:name, or a JSON file."
+        f"Named rewards: {', '.join(known)}. Your own: file.py:name, package.module:name, or a JSON file."
     )
 
 
@@ -143,7 +176,7 @@ def _is_path(text: str) -> bool:
 
 
 def _read_json(path: Path) -> Reward | Task:
-    """Return the reward or the task in a file of JSON."""
+    """Return the reward or task in a JSON file."""
     raw = _read_bytes(path, limit=4 * MOST_CHARACTERS)
     try:
         text = raw.decode("utf-8-sig")
@@ -155,7 +188,7 @@ def _read_json(path: Path) -> Reward | Task:
 
 
 def _holds_task(text: str) -> bool:
-    """Return whether a text of JSON is a task: that has the number of its format where a reward has its task."""
+    """Return whether a JSON text is a task: its key `task` is the number of the format."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -175,7 +208,20 @@ def _read_bytes(path: Path, *, limit: int) -> bytes:
 
 
 def load_module(place: str) -> ModuleType:
-    """Return a Python file, run as if it were imported, or a module by its name."""
+    """Import a module, or run a Python file as if it were imported.
+
+    Args:
+        place: The path of a file, or the name of a module. Modules in the current folder are found first.
+
+    Returns:
+        The module.
+
+    Raises:
+        DefinitionError: If there is no such module, or its code fails.
+
+    >>> load_module("math").floor(2.5)
+    2
+    """
     return _run_file(Path(place)) if _is_path(place) else _import_module(place)
 
 
@@ -183,7 +229,7 @@ def find_function(text: str) -> Callable[..., Any]:
     """Return the function that `text` names: `file.py:name` or `package.module:name`."""
     place, _, name = text.rpartition(":")
     if not place or not re.fullmatch(_NAME, name):
-        raise DefinitionError(f"{text!r} names no function; write file.py:name or package.module:name.")
+        raise DefinitionError(f"{text!r} does not name a function; write file.py:name or package.module:name.")
     found = _find_attribute(place, load_module(place), name)
     if not callable(found):
         raise DefinitionError(f"{text} is not a function; its type is {type(found).__name__}.")
@@ -209,22 +255,22 @@ def _find_attribute(place: str, module: ModuleType, name: str, *, more: str = ""
 
 
 def find_beside(text: str, name: str) -> Any:
-    """Return what is called `name` in the file or module that `text` names a reward of; None if nothing is."""
+    """Return `name` from the file or module of the reward that `text` names, or None."""
     place, _, attribute = text.rpartition(":")
     place = place if place and re.fullmatch(_NAME, attribute) else text
     if is_system(place.partition("@")[0]) or not (place.endswith(".py") or re.fullmatch(_NAME, place)):
         return None
-    loaded = sys.modules.get(_name_module(Path(place)))  # it was run when its reward was found
+    loaded = sys.modules.get(_name_module(Path(place)))  # it was executed to find its reward
     return getattr(loaded if place.endswith(".py") and loaded else load_module(place), name, None)
 
 
 def _find_only(place: str, kind: type[Found]) -> Found:
-    """Return the reward or the task of a Python file that has one; where there are several, say how each is named."""
+    """Return the only reward or task of a Python file; if there are several, the error lists their names."""
     module = load_module(place)
     found = {id(value): value for value in vars(module).values() if isinstance(value, kind)}
     if len(found) != 1:
         noun = kind.__name__.lower()
-        what = f"has several {noun}s; say which is meant" if found else f"names no {noun}"
+        what = f"has several {noun}s; name one" if found else f"has no {noun}"
         raise DefinitionError(f"{place} {what}.{_list_named(place, module, kind)}")
     return next(iter(found.values()))
 
@@ -237,7 +283,7 @@ def _list_named(place: str, module: ModuleType, kind: type) -> str:
 
 
 def _run_file(path: Path) -> ModuleType:
-    """Run a Python file as if it were imported; modules beside it can be imported by it."""
+    """Run a Python file as if it were imported; it can import modules beside it."""
     _read_bytes(path, limit=1)
     spec = importlib.util.spec_from_file_location(_name_module(path), path)
     if spec is None or spec.loader is None:
@@ -262,7 +308,7 @@ def _import_module(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _import_from(folder: Path) -> Iterator[None]:
-    """Let imports find what is in `folder`, as they would in a script there."""
+    """Let imports find modules in `folder`, as in a script there."""
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
@@ -274,16 +320,16 @@ def _import_from(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _explain_failure(what: str, files: Sequence[str] = ()) -> Iterator[None]:
-    """Say in one error what the user's code raised and where; what it prints goes to stderr."""
+    """Turn exceptions of the user's code into one error with the line; redirect its output to stderr."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except PlauditError as error:
-        where = "" if ", line " in str(error) else _locate(error, files)  # most of ours say it themselves
+        where = "" if ", line " in str(error) else _locate(error, files)  # most of our errors name the line themselves
         raise DefinitionError(f"{what} cannot be loaded. {type(error).__name__}: {error}{where}") from None
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and not files and f"{what}.".startswith(f"{error.name}."):
-            raise DefinitionError(f"there is no module {what!r}, here or where Python imports from.") from None
+            raise DefinitionError(f"there is no module {what!r} in this folder or on the import path.") from None
         lines = traceback.format_exception_only(error)
         last = lines[-1] if isinstance(error, SyntaxError) else lines[0]
         raised = last.strip().split("\n")[0]
@@ -291,7 +337,7 @@ def _explain_failure(what: str, files: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _locate(error: BaseException, files: Sequence[str]) -> str:
-    """Return the line of the user's own code that failed: the innermost in `files`, or outside every library."""
+    """Return the line of the user's code that failed: the innermost in `files`, or outside all libraries."""
     if isinstance(error, SyntaxError) and error.filename:
         return _format_line(error.filename, error.lineno or 1)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own_code(frame.filename, files)]
@@ -314,7 +360,22 @@ def _format_line(filename: str, number: int) -> str:
 
 
 def open_ledger(where: str) -> "Ledger":
-    """Open a ledger to read it; nothing is made or changed."""
+    """Open an existing ledger read-only.
+
+    Args:
+        where: A file, or postgresql://user@host/database.
+
+    Returns:
+        The ledger.
+
+    Raises:
+        FileError: If the file does not exist.
+        LedgerError: If it is not a ledger, or the server does not answer.
+
+    Example:
+        with open_ledger("rewards.db") as ledger:
+            print(ledger.runs())
+    """
     from plaudit.ledger.ledger import Ledger
 
     check_exists(where)
@@ -322,7 +383,23 @@ def open_ledger(where: str) -> "Ledger":
 
 
 def open_ledger_to_write(where: str, *, new: bool = False) -> "Ledger":
-    """Open a ledger to write to it; one that is not there is made if it may be `new`."""
+    """Open a ledger for writing.
+
+    Args:
+        where: A file, or postgresql://user@host/database.
+        new: Whether to create the ledger if it does not exist.
+
+    Returns:
+        The ledger.
+
+    Raises:
+        FileError: If the file does not exist and `new` is false.
+        LedgerError: If it is not a ledger, or the server does not answer.
+
+    Example:
+        with open_ledger_to_write("rewards.db", new=True) as ledger:
+            ledger.record(signal, run="night-3")
+    """
     from plaudit.ledger.ledger import Ledger
 
     check_exists(where, new=new)
@@ -330,16 +407,16 @@ def open_ledger_to_write(where: str, *, new: bool = False) -> "Ledger":
 
 
 def is_file_name(where: str) -> bool:
-    """Return whether an argument names a file, and not a server."""
+    """Return whether an argument names a file rather than a server."""
     return "://" not in where
 
 
 def check_exists(where: str, *, new: bool = False) -> None:
-    """Raise where an argument names a file that is not there, unless it may be `new`."""
+    """Raise if an argument names a file that does not exist, unless it may be `new`."""
     path = Path(where)
     if not is_file_name(where) or path.exists():
         return
-    if re.match(r"postgres\w*:", where):  # a slip in an address: the message must not hold its password
-        raise LedgerError("the address of a server is written postgresql://user@host/database.")
+    if re.match(r"postgres\w*:", where):  # a typo in an address: the message must not contain its password
+        raise LedgerError("write the address of a server as postgresql://user@host/database.")
     if not new:
         raise explain_unreadable(path, FileNotFoundError())

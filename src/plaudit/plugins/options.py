@@ -1,4 +1,4 @@
-"""What the commands of systems share: options, those of a training run among them, and what is said at Ctrl-C."""
+"""Shared by the commands of systems: output, training and evaluation options, and Ctrl-C messages."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -19,15 +19,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def refuse_empty(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse a name that is empty: a variable of the shell was."""
+    """Refuse an empty name, such as from an unset shell variable."""
     if value is not None and not value.strip():
-        raise click.BadParameter("it is empty; give a name, or leave the option out.")
+        raise click.BadParameter("it is empty; give a name, or omit the option.")
     return value
 
 
 @contextmanager
 def explain_interrupt(kept: str) -> Iterator[None]:
-    """Say at Ctrl-C what is kept."""
+    """Print at Ctrl-C what is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -36,22 +36,38 @@ def explain_interrupt(kept: str) -> Iterator[None]:
 
 
 def output_option(text: str, *, metavar: str = "FILE", **settings: Any) -> Callable[[Command], Command]:
-    """Return what adds `-o`/`--output`, which every command has that writes a file or a folder."""
+    """Return a decorator that adds `-o`/`--output`, for a command that writes a file or a folder.
+
+    Args:
+        text: The help of the option.
+        metavar: What the option names: FILE or FOLDER.
+        **settings: More arguments for `click.option`, such as `default` or `required`.
+
+    Returns:
+        The decorator.
+
+    >>> import click
+    >>> @click.command()
+    ... @output_option("File to write.", default="-")
+    ... def copy(output): ...
+    >>> copy.params[0].opts
+    ['-o', '--output']
+    """
     return click.option("-o", "--output", metavar=metavar, help=text, **settings)
 
 
 def describe_kept(output: str | None) -> str:
-    """Return what a run that is stopped leaves behind.
+    """Return what an interrupted run leaves behind.
 
     >>> describe_kept(None)
-    'without --output nothing is kept'
+    'nothing is kept without --output'
     """
-    return f"{output} keeps what was done, and the next run goes on" if output else "without --output nothing is kept"
+    return f"{output} keeps the results so far; run again to resume" if output else "nothing is kept without --output"
 
 
 @contextmanager
 def explain_missing(what: str, extra: str) -> Iterator[None]:
-    """Say which extra brings a library that cannot be imported."""
+    """Turn a failed import into an error that names the extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -65,7 +81,7 @@ def explain_missing(what: str, extra: str) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """What is asked of a training run, whatever the game."""
+    """The options of a training run."""
 
     output: str | None
     resume: bool
@@ -81,9 +97,27 @@ class TrainingJob:
 
 
 def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable[..., None]]:
-    """Return what gives a command the options that name a run, and hands it a TrainingJob with all others as settings.
+    """Return a decorator that adds the options naming a training run, and passes them as a TrainingJob.
 
-    It is the first decorator of a command, so that these options come first; `evaluation_options` is the last one.
+    Use it as the first decorator of a command, and `evaluation_options` as the last, so that the help lists the
+    options in that order. All other options of the command become the `settings` of the job.
+
+    Args:
+        game: The name of the system, used in the default output folder.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        UsageError: By the command, if --resume is given without --output.
+
+    Example:
+        @click.command("parking")
+        @run_options("parking")
+        @click.option("--steps", type=int, help="Training steps.")
+        @evaluation_options(episodes=100, each="", baselines="random policies")
+        def train(job):
+            print(job.reward, job.settings["steps"])
     """
 
     def decorate(command: Callable[[TrainingJob], None]) -> Callable[..., None]:
@@ -103,7 +137,7 @@ def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable
             **others: Any,
         ) -> None:
             if resume and output is None:
-                raise click.UsageError("--resume needs the folder of the run: --output FOLDER.")
+                raise click.UsageError("--resume needs the folder of the run: add --output FOLDER.")
             job = TrainingJob(
                 output=output,
                 resume=resume,
@@ -119,15 +153,15 @@ def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable
             )
             command(job)
 
-        what_pays = "What pays: a version, or a REWARD of your own that reads the same."
+        what_pays = "Version of the reward, or your own REWARD with the same inputs."
         return add_options(
             run,
             output_option(
-                f"The folder of the run; runs/{game}-VERSION-SEED if not given.",
+                f"Folder of the run.  [default: runs/{game}-VERSION-SEED]",
                 metavar="FOLDER",
                 callback=refuse_empty,
             ),
-            click.option("--resume", is_flag=True, help="Go on with the run in --output, where its checkpoint is."),
+            click.option("--resume", is_flag=True, help="Resume the run in --output from its checkpoint."),
             click.option("--reward", metavar="VERSION", help=what_pays),
         )
 
@@ -135,30 +169,39 @@ def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable
 
 
 def evaluation_options(*, episodes: int, each: str, baselines: str) -> Callable[[Command], Command]:
-    """Return what gives a command the options on how a run is judged, kept and shown.
+    """Return a decorator that adds the options for seed, evaluation, checkpoints and output of a training run.
 
-    `episodes` is how many there are if not given, `each` what of, and `baselines` what else is evaluated.
+    Args:
+        episodes: Default number of evaluation episodes.
+        each: What that number is multiplied by, such as ", for each of 15 kinds of convoy"; "" for nothing.
+        baselines: The policies that `--baselines` also evaluates.
+
+    Returns:
+        The decorator.
+
+    Example:
+        See `run_options`.
     """
-    judged = f"Episodes in which the trained policy is evaluated{each}."
+    judged = f"Evaluation episodes{each}."
 
     def decorate(command: Command) -> Command:
         return add_options(
             command,
             click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed."),
             click.option("--episodes", metavar="COUNT", type=COUNT, default=episodes, show_default=True, help=judged),
-            click.option("--baselines", is_flag=True, help=f"Evaluate {baselines} too, to compare with."),
-            click.option("--save-every", metavar="COUNT", type=COUNT, help="Updates between two checkpoints."),
+            click.option("--baselines", is_flag=True, help=f"Also evaluate baselines: {baselines}."),
+            click.option("--save-every", metavar="COUNT", type=COUNT, help="Updates between checkpoints."),
             click.option(
                 "--ledger",
                 metavar="LEDGER",
                 callback=refuse_empty,
-                help="Record the steps of some evaluated episodes there.",
+                help="Record the steps of some evaluation episodes in this ledger.",
             ),
             click.option(
-                "--tensorboard/--no-tensorboard", default=True, help="Write curves for TensorBoard, or do not."
+                "--tensorboard/--no-tensorboard", default=True, help="Write TensorBoard logs.", show_default=True
             ),
-            click.option("--quiet", is_flag=True, help="Show no progress."),
-            click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script."),
+            click.option("--quiet", is_flag=True, help="Do not show progress."),
+            click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
         )
 
     return decorate

@@ -1,8 +1,9 @@
-"""The systems that plaudit knows by name: those in the box, and those of other packages that are installed.
+"""The systems that plaudit knows by name: the built-in ones, and those of installed packages.
 
 A system is a module with a reward, its versions, a small episode of it, and perhaps commands
-(`docs/how-to/write-a-plugin.md`). A package registers one with an entry point in the group `plaudit.systems`. Those in the box go through the same registry
-by a table of names; they win where two systems have the same name. Nothing is imported before it is asked for.
+(`docs/how-to/write-a-plugin.md`). A package registers one with an entry point in the group `plaudit.systems`. Built-in
+systems go through the same registry; they take precedence over other systems of the same name. Systems are imported
+on demand.
 """
 
 import importlib
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
 GROUP = "plaudit.systems"
 """The group of entry points."""
 KINDS = ("run", "play", "train", "experiment")
-"""The commands that a system can bring: `plaudit run NAME` and so on."""
+"""The commands that a system can provide: `plaudit run NAME` and so on."""
 IN_THE_BOX = "built-in"
-"""What stands for the package of a system that comes with plaudit."""
+"""Shown as the package of a built-in system."""
 
 
 class System(Protocol):
-    """What every system offers.
+    """The interface of a system: a module or object with a reward, its versions and a small episode.
 
-    It may also have COMMANDS, a mapping from one of KINDS to "module:attribute"; and `draw_step(record, reward)`, which
-    returns a picture of the world at a recorded step as SVG, or None.
+    A system can also have COMMANDS, a mapping from "run", "play", "train" or "experiment" to "module:attribute" of a
+    click command, and `draw_step(record, reward)`, which returns a picture of a recorded step as SVG, or None.
     """
 
     @property
@@ -46,10 +47,21 @@ class System(Protocol):
         """The labels of all versions, the default first."""
 
     def version(self, label: str) -> Reward:
-        """Return the reward in the version called `label`."""
+        """Return the reward in a version.
+
+        Args:
+            label: One of VERSIONS.
+
+        Returns:
+            The reward.
+        """
 
     def episode(self) -> Sequence[Mapping[str, Any]]:
-        """Return a small episode: rows that are keyword arguments of `reward.score`."""
+        """Return a small example episode.
+
+        Returns:
+            Rows of keyword arguments for `reward.score`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +74,11 @@ class Registration:
     package: str
     """The distribution that registers it, with its version, or "built-in"."""
     about: str = ""
-    """What it rewards, where that is known beforehand."""
+    """A description, if known before importing it."""
     commands: Mapping[str, str] = field(default_factory=dict)
-    """The commands that are known beforehand."""
+    """The commands, if known before importing it."""
     problem: str = ""
-    """Why it cannot be used, where that is known beforehand."""
+    """Why it cannot be used, if known before importing it."""
 
     def load(self) -> System:
         """Import the system; DefinitionError says why it cannot be used."""
@@ -80,15 +92,15 @@ class Registration:
         return cast(System, found)
 
     def describe(self) -> str:
-        """Return what the system rewards: for a plugin, the first line of its docstring."""
+        """Return a description: for a plugin, the first line of its docstring."""
         return self.about or (self.load().__doc__ or "").strip().partition("\n")[0]
 
     def find_commands(self) -> Mapping[str, str]:
-        """Return where the commands that the system brings are; a plugin is imported to find out."""
+        """Return the locations of the system's commands; a plugin is imported for that."""
         return self.commands if self.package == IN_THE_BOX else getattr(self.load(), "COMMANDS", {})
 
     def load_command(self, kind: str) -> "click.Command":
-        """Import a command that the system brings; DefinitionError where it is none."""
+        """Import a command of the system; DefinitionError if it is not one."""
         import click
 
         target = self.find_commands()[kind]
@@ -102,7 +114,7 @@ class Registration:
 
     @contextmanager
     def _explain_failure(self) -> Iterator[None]:
-        """Turn whatever a plugin raises into one error that names it; what it prints goes to stderr."""
+        """Turn exceptions of a plugin into one error that names it; redirect its output to stderr."""
         try:
             with redirect_stdout(sys.stderr):
                 yield
@@ -152,23 +164,49 @@ _BUILT_IN = {
 }
 
 BUILT_IN: Mapping[str, str] = MappingProxyType({name: entry.about for name, entry in _BUILT_IN.items()})
-"""The systems that come with plaudit, and what each of them rewards."""
+"""The built-in systems, with a description of each."""
 
 
 def list_systems() -> list[Registration]:
-    """Return every system that is registered, those in the box first; one with a `problem` is not found by its name."""
+    """List the registered systems, built-in ones first, without importing them.
+
+    Returns:
+        Registrations with name, package and, if the system cannot be used, the `problem`.
+
+    >>> [each.name for each in list_systems()][:4]
+    ['apex', 'deepthinker', 'roadsense', 'hackmatrix']
+    """
     return [*_BUILT_IN.values(), *_find_plugins()]
 
 
 def find_system(name: str) -> Registration | None:
-    """Return the system called `name`, or None; other packages are looked at only for a name that is not built in."""
+    """Find a registered system without importing it.
+
+    Args:
+        name: The name of the system.
+
+    Returns:
+        Its registration, or None if there is no such system.
+
+    >>> find_system("apex").package, find_system("nothing-known")
+    ('built-in', None)
+    """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     return next((entry for entry in _find_plugins() if entry.name == name), None)
 
 
 def system(name: str) -> System:
-    """Return the system called `name`; it is imported now, not before.
+    """Import a system by name.
+
+    Args:
+        name: The name of the system, such as "roadsense".
+
+    Returns:
+        The system: a module or object with `reward`, `VERSIONS`, `version` and `episode`.
+
+    Raises:
+        DefinitionError: If there is no such system, or it cannot be imported.
 
     >>> system("roadsense").VERSIONS[:3]
     ('R0', 'R1', 'R2')
@@ -176,12 +214,24 @@ def system(name: str) -> System:
     entry = find_system(name)
     if entry is None:
         known = [each.name for each in list_systems() if not each.problem]
-        raise DefinitionError(f"there is no system {name!r}, only {', '.join(known)}.{did_you_mean(name, known)}")
+        raise DefinitionError(
+            f"there is no system {name!r}.{did_you_mean(name, known)} Choose from: {', '.join(known)}."
+        )
     return entry.load()
 
 
 def load(name: str, version: str | None = None) -> Reward:
-    """Return the reward of the system called `name`, in its default version unless another is asked for.
+    """Load the reward of a system.
+
+    Args:
+        name: The name of the system, such as "roadsense".
+        version: The label of a version; the default version if omitted.
+
+    Returns:
+        The reward.
+
+    Raises:
+        DefinitionError: If there is no such system or version.
 
     >>> load("roadsense", "R8").version
     'R8'
@@ -191,9 +241,9 @@ def load(name: str, version: str | None = None) -> Reward:
 
 
 def find_drawing(reward: str) -> Callable[[Any, Reward], Any] | None:
-    """Return what draws recorded steps of a reward: `draw_step` of the system that has its name, or the start of it.
+    """Return `draw_step` of the system whose name is the reward's name, or the start of it.
 
-    None where there is no such system or it draws nothing; DefinitionError where it cannot be used.
+    None if there is no such system or it draws nothing; DefinitionError if it cannot be used.
 
     >>> find_drawing("roadsense_drive") is find_drawing("roadsense"), find_drawing("nothing_known")
     (True, None)
@@ -216,7 +266,7 @@ def validate_label(system: str, label: str, versions: Iterable[str]) -> str:
     known = tuple(versions)
     if label not in known:
         near = did_you_mean(str(label), known)
-        raise DefinitionError(f"{system} has no version {label!r}, only {', '.join(known)}.{near}")
+        raise DefinitionError(f"{system} has no version {label!r}.{near} Choose from: {', '.join(known)}.")
     return label
 
 
@@ -225,16 +275,16 @@ def validate_label(system: str, label: str, versions: Iterable[str]) -> str:
 
 @cache
 def _find_plugins() -> tuple[Registration, ...]:
-    """Return what other packages register, by package; a name that is taken, or is none, is a problem."""
+    """Return the systems of other packages; a name that is taken or invalid is a problem."""
     taken = dict.fromkeys(_BUILT_IN, "plaudit")
     found = []
     for entry in sorted(read_entry_points(GROUP), key=lambda entry: (entry.package, entry.name)):
         problem = entry.problem
         if not problem and not re.fullmatch(r"[A-Za-z_][\w-]*", entry.name):
-            problem = f"{entry.package} registers the system {entry.name!r}: a name is letters, digits, - and _."
+            problem = f"{entry.package} registers the system {entry.name!r}: a name can have letters, digits, - and _."
         elif not problem and entry.name in taken:
             problem = (
-                f"{entry.package} registers the system {entry.name!r}, a name that {taken[entry.name]} has already."
+                f"{entry.package} registers the system {entry.name!r}, a name that {taken[entry.name]} already uses."
             )
         found.append(Registration(entry.name, entry.target, entry.package, problem=problem))
         if not problem:
@@ -247,7 +297,7 @@ def _validate_system(found: Any) -> None:
         raise TypeError("its `reward` is not a Reward")
     versions = getattr(found, "VERSIONS", None)
     if not isinstance(versions, tuple) or not versions or not all(isinstance(label, str) for label in versions):
-        raise TypeError("its `VERSIONS` are not a tuple of strings")
+        raise TypeError("its `VERSIONS` is not a tuple of strings")
     for name in ("version", "episode"):
         if not callable(getattr(found, name, None)):
             raise TypeError(f"its `{name}` is not a function")
@@ -255,7 +305,7 @@ def _validate_system(found: Any) -> None:
         raise TypeError("its `draw_step` is not a function")
     commands = getattr(found, "COMMANDS", {})
     if not isinstance(commands, Mapping) or not all(isinstance(target, str) for target in commands.values()):
-        raise TypeError('its `COMMANDS` are not a mapping to strings such as "module:attribute"')
+        raise TypeError('its `COMMANDS` is not a mapping to strings such as "module:attribute"')
     for kind in commands:
         if kind not in KINDS:
-            raise ValueError(f"it brings a command {kind!r}, and commands are {', '.join(KINDS)}")
+            raise ValueError(f"it provides a command {kind!r}; choose from: {', '.join(KINDS)}")

@@ -142,7 +142,7 @@ def read_composition(reward: str, scale: object, gate: object, override: object)
     factor = scale if isinstance(scale, str | None) else validate_schedulable(SCALE, scale)
     found = None if gate is None else _read_function(reward, "gate", gate, GATE)
     if isinstance(override, Mapping | str) or not isinstance(override, Iterable):
-        raise DefinitionError(f"reward {reward!r}: override= is a list of pairs: [(fell, -1.0)]")
+        raise DefinitionError(f"reward {reward!r}: override= must be a list of pairs: [(fell, -1.0)]")
     return Composition(factor, found, tuple(_read_override(reward, each) for each in override))
 
 
@@ -151,7 +151,7 @@ def _read_override(reward: str, pair: Any) -> Override:
         return pair
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise DefinitionError(
-            f"reward {reward!r}: override= is a list of pairs, a condition and the total where it holds: "
+            f"reward {reward!r}: override= must be a list of pairs, each a condition and the total when it holds: "
             f"[(fell, -1.0)]; this is {pair!r:.60}"
         )
     condition = _read_function(reward, "the condition of an override", pair[0], None)
@@ -163,7 +163,7 @@ def _read_function(reward: str, what: str, function: Any, name: str | None) -> T
         return function  # another reward has it
     if isinstance(function, ReadFunction) or not callable(function):
         made = "; drop the @term above it" if isinstance(function, Term) else ""
-        raise DefinitionError(f"reward {reward!r}: {what} is a plain function, not {function!r:.60}{made}")
+        raise DefinitionError(f"reward {reward!r}: {what} must be a plain function, not {function!r:.60}{made}")
     source = read_source(function)
     title = name or source.name
     parts = split_parameters(source, f"reward {reward!r}, {title!r}", title)
@@ -192,7 +192,7 @@ def _read_into(
 def read_total_function(builder: Builder, function: TotalFunction, scope: Scope) -> Reading:
     """Return what came of reading a gate or a condition into `builder`."""
     if function.source is None:
-        raise DefinitionError(f"{function.name!r} was loaded from a specification; it belongs to its reward alone")
+        raise DefinitionError(f"{function.name!r} was loaded from a specification and works only in its own reward")
     knobs = {**dict.fromkeys(function.shared), **function.knobs, **function.constants}
     return _read_into(builder, function.source, function.name, function.condition, knobs, scope)
 
@@ -200,11 +200,11 @@ def read_total_function(builder: Builder, function: TotalFunction, scope: Scope)
 def validate_composition(
     reward: str, composition: Composition, terms: Collection[str], shared: Mapping[str, Parameter]
 ) -> None:
-    """Refuse names that stand for two things, and a scale that is no number."""
+    """Reject duplicate names, and a scale that is not a number."""
     for name in ROWS:
         if name in terms:
             raise DuplicateName(
-                f"reward {reward!r}: a term is called {name!r}, which is the name of a row of the total of a reward "
+                f"reward {reward!r}: a term is called {name!r}, which is reserved in a reward "
                 "with a scale, a gate, late terms or overrides; give it another name with @term(name=...)"
             )
     names = [each.name for each in composition.override]

@@ -22,9 +22,16 @@ CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 
 @dataclass(frozen=True)
 class Fact(ReadFunction):
-    """What a checker may take for granted about a step. Calling it calls the plain function it was made from.
+    """A condition that is true of every possible step, made by `@fact`. Calling it calls its plain function.
 
-    Scoring ignores facts, unless a reward is compiled with `guard="facts"`.
+    Checks assume facts. Scoring ignores them, unless a reward is compiled with `guard="facts"`.
+
+    >>> from plaudit import Task, fact
+    >>> @fact
+    ... def slow(prev, curr):
+    ...     return abs(curr.x - prev.x) <= 1
+    >>> Task(facts=[slow]).facts[0].reads
+    ('curr.x', 'prev.x')
     """
 
     name: str
@@ -43,17 +50,21 @@ class Fact(ReadFunction):
     def __call__(self, *inputs: Any, **constants: Any) -> Any:
         """Return what the plain function returns, unchecked."""
         if self.source is None or self.source.file == UNNAMED:
-            raise DefinitionError(f"fact {self.name!r} was loaded from a file; it is read, and its code is not run")
+            raise DefinitionError(f"fact {self.name!r} was loaded from a file, so it can be read but not called")
         return self.source.function(*inputs, **constants)
 
 
 def fact(function: Callable[..., Any], /) -> Fact:
-    """Make a fact of a plain function in the language of terms that returns a bool.
+    """Make a fact from a plain function in the language of terms that returns a bool.
 
-    Positional parameters are fields; keyword-only ones are constants and have a default.
+    Args:
+        function: The function. Positional parameters are fields; keyword-only parameters are constants with a default.
+
+    Returns:
+        The fact.
 
     Raises:
-        ReadError: The function uses something that is not part of the language, or returns no bool.
+        ReadError: The function uses something outside the language, or does not return a bool.
         DefinitionError: A keyword-only parameter has no default.
 
     >>> @fact
@@ -109,7 +120,7 @@ def read_facts(
     for each in facts:
         if each.source is None:
             raise DefinitionError(
-                f"{what} {each.name!r} was loaded from a specification; it belongs to its reward alone"
+                f"{what} {each.name!r} was loaded from a specification and works only in its own reward"
             )
         reading = read_fact(each.source, each.name, each.constants, builder, scope, what=what)
         flags[each.name] = reading.result
@@ -163,7 +174,7 @@ def add_fact_guards(program: Program, facts: Program) -> Program:
             if name not in program.inputs:
                 raise DefinitionError(
                     f"reward {program.name!r} cannot be guarded by the fact {fact!r}: it reads {name!r}, which no "
-                    "term reads, so a row does not hold it. Leave guard='facts' out; checks use the fact all the same."
+                    "term reads, so rows do not have it. Drop guard='facts'; checks use the fact anyway."
                 )
     builder = Builder(program.nodes)
     moved: dict[int, int] = {}
@@ -179,7 +190,7 @@ def add_fact_guards(program: Program, facts: Program) -> Program:
         ]
         for guard in [*own, Guard(flag, fact, f"breaks the fact {fact!r}")]:
             condition = moved[guard.node]
-            if ends:  # what only the end reads is nobody's business before it
+            if ends:  # inputs that only the end reads are not needed before it
                 condition = builder.add(n.Or(builder.add(n.Not(builder.add(n.Input("terminal")))), condition))
             guards.append(replace(guard, node=condition))
     return replace(program, nodes=tuple(builder.nodes), value_guards=(*program.value_guards, *guards)).prune()
@@ -204,7 +215,9 @@ def validate_allow(owner: str, allow: object) -> Mapping[str, str]:
         raise DefinitionError(f"{owner}: allow= maps the code of a rule to a reason: {{'jump': 'zones are meant'}}")
     for code, reason in allow.items():
         if not isinstance(code, str) or not CODE.fullmatch(code):
-            raise DefinitionError(f"{owner}: allow= names {code!r:.60}, and the code of a rule is like 'unused-knob'")
+            raise DefinitionError(
+                f"{owner}: allow= names {code!r:.60}, which is not the code of a rule, such as 'unused-knob'"
+            )
         if not isinstance(reason, str) or not reason.strip():
             raise DefinitionError(f"{owner}: allow={{{code!r}: ...}} needs a reason, as a string, not {reason!r:.60}")
     return MappingProxyType(dict(allow))

@@ -149,7 +149,7 @@ class Definition:
         return BoundTask(self.task, self)
 
     def _find_unread(self) -> set[str]:
-        """Return the fields that no term has to read: schedules count them, or the task speaks of them."""
+        """Return the fields that no term has to read: schedules count them, or the task names them."""
         return {schedule.counter for schedule in self._schedules.values()} | self._bound.find_wanted_fields()
 
     def _list_unused(self, optional: Collection[str] = ()) -> list[str]:
@@ -179,7 +179,9 @@ def define(
     """
     name, shared, low, high, allow = (given[key] for key in ("name", "shared", "low", "high", "allow"))
     if not isinstance(shared, Mapping | None) or not isinstance(given["action"], str | None):
-        raise DefinitionError(f"reward {name!r}: shared= maps names to numbers, and action= is the name of a field")
+        raise DefinitionError(
+            f"reward {name!r}: shared= must map names to numbers, and action= must be the name of a field"
+        )
     if not isinstance(given["doc"], str):
         raise DefinitionError(f"reward {name!r}: doc={given['doc']!r:.60} must be a string")
     numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
@@ -239,7 +241,7 @@ _NOTHING = Task()
 def _keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
     """Return the shared parameters without those that the reward has only from `old` and no longer needs."""
     if not all(isinstance(term, Term) for term in reward.terms):
-        return reward.shared  # such a term is refused
+        return reward.shared  # this term is rejected
     needed = reward._list_shared(reward._functions, reward.states.values())
     kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
     return MappingProxyType(kept)
@@ -252,10 +254,10 @@ def _describe_unused(field: str, reward: Definition) -> str:
             if name == field and not _mentions(term, field):
                 return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
             if name.rpartition(".")[2] == field:
-                return f"term {term.name!r} reads {name!r}, and it makes no difference to any score. Use it or drop it."
+                return f"term {term.name!r} reads {name!r}, but it does not affect any score. Use it or drop it."
     near = did_you_mean(field, {each.name for each in reward._formula.inputs.values()})
     return (
-        f"no term reads the declared field {field!r}.{near} Use it or drop it; if it matters all the same, say how in "
+        f"no term reads the declared field {field!r}.{near} Use it or drop it. If it matters anyway, use it in "
         "a task: better=, aim=, a preference, a goal or a fact."
     )
 
@@ -319,7 +321,7 @@ def index_fields(reward: str, given: object) -> FieldIndex:
     if isinstance(given, FieldIndex):
         return given
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DefinitionError(f"reward {reward!r}: fields= is a list of Field(...), not {given!r:.60}")
+        raise DefinitionError(f"reward {reward!r}: fields= must be a list of Field(...), not {given!r:.60}")
     found: dict[str, Field | State] = {}
     for key, each in given.items() if isinstance(given, Mapping) else ((None, each) for each in given):
         if not isinstance(each, Field | State):

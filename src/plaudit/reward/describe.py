@@ -63,13 +63,13 @@ def list_task_rows(task: Task) -> list[tuple[str, str, str, str]]:
 def _format_statement(part: str, value: Any) -> str:
     match value:
         case True if part in ("states", "actions", "still"):
-            return {"states": "persists", "actions": "chosen", "still": "kept by doing nothing"}[part]
+            return {"states": "persists", "actions": "chosen", "still": "unchanged when idle"}[part]
         case Fact():
             return _first_line(value.doc) or _format_function(value)
         case Field():
             return format_allowed(value)
         case End(sign, when):
-            said = {"time": "time is up", None: "good or bad: not said"}.get(sign, str(sign))
+            said = {"time": "time limit", None: "good or bad: unknown"}.get(sign, str(sign))
             return f"{said}, when {_format_function(when)}" if when is not None else said
         case Rate(rate, dt):
             return f"changes by {rate}" + ("" if dt is None else f" × {format_value(dt)}")
@@ -132,9 +132,9 @@ def format_allowed(field: Field) -> str:
     '-1 … 1; others clipped'
     """
     values = f"{_format_values(field)} or inf" if field.infinite else _format_values(field)
-    outside = {"raise": "", "clip": "others clipped", "allow": "others pass"}[field.outside]
+    outside = {"raise": "", "clip": "others clipped", "allow": "others allowed"}[field.outside]
     other = "" if field.other is None else f"others: {format_value(field.other)}"
-    absent = "" if field.missing is None else f"absent: {format_value(field.missing)}"
+    absent = "" if field.missing is None else f"missing: {format_value(field.missing)}"
     return "; ".join(part for part in (values, outside, other, absent) if part)
 
 
@@ -172,10 +172,10 @@ def build_reward_html(
         build_heading(title, build_element("code", fingerprint[:12])),
         build_note(doc) if doc else None,
         build_table(
-            ("term", "weight", "clamped to", "what it rewards"), rows, right=["weight"], total=("total", "", total, "")
+            ("term", "weight", "clamped to", "description"), rows, right=["weight"], total=("total", "", total, "")
         ),
         build_folded("Formulas", Markup(formula._repr_html_())),
-        build_folded("Fields", build_table(("field", "kind", "range", "unit", "what it is"), read)),
+        build_folded("Fields", build_table(("field", "kind", "range", "unit", "description"), read)),
         None if task.is_empty else build_folded(f"Task {task.name}@{task.version}", build_task_table(task)),
     )
 
@@ -186,14 +186,14 @@ def build_task_html(task: Task) -> Markup:
         build_heading(f"{task.name}@{task.version}", build_element("code", task.fingerprint[:12])),
         build_note(task.doc) if task.doc else None,
         build_note(f"seen in {task.source}") if task.source else None,
-        build_note("nothing is said") if task.is_empty else build_task_table(task),
+        build_note("nothing declared") if task.is_empty else build_task_table(task),
     )
 
 
 def build_task_table(task: Task) -> Markup:
     """Return what a task says as a table of HTML."""
     rows = [(part, build_name(name) if name else "", said, origin) for part, name, said, origin in list_task_rows(task)]
-    return build_table(("what", "of", "says", "from"), rows)
+    return build_table(("statement", "field", "value", "source"), rows)
 
 
 def build_signal_html(

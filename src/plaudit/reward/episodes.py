@@ -110,18 +110,18 @@ class EpisodeReplay:
             self._first = step
         if step != self._first:
             begins = "0 or 1" if self._first is None else f"{self._first:g}"
-            advice = " Say first= where episodes begin elsewhere." if self._what == "row" else ""
+            advice = " Set first= if episodes begin at another step." if self._what == "row" else ""
             raise BrokenEpisode(
                 f"{self._what} {row}: the first {self._what} of episode {_format_episode(episode)} is step {step:g}, "
-                f"and episodes begin at step {begins}. What the reward carries is computed from the first step on: a "
-                f"log that is cut off or sampled will not do.{advice}"
+                f"and episodes begin at step {begins}. The state of the reward is computed from the first step on, so "
+                f"a log that is cut off or sampled cannot be scored.{advice}"
             )
 
     def _explain_step(self, row: int, episode: Hashable, step: float, last: float) -> BrokenEpisode:
-        what = "is there twice" if step == last else "is out of order" if step < last else "does not follow"
+        what = "appears twice" if step == last else "is out of order" if step < last else "does not follow"
         return BrokenEpisode(
             f"{self._what} {row}: step {step:g} of episode {_format_episode(episode)} {what}; the {self._what} before "
-            f"it in its episode is step {last:g}. What the reward carries is computed step by step: put the steps of "
+            f"it in its episode is step {last:g}. The state is computed step by step: put the steps of "
             "an episode in order, and leave none out."
         )
 
@@ -158,13 +158,13 @@ def score_episodes(
         raise DefinitionError(f"on_bad={on_bad!r} is not one of raise, mask.")
     if not program.states:
         raise DefinitionError(
-            f"reward {program.name!r} carries no state, so its rows need no order: compile('numpy') scores them."
+            f"reward {program.name!r} carries no state, so its rows need no order: score them with compile('numpy')."
         )
     keys, steps = np.asarray(episode), np.asarray(step)
     if keys.ndim != 1 or steps.shape != keys.shape or steps.dtype.kind not in "iuf":
         raise MissingField(
-            f"reward {program.name!r}: episode= and step= are columns, an entry a row; step= holds numbers. Their "
-            f"shapes are {keys.shape} and {steps.shape}."
+            f"reward {program.name!r}: episode= and step= must be columns with one entry per row, and step= must "
+            f"hold numbers. Their shapes are {keys.shape} and {steps.shape}."
         )
     given = _prepare_columns(program, encode, columns, len(keys))
     found = EpisodeReplay(program, first=first).run(given, keys.tolist(), steps.tolist(), range(len(keys)))
@@ -185,7 +185,8 @@ def _prepare_columns(program: Program, encode: Encode, columns: Any, count: int)
     for name, array in given.items():
         if array.ndim and len(array) != count:
             raise MissingField(
-                f"reward {program.name!r}, field {name!r}: there are {len(array):,} rows, and episodes of {count:,}."
+                f"reward {program.name!r}, field {name!r}: the column has {len(array):,} rows, "
+                f"and episode= has {count:,}."
             )
     return given
 

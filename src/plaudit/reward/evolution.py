@@ -44,7 +44,7 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
     known = RewardChanges.__annotations__
     for keyword in changes:
         if keyword in TaskChanges.__annotations__ and keyword not in known:
-            raise TypeError(f"evolve() takes what a task says as a task: task=reward.task.evolve({keyword}=...)")
+            raise TypeError(f"evolve() takes {keyword}= through the task: task=reward.task.evolve({keyword}=...)")
         if keyword not in known:
             raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}")
     if version == reward.version and changes.get("name", reward.name) == reward.name:
@@ -53,8 +53,8 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
         )
     if any(function.source is None for function in reward._functions):
         raise DefinitionError(
-            f"reward {reward.name!r} was loaded from a specification: its terms have no functions that could be read "
-            "again. Evolve the reward that its Python code makes, or change numbers with with_params."
+            f"reward {reward.name!r} was loaded from a specification: its terms have no functions to read "
+            "again. Evolve the reward that your Python code defines, or change numbers with with_params."
         )
     arguments = {argument: getattr(reward, argument) for argument in known} | dict(changes) | {"version": version}
     if isinstance(given := changes.get("terms"), Mapping):

@@ -123,7 +123,7 @@ def read_term_into(
     if isinstance(term, TotalFunction):
         return read_total_function(builder, term, scope)
     if term.source is None:
-        raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
+        raise DefinitionError(f"term {term.name!r} was loaded from a specification and works only in its own reward")
     within = builder.add(n.Input("terminal")) if term.terminal else None
     knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
     return read_term(term.source, term.name, knobs, builder, scope, within=within, part=term.part, batched=term.batched)

@@ -58,10 +58,10 @@ Guarding = bool | Literal["facts"]
 
 
 class Reward(Definition):
-    """Named terms that add up to one number.
+    """A reward: named terms that add up to one number.
 
-    `score` gives one step's `Signal`; `compile` gives a function for batches and training code. A reward never
-    changes: `with_params`, `with_weights` and `with_file` return another one, and `evolve` its next version.
+    `score` returns the `Signal` of one step. `compile` returns a function for batches and training code. A reward is
+    immutable: `with_params`, `with_weights` and `with_file` return a changed copy, and `evolve` the next version.
 
     >>> from plaudit import term
     >>> @term
@@ -93,32 +93,31 @@ class Reward(Definition):
         allow: Mapping[str, str] | None = None,
         **unknown: NoReturn,
     ) -> None:
-        """Read the terms into one formula; every mistake in the definition is an error here.
+        """Read the terms into one formula and check the definition.
 
         Args:
-            name: What the reward is called in errors, records and reports.
-            version: A label that people change when they change the reward.
-            terms: What `@term` made; their values add up to the total, in this order.
-            fields: What the terms read, `Field`s and `State`s, or the `fields` of another reward; each must be read by
-                a term, unless the task speaks of it.
-            task: What is wanted and what can happen, for checks, probes and audits; scoring needs none.
-            doc: A sentence on what it is for.
-            action: The field that holds the action, if one does.
-            shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
-                tuples and arrays of them.
-            low: The smallest total; lower ones are held there.
-            high: The largest total.
-            scale: A factor of every value, such as the time that a step takes: a number, or the name of a shared
-                parameter.
-            gate: A plain function in the language of terms that returns a number or a bool, a factor of the sum of the
-                terms; those with `gated=False` stand outside it.
-            override: Conditions, plain functions that return a bool, each with the total where it holds; the first that
-                holds counts.
-            allow: Findings that are meant to be: the code of each rule, with the reason.
-            unknown: Nothing; a TypeError says what to write instead.
+            name: The name of the reward in errors, records and reports.
+            version: The version label; change it when you change the reward.
+            terms: Terms made by `@term`. Their values add up to the total, in this order.
+            fields: The inputs: `Field`s and `State`s, or the `fields` of another reward. A term, or the task, must use
+                each.
+            task: What the agent should do and what can happen, for checks, probes and audits. Scoring does not use it.
+            doc: A sentence that describes the reward.
+            action: The name of the field that holds the action, if any.
+            shared: Values of the parameters that terms share, which are keyword-only and have no default: numbers,
+                bools, or tuples and arrays of them.
+            low: Lower clamp of the total.
+            high: Upper clamp of the total.
+            scale: A factor of every value, such as the duration of a step: a number, or the name of a shared parameter.
+            gate: A plain function in the language of terms that returns a number or a bool. It multiplies the sum of
+                the terms, except those with `gated=False`.
+            override: Pairs of a condition (a plain function that returns a bool) and the total when it holds. The first
+                condition that holds decides.
+            allow: Findings to accept: the code of each rule, with the reason.
+            unknown: Not used; any other argument is a TypeError that suggests what to write.
 
         Raises:
-            DefinitionError: Something in the definition cannot work; its subclasses say what.
+            DefinitionError: The definition is invalid; the subclasses say how.
         """
         arguments = locals()  # what it is called with, by the names above
         for keyword in unknown:
@@ -151,17 +150,26 @@ class Reward(Definition):
         return spec_writer.compute_states_fingerprint(self)
 
     def gradients(self) -> dict[str, bool]:
-        """Return for each parameter whether a gradient reaches the total; thresholds have none."""
+        """Report which parameters have a gradient; thresholds have none.
+
+        Returns:
+            For each parameter, whether a gradient reaches the total.
+        """
         return find_gradients(self.program)
 
     def formula(self) -> FormulaText:
-        """Return the reward as Markdown with one LaTeX formula a term; notebooks show it as mathematics."""
+        """Return the reward as Markdown with LaTeX, one formula per term; notebooks show it as mathematics.
+
+        Returns:
+            The text; its `mathml` holds MathML by term.
+        """
         return build_formula_text(self.program, self._find_local_names())
 
     def source(self) -> str:
-        """Return the reward as readable Python, one function a term.
+        """Return the reward as readable Python, one function per term.
 
-        Locals are called what their author called them; a reward that was loaded from a specification does not know.
+        Returns:
+            The code. Local names are your own, unless the reward was loaded from a specification.
         """
         return render_python(self.program, self._find_local_names())
 
@@ -192,7 +200,7 @@ class Reward(Definition):
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
-            f"a reward never changes; another one with another {name!r} is made by evolve, with_params or with_weights"
+            f"a reward is immutable; make one with another {name!r} with evolve, with_params or with_weights"
         )
 
     def __copy__(self) -> "Reward":
@@ -210,20 +218,23 @@ class Reward(Definition):
         return self.name, self.version, self.fingerprint, self.domain_fingerprint
 
     def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
-        """Return this reward with other knobs, clamps, weights, or numbers of its scale, gate and overrides.
+        """Change knobs, clamps, weights, or numbers of the scale, gate and overrides.
 
-        `with_params(comfort={"harsh": 5.0}, far=45.0)`, or by dotted name: `with_params({"comfort.harsh": 5.0})`. A
-        vector is given whole, `with_params(pose={"default": (0.1, 0.8, -1.5)})`, or by entry: `"pose.default[1]"`. A
-        number may become a schedule, `with_params(comfort={"weight": linear(0, 1, over=100_000)})`, and a schedule a
-        number; a number of a schedule is `"comfort.weight.end"`.
+        `with_params(comfort={"harsh": 5.0}, far=45.0)` changes them by term, `with_params({"comfort.harsh": 5.0})` by
+        dotted name. A vector is given whole, `with_params(pose={"default": (0.1, 0.8, -1.5)})`, or by entry,
+        `"pose.default[1]"`. A number can become a schedule, `with_params(comfort={"weight": linear(0, 1,
+        over=100_000)})`, and a schedule a number; a number of a schedule is `"comfort.weight.end"`.
 
         Args:
             values: Numbers by dotted name, or a mapping for each term.
             by_term: A mapping for each term; numbers for shared parameters.
 
+        Returns:
+            The changed reward.
+
         Raises:
             UnknownParameter: The reward has no such parameter; the message suggests one.
-            DefinitionError: A value is not a number or bool that the parameter can have.
+            DefinitionError: The parameter cannot have this value.
         """
         made = Reward._build(self, **variants.change_params(self, {**(values or {}), **by_term}))
         return made._drop_unread() if self._schedules else made
@@ -234,38 +245,61 @@ class Reward(Definition):
         return Reward._build(self, **parts) if parts else self
 
     def with_weights(self, **weights: Number) -> "Reward":
-        """Return this reward with other weights: `with_weights(comfort=2.0)`, or `linear(0, 2, over=100_000)`."""
+        """Change weights: `with_weights(comfort=2.0)`, or `with_weights(comfort=linear(0, 2, over=100_000))`.
+
+        Args:
+            weights: A number or a schedule for each term.
+
+        Returns:
+            The changed reward.
+        """
         return self.with_params({f"{name}.weight": weight for name, weight in weights.items()})
 
     def with_file(self, path: str | Path) -> "Reward":
-        """Return this reward with the overrides of a TOML file: a table for each term, shared knobs above them.
+        """Apply the overrides in a TOML file: one table per term, shared knobs above them.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The changed reward.
 
         Raises:
             FileError: The file cannot be read.
-            DefinitionError: It is not TOML, or a value cannot work.
+            DefinitionError: The file is not TOML, or a parameter cannot have its value.
             UnknownParameter: The reward has no such parameter.
         """
         return self.with_params(variants.load_overrides(path))
 
     def with_version(self, version: str) -> "Reward":
-        """Return this reward under another version label."""
+        """Change the version label.
+
+        Args:
+            version: The new label.
+
+        Returns:
+            The same formula under the new label.
+        """
         return Reward._build(self, version=validate_title("version", version))
 
     def evolve(self, *, version: str, **changes: Unpack[RewardChanges]) -> "Reward":
-        """Return the next version of this reward: any argument of `Reward` may change, and the others stay.
+        """Make the next version of this reward. Any argument of `Reward` can change; the others stay.
 
-        `evolve(version="2", terms=[*reward.terms, smooth])` adds a term; `terms={"near": gentler, "effort": None}`
-        replaces one and removes another by name. A mapping for `fields` likewise changes or adds fields by name.
+        `evolve(version="2", terms=[*reward.terms, smooth])` adds a term. `terms={"near": gentler, "effort": None}`
+        replaces one and removes another by name. A mapping for `fields` changes or adds fields by name.
 
-        Fields, states and shared parameters that only removed terms read are dropped; those that are new must be read.
-        A reward that was loaded from a specification has no functions to read again, and no next version.
+        Fields, states and shared parameters that only removed terms read are dropped. New fields must be read. A reward
+        that was loaded from a specification cannot evolve, because it has no functions to read again.
 
         Args:
             version: The label of the next version.
-            changes: What is different, by the names of the arguments of `Reward`.
+            changes: The arguments of `Reward` to change.
+
+        Returns:
+            The next version.
 
         Raises:
-            DefinitionError: The version is the same, or the new definition cannot work; its subclasses say what.
+            DefinitionError: The version is the same, or the new definition is invalid; the subclasses say how.
             UnknownParameter: The reward has no such term to replace or remove.
 
         >>> from plaudit import term
@@ -290,10 +324,16 @@ class Reward(Definition):
         return made._drop_unread()
 
     def with_task(self, task: Task | None) -> "Reward":
-        """Return this reward with another task, or with none.
+        """Change the task.
+
+        Args:
+            task: The new task; None removes it.
+
+        Returns:
+            The changed reward.
 
         Raises:
-            DefinitionError: The task does not fit: it speaks of other fields, or its goal can never be true.
+            DefinitionError: The task does not fit: it names other fields, or its goal can never be true.
         """
         made = Reward._build(self, task=validate_task(self.name, task))
         settle_task(made)
@@ -321,10 +361,16 @@ class Reward(Definition):
         return Reward._build(self, **variants.clip_ranges(self))
 
     def select_terms(self, *terms: str) -> "Reward":
-        """Return the reward of these terms alone, in their declared order, with only the fields they read.
+        """Keep only these terms, in their declared order, and the fields they read.
 
-        Scale, gate, clamp and overrides of the total stay as they are, and so does the task with the fields that its
-        goal reads.
+        The scale, gate, clamp and overrides of the total stay, and so does the task with the fields that its goal
+        reads.
+
+        Args:
+            terms: The names of the terms.
+
+        Returns:
+            The smaller reward.
 
         Raises:
             UnknownParameter: The reward has no such term.
@@ -349,33 +395,36 @@ class Reward(Definition):
         return made
 
     def initial_state(self, batch: int | tuple[int, ...] | None = None) -> dict[str, Any]:
-        """Return what each state is before the first step of an episode.
+        """Return the states before the first step of an episode.
 
         Args:
-            batch: How many episodes at once, or the shape of the batch: arrays of NumPy, `()` for a single one. Unless
-                given, numbers, bools and lists, as `score` takes them in `prev` and `signal.state` gives them.
+            batch: The number of episodes, or the shape of the batch, for NumPy arrays; `()` for a single episode. If
+                omitted, numbers, bools and lists, as `score` takes them in `prev` and `signal.state` returns them.
+
+        Returns:
+            The states by name.
         """
         return build_initial_state(self.program, batch)
 
     def score_episodes(
         self, columns: Any, *, episode: Any, step: Any, first: float | None = None, on_bad: str = "raise"
     ) -> EpisodeScores:
-        """Return what the rows of a log are scored, with the states computed from the first step of each episode.
+        """Score a log of whole episodes, with the states computed from the first step of each.
 
         Args:
-            columns: What a batch takes, without the states: a mapping from names to columns, or a table.
+            columns: The columns of a batch, without the states: a mapping from names to columns, or a table.
             episode: The episode of each row.
-            step: Which step of its episode each row is. Rows of an episode are in order, and none is left out; those of
-                different episodes may be mixed.
-            first: The number of the first step; unless given, it is 0 or 1.
-            on_bad: `"raise"` makes a row that cannot be scored an error that names it; `"mask"` gives NaN, and leaves
-                the state as it was.
+            step: The step number of each row in its episode. The rows of an episode must be in order and complete; rows
+                of different episodes may be mixed.
+            first: The number of the first step. If omitted, 0 or 1.
+            on_bad: With `"raise"`, a row that cannot be scored is an error that names it. With `"mask"`, it gets NaN
+                and leaves the state unchanged.
 
         Returns:
-            `scores`, in the order of the rows, and `states`: what each state was before the row.
+            `scores`, in the order of the rows, and `states`: each state before the row.
 
         Raises:
-            BrokenEpisode: A step is missing, twice or out of order; the message names the row.
+            BrokenEpisode: A step is missing, duplicated or out of order; the message names the row.
             InputError: A column is missing or unknown, or a row cannot be scored.
             DefinitionError: The reward carries no state.
         """
@@ -384,13 +433,16 @@ class Reward(Definition):
         )
 
     def score_terminal(self, /, **inputs: Any) -> Signal:
-        """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.
+        """Score only the terminal terms, for systems that record the end of an episode separately.
 
         Args:
-            inputs: What the terminal terms read; other inputs of the reward are ignored.
+            inputs: The inputs that the terminal terms read; other inputs of the reward are ignored.
+
+        Returns:
+            The signal of the terminal terms.
 
         Raises:
-            InputError: A name or value cannot be scored.
+            InputError: An input is missing, unknown, or cannot be scored.
             DefinitionError: The reward has no terminal terms.
         """
         final = self._final
@@ -487,16 +539,17 @@ class Reward(Definition):
     def compile(self, target: str, **options: Any) -> Any: ...
 
     def compile(self, target: str = "python", **options: Any) -> Any:
-        """Return this reward as a function for `target`.
+        """Compile this reward into a function for `target`.
 
-        The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters,
-        and returns `Scores`; "polars" gives expressions, "sql", "c" and "javascript" text.
+        The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters.
+        It returns `Scores`. "polars" gives expressions; "sql", "c" and "javascript" give text.
 
         Args:
-            target: python, numba, numpy, jax, torch, sql, polars, c, javascript, or one that another package registers.
-            options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
-                `on_bad="mask"` gives NaN for a bad row instead of raising, and `"clip"` holds numbers within their
-                ranges and raises for anything else; the others are those of the target.
+            target: python, numba, numpy, jax, torch, sql, polars, c, javascript, or a target that another package
+                registers.
+            options: `guard=False` skips the declared ranges; `guard="facts"` also tests the facts. `on_bad="mask"`
+                gives NaN for a bad row instead of raising; `on_bad="clip"` clips numbers to their ranges and raises for
+                anything else. Other options belong to the target.
 
         Returns:
             The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`,
@@ -505,7 +558,7 @@ class Reward(Definition):
         Raises:
             TargetError: There is no such target or option.
             MissingExtra: The target needs a package that is not installed.
-            UnsupportedNode: The target cannot express something that the reward uses.
+            UnsupportedNode: The target cannot express an operation of the reward.
         """
         if options.get("on_bad") == "clip":
             return self._with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
@@ -514,10 +567,13 @@ class Reward(Definition):
         return compile_program(program, target, about=lambda: self._about, **chosen)
 
     def encode(self, inputs: Any) -> dict[str, Any]:
-        """Return the columns of a batch with categories replaced by their positions, for the array targets.
+        """Replace categories by their positions, for targets that compute with arrays.
 
         Args:
             inputs: A mapping from names to columns, a structured array, or a table with `columns`.
+
+        Returns:
+            The columns by name.
 
         Raises:
             InputError: A column is missing or unknown, or a string is not one of the categories.
@@ -590,30 +646,50 @@ class Reward(Definition):
         return multiply_numbers(factors, self.inputs, counters)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reward as plain data: enough to rebuild and run it without its Python source."""
+        """Return the specification as plain data: enough to load and run the reward without its Python source.
+
+        Returns:
+            The specification.
+        """
         return spec_writer.to_dict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Reward":
-        """Return the reward that `to_dict` wrote; no code is run.
+        """Load a reward from the data that `to_dict` returned; this runs no code.
+
+        Args:
+            data: The specification.
+
+        Returns:
+            The reward.
 
         Raises:
-            SpecError: The data is not a reward; the message says what is wrong.
+            SpecError: The data is not a reward; the message says why.
         """
         from plaudit.reward.spec_reader import from_dict
 
         return from_dict(data)
 
     def to_json(self) -> str:
-        """Return the reward as canonical JSON."""
+        """Return the specification as canonical JSON.
+
+        Returns:
+            The text.
+        """
         return spec_writer.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "Reward":
-        """Return the reward that `to_json` wrote; no code is run.
+        """Load a reward from the text that `to_json` returned; this runs no code.
+
+        Args:
+            text: The JSON.
+
+        Returns:
+            The reward.
 
         Raises:
-            SpecError: The text is not a reward; the message says what is wrong.
+            SpecError: The text is not a reward; the message says why.
         """
         from plaudit.reward.spec_reader import from_json
 
@@ -625,6 +701,6 @@ def _describe_unknown(keyword: str) -> str:
     if keyword == "params":
         return "Reward() takes the parameters that terms share as shared=, not as params="
     if keyword in TaskChanges.__annotations__:
-        return f"Reward() takes what is wanted and what can happen as a task: task=Task({keyword}=...)"
+        return f"Reward() takes {keyword}= through its task: task=Task({keyword}=...)"
     known = inspect.signature(Reward).parameters
     return f"Reward() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}"

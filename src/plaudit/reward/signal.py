@@ -16,12 +16,19 @@ _STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
 
 
 class TermScore(NamedTuple):
-    """One term's way from score to value: score, held within its clamps, times its weight.
+    """One term in a signal: its score, the clamped score, its weight and its value.
 
-    The weight is the one in force in that step, with the scale of the reward in it. Behind the terms stands what
-    separates their sum from the total: the gate, the clamp and the overrides. The score of such a row is what it looked
-    at (the gate's factor, the sum that was clamped, 1 where a condition held), and its value the amount that it gave or
-    took.
+    The weight is the one in force in that step, times the scale of the reward. The gate, the clamp of the total and the
+    overrides are rows behind the terms. The score of such a row is its input: the factor of the gate, the sum before
+    the clamp, or 1 if the condition held. Its value is the amount that it added to or took from the total.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=2.0, high=1.0)
+    ... def near(distance):
+    ...     return 4 - distance
+    >>> reward = Reward("reaching", version="1", terms=[near], fields=[Field("distance")])
+    >>> reward.score(distance=1.0)["near"]
+    TermScore(name='near', score=3.0, clamped=1.0, weight=2.0, value=2.0)
     """
 
     name: str
@@ -73,9 +80,18 @@ class NarrowFrames(dict[Dtypes, Frame]):
 
 
 class Signal:
-    """The total of one step and, for each term, score → clamped → weight → value, with the inputs they came from.
+    """The reward of one step: the total and, for each term, its score, clamped score, weight and value.
 
-    `signal["safety"]` is one term; `explain()` prints a table; `to_dict()` and `from_dict()` carry it elsewhere.
+    `signal["safety"]` is one term. `explain()` returns a table. `to_dict()` and `from_dict()` convert it to plain data
+    and back.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=-0.5)
+    ... def haste(speed):
+    ...     return speed
+    >>> signal = Reward("parking", version="1", terms=[haste], fields=[Field("speed")]).score(speed=2)
+    >>> signal, signal.total, signal.inputs
+    (Signal(parking@1, total=-1, haste=-1), -1.0, {'speed': 2.0})
     """
 
     __slots__ = ("_frame", "_inputs", "_outputs")
@@ -155,7 +171,7 @@ class Signal:
         source = self._frame.source
         if source is None or self._frame.part != "whole":
             raise DefinitionError(
-                f"this signal of reward {self.reward!r} does not know its formula; score its inputs with the reward"
+                f"this signal of reward {self.reward!r} carries no formula; score its inputs with the reward"
             )
         carried: dict[str, Any] = source._compiled.carry(self._inputs)
         return carried
@@ -213,7 +229,11 @@ class Signal:
         return build_signal_html(title, self.terms, self.total, note, self.inputs)
 
     def explain(self) -> str:
-        """Return a table that a person can read: each term from score to value, and the inputs."""
+        """Return a table of the terms, from score to value, and the inputs.
+
+        Returns:
+            Several lines of text.
+        """
         rows: list[tuple[str, ...]] = [("term", "score", "clamped", "weight", "value")]
         rows += [(t.name, *(_format_value(number) for number in t[1:])) for t in self.terms]
         table = format_table(rows, total=("total", "", "", "", _format_value(self.total)))
@@ -228,11 +248,15 @@ class Signal:
     def _explain_override(self) -> str:
         """Return which override decided the total, and which others held; nothing where none did."""
         held = self._list_held()
-        others = f"; {' and '.join(held[1:])} held too, and came later" if len(held) > 1 else ""
-        return f"\nthe total is that of the override {held[0]}{others}" if held else ""
+        others = f"; {' and '.join(held[1:])} also held, with lower priority" if len(held) > 1 else ""
+        return f"\nthe total comes from the override {held[0]}{others}" if held else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the signal as plain data for JSON, in which infinity is `{"number": "inf"}`."""
+        """Return the signal as plain data for JSON.
+
+        Returns:
+            The data; an infinite number is `{"number": "inf"}`.
+        """
         return {
             "reward": self.reward,
             "version": self.version,
@@ -245,7 +269,10 @@ class Signal:
         }
 
     def to_row(self) -> dict[str, float]:
-        """Return the total, each term's value and each term's score under the names that they have in every table.
+        """Return the total, the values and the scores under the column names that all tables use.
+
+        Returns:
+            Numbers by column: `total`, one value per term, one score per term.
 
         >>> from plaudit import Field, Reward, term
         >>> @term(weight=-0.5)
@@ -261,10 +288,16 @@ class Signal:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Signal":
-        """Return the signal that `to_dict` wrote.
+        """Read a signal from the data that `to_dict` returned.
+
+        Args:
+            data: The data.
+
+        Returns:
+            The signal.
 
         Raises:
-            SpecError: Something is missing or of the wrong kind.
+            SpecError: Something is missing or of the wrong type.
         """
         try:
             terms = [
@@ -280,7 +313,7 @@ class Signal:
             if not {*overrides} <= {term.name for term in terms}:
                 raise ValueError("an override is not one of the terms")
             if len({term.name for term in terms}) != len(terms):
-                raise ValueError("a term is there twice")
+                raise ValueError("a term appears twice")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SpecError(f"this is not a signal: {type(error).__name__}: {error}") from None
         count = range(len(terms))

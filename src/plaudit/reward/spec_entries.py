@@ -80,7 +80,7 @@ def read_composition(data: Mapping[str, Any]) -> tuple[Composition, dict[str, ob
     if "gate" in data:
         gate = _read_function(data["gate"], _FUNCTION_PARTS, results, condition=False)
         if gate.name != GATE:
-            raise SpecError(f"the gate is called {gate.name!r:.60}, and not {GATE!r}")
+            raise SpecError(f"the gate must be called {GATE!r}, not {gate.name!r:.60}")
     overrides = []
     for entry in read_list(data, "override") if "override" in data else ():
         condition = _read_function(entry, (*_FUNCTION_PARTS, "value"), results, condition=True)
@@ -96,12 +96,12 @@ def _read_function(entry: Any, parts: Sequence[str], results: dict[str, object],
     if not all(isinstance(entry[part], kind) for part, kind in kinds.items()):
         raise SpecError("of a gate or override, name and doc are strings, shared and reads lists, and knobs an object")
     if entry["name"] in results:
-        raise SpecError(f"{entry['name']!r:.60} is there twice")
+        raise SpecError(f"{entry['name']!r:.60} appears twice")
     results[entry["name"]] = entry["result"]
     knobs = {str(knob): read_parameter(str(knob), value) for knob, value in entry["knobs"].items()}
     for knob in knobs:
         if not NAME.fullmatch(knob):
-            raise SpecError(f"a knob of {entry['name']!r:.60} is called {knob!r:.60}")
+            raise SpecError(f"a knob of {entry['name']!r:.60} cannot be called {knob!r:.60}")
     return TotalFunction(
         entry["name"],
         condition,

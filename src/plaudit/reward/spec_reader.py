@@ -1,4 +1,4 @@
-"""A reward read back from data; no code is run, and whatever is wrong with a specification is a SpecError."""
+"""A reward read back from data; no code is run, and every mistake in a specification is a SpecError."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -125,7 +125,7 @@ def _read_formula(
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
     for name, field in inputs.items():
         if field.name in states and not name.startswith("prev."):
-            raise SpecError(f"a node reads {name!r}: what a state is after a step is computed")
+            raise SpecError(f"a node reads {name!r}, but a state after the step is computed, not read")
     owners: tuple[Term | State, ...] = (*terms, *states.values())
     numbers = {name: value for owner in owners for name, value in owner.numbers.items()}
     numbers |= {**shared, **composition.numbers}
@@ -141,7 +141,7 @@ def _read_formula(
         asks = nodes[scores[term.name]]
         ends = isinstance(asks, n.Select) and nodes[asks.condition] == n.Input("terminal")
         if term.terminal and not ends:
-            raise SpecError(f"the terminal term {term.name!r} does not ask whether the episode ends")
+            raise SpecError(f"the terminal term {term.name!r} does not read 'terminal'")
     if len(data["scores"]) != len(terms):
         raise SpecError("there is a score without a term")
     guards = _read_guards(data, (*scores, *states), found)

@@ -21,11 +21,11 @@ from plaudit.reward.term import Term, split_parameters
 
 @dataclass(frozen=True, init=False)
 class State(ReadFunction):
-    """A number or a flag, or a vector of them, that nobody measures: a reward carries it from step to step.
+    """A value, or an array of values, that a reward carries from step to step.
 
-    It is declared among the fields of a reward. In a step, `prev.<name>` is what it was before, and `curr.<name>`, or
-    just its name, is what `update` makes of that and of the fields of the step. At the start of an episode `prev` is
-    `reset`. Terms read it as they read any field; calling it calls the plain function.
+    Declare it among the fields of a reward. In a step, `prev.<name>` is its value before the step. `curr.<name>`, or
+    just the name, is its value after the step, which `update` computes. Every episode begins with `reset`. Calling a
+    state calls its plain function.
 
     >>> def fade(prev, speed, *, keep=0.9):
     ...     return keep * prev.average + (1 - keep) * speed
@@ -64,21 +64,21 @@ class State(ReadFunction):
         """Declare a state.
 
         Args:
-            name: What terms call it.
-            update: A plain function in the language of terms that returns what the state is after a step. Positional
-                parameters are fields of the step, and `prev` and `curr`, of which it reads states as `prev.<state>`
-                only; keyword-only ones are knobs.
-            reset: What it is before the first step of an episode: one value, or an array of its shape.
-            shape: The sizes of one to three axes, where it is a vector, a matrix or a stack of matrices.
-            low: The smallest number that it can be. A step after which it would be smaller cannot be scored.
-            high: The largest number that it can be.
-            flag: Whether it holds a bool.
+            name: The name that terms use.
+            update: A plain function in the language of terms that returns the state after a step. Its positional
+                parameters are fields of the step, and `prev` and `curr`; it reads states only as `prev.<state>`. Its
+                keyword-only parameters are knobs.
+            reset: The value before the first step of an episode: one value, or an array of the state's shape.
+            shape: The shape of a vector, a matrix or a stack of matrices: one to three axes.
+            low: The smallest allowed number. A step that would make it smaller cannot be scored.
+            high: The largest allowed number.
+            flag: Whether it is a bool.
             unit: The unit of a number, such as `"s"`.
-            doc: A sentence on what it is; unless given, the docstring of `update`.
+            doc: A sentence that describes it. If omitted, the docstring of `update`.
 
         Raises:
-            ReadError: The update uses something that is not part of the language.
-            DefinitionError: The declaration contradicts itself, or `reset` is not a value that it allows.
+            ReadError: The update uses something outside the language.
+            DefinitionError: The declaration contradicts itself, or does not allow `reset`.
         """
         source = read_source(update)
         text = doc or (update.__doc__ or "").strip()
@@ -98,10 +98,26 @@ class State(ReadFunction):
         shared: tuple[str, ...],
         reads: tuple[str, ...],
     ) -> "State":
-        """Return a state of a reward that was loaded: it has no function."""
+        """Rebuild a state from a specification, without its function.
+
+        Args:
+            field: The name, kind, shape and range.
+            reset: The value before the first step of an episode.
+            knobs: The knobs by name.
+            shared: The names of the shared parameters.
+            reads: The inputs that the update reads.
+
+        Returns:
+            The state.
+
+        Raises:
+            DefinitionError: The field has a setting that states do not have, or does not allow `reset`.
+        """
         parts = {part: getattr(field, part) for part in ("low", "high", "flag", "shape", "unit", "doc")}
         if field != _declare(field.name, **parts):
-            raise DefinitionError(f"state {field.name!r} declares what no state can: it is a finite number or a bool")
+            raise DefinitionError(
+                f"state {field.name!r} has a setting that states do not have: a state is a finite number or a bool"
+            )
         loaded = cls.__new__(cls)
         loaded._fill(field, _fit_reset(field, reset), knobs, shared, reads, None, {})
         return loaded
@@ -148,7 +164,14 @@ class State(ReadFunction):
         return Carried(self.field, self.reset)
 
     def with_values(self, values: Mapping[str, Parameter]) -> "State":
-        """Return this state with other knobs, by their plain names."""
+        """Return this state with other knobs.
+
+        Args:
+            values: Knobs by their plain names.
+
+        Returns:
+            The changed state.
+        """
         own = {name: value for name, value in vars(self).items() if name != "name"}
         other = State.__new__(State)
         other._fill(**{**own, "knobs": {name: values.get(name, value) for name, value in self.knobs.items()}})
@@ -175,10 +198,8 @@ def _fit_reset(declared: Field, reset: Any) -> tuple[float | bool, ...]:
     numbers = [to_number(value) for value in given]
     for value, number in zip(given, numbers, strict=True):
         if number is None or isinstance(number, bool) != declared.flag or not declared.holds(number):
-            raise DefinitionError(
-                f"state {declared.name!r}: reset={value!r:.60} is not a value that the state can have; before the "
-                f"first step of an episode it is {'True or False' if declared.flag else 'a number within low and high'}"
-            )
+            wanted = "True or False" if declared.flag else "a number within low and high"
+            raise DefinitionError(f"state {declared.name!r}: reset={value!r:.60} is not allowed; it must be {wanted}")
     return tuple(number if isinstance(number, bool) else float(number) for number in numbers if number is not None)
 
 
@@ -206,7 +227,7 @@ def read_states(
     inputs: dict[str, Field] = {}
     for name, state in states.items():
         if state.source is None:
-            raise DefinitionError(f"state {name!r} was loaded from a specification; it belongs to its reward alone")
+            raise DefinitionError(f"state {name!r} was loaded from a specification and works only in its own reward")
         params = {**shared, **{f"{name}.{knob}": value for knob, value in state.knobs.items()}}
         knobs = {**dict.fromkeys(state.shared), **state.knobs, **state.constants}
         scope = Scope(fields, transition, params, dict.fromkeys(states))
@@ -233,11 +254,11 @@ def validate_states(reward: str, states: Mapping[str, State], terms: Iterable[Te
 
 
 def refuse_unread(reward: str, states: Iterable[str], inputs: Mapping[str, Field]) -> None:
-    """Refuse a state that is computed and never carried: nobody reads what it was before the step."""
+    """Reject a state that is computed but whose value before the step is never read."""
     read = {field.name for name, field in inputs.items() if name.startswith("prev.")}
     for name in states:
         if name not in read:
             raise UnusedField(
-                f"reward {reward!r}: nothing that is scored reads 'prev.{name}', so the state {name!r} is carried for "
-                "nothing. Read it in a term or in the update of a state that is read, or write a helper function."
+                f"reward {reward!r}: nothing that is scored reads 'prev.{name}', so the state {name!r} has no effect. "
+                "Read it in a term, or in the update of a state that is read, or use a helper function instead."
             )

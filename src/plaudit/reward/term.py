@@ -29,11 +29,17 @@ PARAMETERS = ("weight", "low", "high")
 
 @dataclass(frozen=True)
 class Term(ReadFunction):
-    """One named part of a reward. Calling it calls the plain function it was made from.
+    """One named part of a reward, made by `@term`. Calling it calls its plain function.
 
-    `weight` multiplies the score, after it has been held within `low` and `high`; a negative one makes a penalty.
-    A `terminal` term is scored only when the episode ends. `kind` says what the term is meant to be. `gated` and
-    `after_clamp` say what of the reward's own composition it takes part in.
+    `weight` multiplies the score after it was clamped to `low` and `high`; a negative weight makes a penalty. A
+    `terminal` term is scored only when the episode ends. `kind` declares the purpose of the term for checks.
+
+    >>> from plaudit import term
+    >>> @term(weight=-1.0)
+    ... def effort(torque, *, scale=2.0):
+    ...     return scale * abs(torque)
+    >>> effort(3.0), effort.reads, effort.params
+    (6.0, ('torque',), {'effort.scale': 2.0, 'effort.weight': -1.0})
     """
 
     name: str
@@ -57,7 +63,7 @@ class Term(ReadFunction):
     gated: bool = True
     """Whether the gate of the reward, where it has one, is a factor of its value."""
     after_clamp: bool = False
-    """Whether it is added after the total has been gated and held within its limits."""
+    """Whether it is added after the gate and the clamp of the total."""
     part: int | str | None = field(default=None, compare=False)
     """Which of the values that the function returns is the score: a position in a tuple, or a key of a dict."""
     batched: bool = field(default=False, compare=False)
@@ -96,7 +102,7 @@ class Term(ReadFunction):
             if isinstance(value, Schedule):
                 if name not in knobs:
                     raise DefinitionError(
-                        f"term {self.name!r}: the knob {name!r} follows {value}; say what it is when you call the "
+                        f"term {self.name!r}: the knob {name!r} follows {value}; pass a value when you call the "
                         f"plain function, {name}=..., or score through the reward"
                     )
             elif not isinstance(value, tuple):
@@ -121,6 +127,9 @@ class Term(ReadFunction):
 
         Args:
             values: Knobs by their plain names, and `weight`, `low` or `high`.
+
+        Returns:
+            The changed term.
         """
         own: dict[str, Any] = {name: value for name, value in values.items() if name in PARAMETERS}
         knobs = {name: values.get(name, value) for name, value in self.knobs.items()}
@@ -133,7 +142,7 @@ def validate_limits(owner: str, low: Number | None, high: Number | None) -> None
         return
     ends = [end for end in (low, high) if isinstance(end, Schedule)]
     if len({end.counter for end in ends}) > 1:
-        return  # nobody knows which counts come together
+        return  # unknown which counts coincide
     for count in [at for end in ends for at in end.corners] or [0.0]:
         least, most = (end(count) if isinstance(end, Schedule) else end for end in (low, high))
         if least > most:
@@ -193,29 +202,29 @@ def term(
     part: int | str | None = None,
     batched: bool = False,
 ) -> Term | Callable[[Callable[..., Any]], Term]:
-    """Make a term of a plain function; positional parameters are fields, keyword-only ones are knobs.
+    """Make a term from a plain function. Positional parameters are fields, keyword-only parameters are knobs.
 
     Args:
-        function: The function, where the decorator is used bare: `@term`.
-        weight: What the score is multiplied by, a number or a schedule; a negative one makes a penalty.
-        low: The smallest score that counts; lower ones are held there.
-        high: The largest score that counts.
+        function: The function, when used as a bare decorator: `@term`.
+        weight: The factor of the score, a number or a schedule; a negative weight makes a penalty.
+        low: Lower clamp of the score.
+        high: Upper clamp of the score.
         terminal: Whether the term is scored only when the episode ends.
-        gated: Whether the gate of the reward, where it has one, is a factor of this term too.
-        after_clamp: Whether it is added after the total has been gated and held within its limits.
-        name: The name of the term, if not that of the function.
-        kind: What the term is meant to be, for checks: "goal", "penalty", "bonus", "shaping", or "intrinsic", a bonus
-            that is meant to fade.
-        allow: Findings that are meant to be: the code of each rule, with the reason.
-        part: Which of several returned values is the score: 0 of `return reward, info`, a key of a returned dict.
-        batched: The function was written for many rows at once: everything it is given has them along its first axis.
+        gated: Whether the gate of the reward, if it has one, multiplies this term.
+        after_clamp: Whether the term is added after the gate and the clamp of the total.
+        name: The name of the term. If omitted, the name of the function.
+        kind: The purpose of the term, for checks: "goal", "penalty", "bonus", "shaping", or "intrinsic" for a bonus
+            that should fade.
+        allow: Findings to accept: the code of each rule, with the reason.
+        part: Which of several returned values is the score: 0 for `return reward, info`, or a key of a returned dict.
+        batched: Whether the function was written for a batch, with the rows along the first axis of all its arguments.
 
     Returns:
         The term; or, with options, the decorator that makes it.
 
     Raises:
-        ReadError: The function uses something that is not part of the language.
-        DefinitionError: A name or a number cannot work.
+        ReadError: The function uses something outside the language.
+        DefinitionError: A name or a number is not allowed.
 
     >>> @term(weight=-1.0, high=10.0)
     ... def effort(torque, *, scale=2.0):

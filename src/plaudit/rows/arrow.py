@@ -30,7 +30,7 @@ def translate_read_errors(name: str) -> Iterator[None]:
 
 
 def convert_column(array: pa.Array, field: Field, shape: Shape = ()) -> Values:
-    """Return one column; what stands in for an absent value is filled in, and it is not absent any more."""
+    """Return one column; `missing` replaces absent values, which then no longer count as absent."""
     if shape:
         return _convert_vectors(array, field, shape)
     if pa.types.is_null(array.type):
@@ -210,7 +210,7 @@ def check_type(where: str, found: FoundColumn) -> None:
     kind: Any = found.type
     for size in found.shape:
         if not _is_list(kind):
-            raise WrongType(f"{where}: a column of {found.type} is no {_describe(found.shape)}; a list is needed.")
+            raise WrongType(f"{where}: a column of {found.type} is not a {_describe(found.shape)}; a list is needed.")
         if pa.types.is_fixed_size_list(kind) and kind.list_size != size:
             raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {size}.")
         kind = kind.value_type

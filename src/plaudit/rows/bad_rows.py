@@ -46,7 +46,9 @@ class BadRows:
         self._file = self._output.file
         refuse_overlap(self._output.name, self._output.status, source)
         if self._output.target is not None and self._output.target == output.target:
-            raise FileError(f"{self.path} cannot hold both the scores and the bad rows; name another file with --bad.")
+            raise FileError(
+                f"{self.path} cannot hold both the scores and the bad rows; choose another file with --bad."
+            )
 
     def keep(self, unit: str, number: int, raw: bytes | Iterable[bytes], error: InputError) -> None:
         """Keep one row; `number` counts in `unit`s. One that is too long for memory comes in pieces."""

@@ -115,7 +115,7 @@ class TextSource(RowSource):
 
     @abstractmethod
     def _parse(self, first: int, lines: list[bytes], done: int, *, last: bool) -> Chunk:
-        """Return the rows of some lines, of which the first has the number `first`."""
+        """Return the rows of some lines; `first` is the number of the first line."""
 
     def _read_chunks(self) -> Iterator[Chunk]:
         number, done = 1, 0

@@ -81,13 +81,13 @@ class CsvSource(TextSource):
 
     def _parse_header(self) -> list[str]:
         if not self.header.strip():
-            raise UnusableFile(f"{self.name} is empty; a CSV file begins with the names of its columns.")
+            raise UnusableFile(f"{self.name} is empty; a CSV file starts with a line of column names.")
         try:
             names = [name.strip() for name in _split_cells(self.header.decode())]
         except UnicodeDecodeError as error:
             raise UnusableFile(f"{self.name}, line 1: byte {error.start + 1} is not UTF-8.") from None
         except csv.Error as error:
-            raise UnusableFile(f"{self.name}, line 1: this is not a line of CSV: {error}.") from None
+            raise UnusableFile(f"{self.name}, line 1: not a valid line of CSV: {error}.") from None
         doubled = find_doubled(filter(None, names))
         if doubled is not None:
             raise UnusableFile(f"{self.name} has the column {shorten(doubled, 40)} twice.")
@@ -104,7 +104,7 @@ class CsvSource(TextSource):
         if found.shape:
             first, second, *_ = *found.place.field.entries, ""
             raise WrongType(
-                f"{where}: CSV has no vectors; give {found.name}{first}, {found.name}{second} … a column each."
+                f"{where}: CSV has no vectors; use one column each for {found.name}{first}, {found.name}{second} …"
             )
 
     def list_leaves(self, kept: Sequence[str]) -> list[str]:
@@ -182,7 +182,7 @@ class CsvSource(TextSource):
             raw = b"\n".join(lines[at:end])
         if len(cells) != len(self.columns):
             counted = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-            raise InputError(f"the row has {counted}, the header {len(self.columns)}.")
+            raise InputError(f"the row has {counted}, but the header has {len(self.columns)}.")
         return cells, end
 
 
@@ -192,7 +192,7 @@ def _prepend(first: Block, rest: Iterator[Block]) -> Iterator[Block]:
 
 
 def _explain_csv(problem: str) -> InputError:
-    return InputError(f"this is not a line of CSV: {problem}.")
+    return InputError(f"not a valid line of CSV: {problem}.")
 
 
 def _split_cells(line: str) -> list[str]:

@@ -42,7 +42,7 @@ def open_rows(path: str, kind: Format, batch_rows: int | None = None) -> RowSour
             with Source(path) as source:
                 if source.path is None or source.size is None:
                     name = source.name
-                    raise FileError(f"{name} cannot be read as Parquet, which begins at its end; save it in a file.")
+                    raise FileError(f"{name} cannot be read as Parquet from a stream; save it to a file.")
             return ParquetSource(path, batch_rows)
     source = Source(path)
     try:

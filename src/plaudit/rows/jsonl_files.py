@@ -159,7 +159,7 @@ def _flatten(row: Row) -> Row:
     for name in flat:
         whole, bracket, _ = name.partition("[")
         if bracket and whole in flat:
-            raise InputError(f"{whole!r} is given whole and by its entries.")
+            raise InputError(f"{whole!r} is given both as a list and entry by entry.")
     return flat
 
 
@@ -232,7 +232,9 @@ class JsonLinesSink:
     def _refuse_taken(self, chunk: JsonChunk) -> None:
         for name in sorted(set(self._new) & set().union(*chunk.given)):
             source = self._source.name if self._source else ""
-            raise FileError(f"{source}: a line has {name!r} already; give the new columns a prefix= (--prefix).")
+            raise FileError(
+                f"{source}: a line already has {name!r}; set a prefix for the new columns with prefix= (--prefix)."
+            )
 
     def close(self) -> None:
         """There is nothing to end the file with."""

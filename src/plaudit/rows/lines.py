@@ -82,7 +82,7 @@ class _Pieces(Iterator[bytes]):
         return piece if self.done > len(piece) else _strip_mark(self._name, piece)
 
     def read_long(self, held: list[bytes]) -> Iterator[bytes]:
-        """Yield the pieces of one line, without its end, of which some are `held`."""
+        """Yield the pieces of one line without its line end, starting with those `held`."""
         yield from held
         for piece in self:
             last, newline, self._rest = piece.partition(b"\n")

@@ -1,7 +1,7 @@
-"""What is done about inputs that cannot be scored: three words, with one meaning wherever rewards are given.
+"""How inputs that cannot be scored are treated. The three options mean the same everywhere.
 
-`"raise"` an error; `"mask"`: no reward, never a 0, and counted; `"clip"`: hold numbers within their declared ranges,
-and raise for anything else.
+`"raise"`: raise an error. `"mask"`: no reward (never a 0), and count the row. `"clip"`: clip numbers to their declared
+ranges, and raise for anything else.
 """
 
 from typing import get_args
@@ -11,19 +11,19 @@ from plaudit.reward.reward import Reward
 from plaudit.targets import OnBad
 
 MAX_MASKED = 0.5
-"""The share that may be masked where nothing else is said."""
+"""The default for the share that may be masked."""
 _FEWEST = 10
-"""A share of fewer samples says nothing: one bad sample, if it is the first, would be all of them."""
+"""A share of fewer samples is not checked: the first sample alone could be all of them."""
 
 
 def apply_on_bad(reward: Reward, on_bad: str) -> Reward:
-    """Return the reward to score with: with "clip" the one that holds numbers within their ranges."""
+    """Return the reward to score with: with "clip", one that clips numbers to their ranges."""
     validate_on_bad(on_bad)
     return reward._with_clipped_inputs() if on_bad == "clip" else reward
 
 
 def validate_on_bad(on_bad: str) -> None:
-    """Refuse a word that is not one of the three."""
+    """Refuse an option that is not one of the three."""
     known = get_args(OnBad)
     if on_bad not in known:
         raise DefinitionError(f"on_bad={on_bad!r} is not one of {', '.join(known)}.{did_you_mean(str(on_bad), known)}")
@@ -48,7 +48,7 @@ class MaskCount:
         except TypeError:
             is_share = False
         if not is_share:
-            raise DefinitionError(f"max_masked={max_masked!r} is not a share above 0 and up to 1.")
+            raise DefinitionError(f"max_masked={max_masked!r} must be a fraction above 0 and at most 1.")
         self.masked = 0
         self.seen = 0
         self._reward, self._limit, self._unit, self._per_batch = reward, max_masked, unit, per_batch

@@ -156,7 +156,7 @@ class ParquetSource(RowSource):
         return {name: _CODECS.get(chunk.compression, _OTHER) for name, chunk in self._list_chunks()}
 
     def dictionaries(self) -> list[str]:
-        """Return the columns for which a dictionary pays; numbers that are all different have begun one in vain."""
+        """Return the columns for which a dictionary pays off: those with repeated values."""
         return [name for name, chunk in self._list_chunks() if chunk.has_dictionary_page and _is_small(chunk)]
 
     def _list_chunks(self) -> Iterator[tuple[str, pq.ColumnChunkMetaData]]:
@@ -170,7 +170,7 @@ def list_paths(schema: pa.Schema, source: str) -> dict[Path, pa.DataType]:
     """Return every column, and the children of `prev` and `curr`; UnusableFile where two have one name."""
     if len(set(schema.names)) < len(schema.names):
         name = next(name for name in schema.names if schema.names.count(name) > 1)
-        raise UnusableFile(f"{source} has the column {name!r} twice; nobody can tell which one is meant.")
+        raise UnusableFile(f"{source} has the column {name!r} twice. Rename one of them.")
     paths: dict[Path, pa.DataType] = {(column.name,): column.type for column in schema}
     for record in RECORDS:
         kind = paths.get((record,))

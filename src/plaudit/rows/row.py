@@ -27,7 +27,7 @@ def parse_number(cell: str) -> float:
     """
     value = float(cell)
     if "_" in cell:
-        raise ValueError(cell)  # Python writes 1_000 so, and nobody else
+        raise ValueError(cell)  # only Python writes 1_000
     if abs(value) >= LARGEST_INTEGER and cell.strip().lstrip("+-").isdecimal() and abs(int(cell)) > LARGEST_INTEGER:
         return int(cell)  # the reward says that a float cannot hold it
     return value
@@ -48,14 +48,14 @@ def parse_json_row(line: str) -> dict[str, Any]:
     except InputError:
         raise
     except RecursionError:
-        raise InputError("this is not a row: the JSON is nested too deeply.") from None
+        raise InputError("the JSON is nested too deeply.") from None
     except json.JSONDecodeError as error:
         problem = error.msg.removesuffix(" at")
-        raise InputError(f"this is not JSON: {problem} (character {error.pos + 1}).") from None
+        raise InputError(f"not valid JSON: {problem} (character {error.pos + 1}).") from None
     except ValueError as error:  # a whole number of thousands of digits
-        raise InputError(f"this is not a row: {error}.") from None
+        raise InputError(f"not a valid row: {error}.") from None
     if not isinstance(row, dict):
-        raise InputError(f"a row is a JSON object, {{…}}, and this is {shorten(row, 40)}.")
+        raise InputError(f"a row must be a JSON object, {{…}}, not {shorten(row, 40)}.")
     return row
 
 

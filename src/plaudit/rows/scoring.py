@@ -31,7 +31,7 @@ def find_columns(reward: Reward, source: RowSource, columns: Mapping[str, str] |
     """Return where each input lies; MissingField names every one that lacks, WrongType one of another kind.
 
     `columns` says where an input lies under another name. A file whose first rows have no key at all lacks none: each
-    row is then looked at by itself.
+    row is then checked alone.
     """
     program, paths = reward.program, source.paths
     renamed = _validate_names(program, columns or {}, paths, source.name)
@@ -61,7 +61,7 @@ def find_columns(reward: Reward, source: RowSource, columns: Mapping[str, str] |
 
 
 def list_remarks(reward: Reward, source: RowSource, found: Sequence[FoundColumn]) -> list[str]:
-    """Return what may be misspelt: inputs that take their defaults, where a column nobody reads has nearly their name.
+    """Return likely misspellings: inputs that take their default while an unused column has a similar name.
 
     Of JSON lines, the columns are the keys of the first rows.
     """
@@ -75,14 +75,14 @@ def list_remarks(reward: Reward, source: RowSource, found: Sequence[FoundColumn]
         for name in dict.fromkeys((place.column, place.name)):
             near = find_nearest(name, (each for each in unread if ("[" in each) == ("[" in name)))
             if near is not None:
-                told = f"{name} is not among the columns and takes its default; is {near!r} meant?"
-                remarks.append(f"{told} (--column {shlex.quote(f'{name}={near}')})")
+                text = f"{name} is not among the columns, so its default is used. Did you mean {near!r}?"
+                remarks.append(f"{text} (--column {shlex.quote(f'{name}={near}')})")
                 break
     return list(dict.fromkeys(remarks))
 
 
 class _SomeRows:
-    """Stands for a column of flags of which some may be true."""
+    """A placeholder for a column of flags, some of which may be true."""
 
 
 def _find_path(name: str, renamed: Mapping[str, Path], paths: Mapping[Path, Any]) -> Path | None:
@@ -188,7 +188,7 @@ class Scoring:
         absent = None if one.name == "terminal" else column.absent  # an episode goes on unless a row says otherwise
         if column.wrong is not None and column.wrong.any():
             sizes = " × ".join(map(str, one.shape))
-            what = f"no list of {sizes}" if sizes else f"not a {_KINDS[one.place.field.kind]}"
+            what = f"not a list of {sizes}" if sizes else f"not a {_KINDS[one.place.field.kind]}"
             refused[f"{one.name} is {what}"] = column.wrong
         if absent is not None and absent.any():
             refused[f"{one.name} is NULL"] = absent

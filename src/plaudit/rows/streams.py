@@ -42,7 +42,7 @@ def choose_format(path: str, chosen: Format | None) -> Format:
         return chosen or "jsonl"
     found = find_format(path) or chosen
     if found is None:
-        raise DefinitionError(f"{path} ends in none of .jsonl, .csv and .parquet; say what it is: format= (--format).")
+        raise DefinitionError(f"{path} does not end in .jsonl, .csv or .parquet; set format= (--format).")
     return found
 
 
@@ -57,11 +57,11 @@ def read_status(file: str | Path | IO[str] | IO[bytes]) -> os.stat_result | None
 def refuse_overlap(name: str, target: os.stat_result | None, source: os.stat_result | None) -> None:
     """Refuse to write to `target`, called `name`, where it is the regular file that the rows are read from."""
     if target and source and stat.S_ISREG(source.st_mode) and os.path.samestat(target, source):
-        raise FileError(f"{name} is the file that the rows come from; write to another one.")
+        raise FileError(f"{name} is the input file; write to a different file.")
 
 
 class Source:
-    """A file of rows, or standard input; `size` is None where nobody knows it."""
+    """A file of rows, or standard input; `size` is None if it is unknown."""
 
     def __init__(self, path: str) -> None:
         """Open the file at `path`."""
@@ -155,7 +155,7 @@ def _open_stream(path: str) -> TextIO:
 
 
 def _prepare_standard_output() -> TextIO:
-    """Return standard output, set to UTF-8 and plain line ends whatever the terminal's encoding."""
+    """Return standard output, set to UTF-8 and plain line ends, independent of the terminal's encoding."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     return sys.stdout

@@ -60,8 +60,8 @@ class TypedText:
             if found is not None:
                 return pa.array([_spell_value(chunk, found, row, field.type) for row in range(chunk.rows)], field.type)
             raise UnusableFile(
-                f"{self._name}: a column of Parquet has one type; {field.name!r} was taken for {field.type}, and holds "
-                f"something else ({str(error).splitlines()[0]}). Write .jsonl, or leave it out with keep= (--keep)."
+                f"{self._name}: a Parquet column has one type, but {field.name!r} starts as {field.type} and later "
+                f"changes ({str(error).splitlines()[0]}). Write .jsonl, or leave it out with keep= (--keep)."
             ) from None
 
 

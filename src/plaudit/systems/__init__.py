@@ -1,4 +1,4 @@
-"""Systems by name: what each rewards, its versions, a small episode of it, and the commands it brings."""
+"""Systems by name: the reward of each, its versions, a small episode, and its commands."""
 
 from plaudit.plugins.registry import BUILT_IN, System, find_system, list_systems, load, system
 

@@ -1,4 +1,4 @@
-"""Where a Program runs: one module a target, each with one table from node to spelling."""
+"""Targets: the places where a Program runs. One module each, with one table from node to spelling."""
 
 import importlib
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from plaudit.targets.registry import describe_registered, find_registered, list_
 
 Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "polars", "c", "javascript"]
 OnBad = Literal["raise", "mask", "clip"]
-"""What is done about a row that cannot be scored: an error, no reward, or its numbers clipped to their ranges."""
+"""How to treat a row that cannot be scored: raise an error, give no reward, or clip its numbers to their ranges."""
 
 _CLASSES = {
     "python": "PythonReward",
@@ -25,7 +25,7 @@ _CLASSES = {
     "javascript": "JavaScriptReward",
 }
 EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data", "polars": "polars"}
-"""What is installed with plaudit for a target: `plaudit[fast]`."""
+"""The extra of plaudit that a target needs: `plaudit[fast]`."""
 
 __all__ = ["About", "OnBad", "Scores", "Target", "compile_program", "find_target"]
 
@@ -33,7 +33,33 @@ __all__ = ["About", "OnBad", "Scores", "Target", "compile_program", "find_target
 def compile_program(
     program: Program, target: str, *, on_bad: str = "raise", about: Callable[[], About] | None = None, **options: Any
 ) -> Any:
-    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or text for some."""
+    """Compile a Program for a target.
+
+    `reward.compile(target)` calls this with the Program of the reward.
+
+    Args:
+        program: The Program: `reward.program`.
+        target: The name of a target of plaudit, or of one that an installed package registers.
+        on_bad: How to treat a row that cannot be scored: "raise", "mask" or "clip".
+        about: Returns the name, version and docstrings of the reward, for targets that write them into text.
+        **options: Options of the target, such as `guard` or `dtype`.
+
+    Returns:
+        A callable from inputs to `Scores`, or an object that holds text or expressions.
+
+    Raises:
+        TargetError: The target or the option is unknown, or the target cannot express the Program.
+        MissingExtra: The target needs a package that is not installed.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> score = compile_program(reaching.program, "numpy", on_bad="mask")
+    >>> score({"distance": [1.0, 3.0]}).total
+    array([1., 0.])
+    """
     kind = find_target(target)
     if on_bad not in get_args(OnBad):
         raise TargetError(f"on_bad={on_bad!r} is not one of {', '.join(get_args(OnBad))}.")
@@ -51,11 +77,20 @@ def compile_program(
 
 
 def find_target(name: str) -> Callable[..., Any]:
-    """Import the target called `name`, of plaudit or of a package that registers it.
+    """Import a target by its name.
+
+    Args:
+        name: A target of plaudit, or one that an installed package registers.
+
+    Returns:
+        The class or function that compiles a Program for the target.
 
     Raises:
-        TargetError: There is none, two packages register it, or it cannot be used.
-        MissingExtra: It needs a package that is not installed.
+        TargetError: The name is unknown, two packages register it, or the target cannot be used.
+        MissingExtra: The target needs a package that is not installed.
+
+    >>> find_target("numpy").__name__
+    'NumpyReward'
     """
     if name not in _CLASSES:
         found = find_registered(name)

@@ -36,7 +36,7 @@ from plaudit.targets.roll import (
 )
 from plaudit.targets.states import list_state_outputs
 
-CATEGORY_HINT = "Turn strings into positions once, with reward.encode(columns)."
+CATEGORY_HINT = "Convert strings to positions with reward.encode(columns)."
 
 
 def _format_domain(domain: n.Domain) -> str:
@@ -182,7 +182,7 @@ def generate(
 ) -> Generated:
     """Return `program` written with the operations in `names`.
 
-    With `inline`, numbers stand in the text; else each becomes an argument, so that it can take the dtype of a call.
+    With `inline`, numbers are written into the text; otherwise each is an argument, which can take the dtype of a call.
     What is `smooth` gives gradients without NaN. With `states`, they are computed too.
     """
     layout = Layout.of(program, clamped=False)
@@ -315,7 +315,7 @@ class Gathered:
     converted: dict[str, Any]
 
     def list_entries(self) -> list[Any]:
-        """Return every input by itself, in order."""
+        """Return every input separately, in order."""
         return [_take_entry(slot, self.converted) for slot in list_slots(self.program)]
 
 
@@ -389,7 +389,7 @@ def _split_shape(program: Program, slot: InputSlot, shape: tuple[int, ...]) -> t
     if batch < 0 or shape[batch:] != wanted:
         axes = f"axis must hold {wanted[0]} values" if len(wanted) == 1 else f"axes must be {wanted}"
         raise ShapeMismatch(
-            f"reward {program.name!r}, field {slot.column!r}: its last {axes}, and the shape is {shape}."
+            f"reward {program.name!r}, field {slot.column!r}: its last {axes}, but the shape is {shape}."
         )
     return shape[:batch]
 
@@ -404,7 +404,7 @@ def find_common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[
 
 
 def to_array(reward: str, name: str, field: Field, value: Any) -> Any:
-    """Return a list, number or array as a NumPy array, None replaced by what stands in for it."""
+    """Return a list, number or array as a NumPy array, None replaced by `missing`."""
     if np.ma.is_masked(value):
         raise make_none_error(reward, name)
     try:

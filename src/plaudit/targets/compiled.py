@@ -1,4 +1,4 @@
-"""What all compiled rewards share: what they keep, the scores they return, and the limits of float types."""
+"""Shared by all compiled rewards: their base class, the scores they return, and the limits of float types."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,19 +33,19 @@ class Compiled:
     def step(
         self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
     ) -> tuple["Scores", dict[str, Any]]:
-        """Return the scores of a step, and the state after it: of one row or of a batch, as for a call.
+        """Score one step, of one row or of a batch, and return the state after it.
 
         Args:
-            inputs: What a call takes, without the states before the step.
-            state: What each state is before the step, by name; `reward.initial_state(batch)` to begin with.
-            reset: True where this step is the first of an episode: there the state is what it is initially.
-            params: Other values of parameters.
+            inputs: The inputs of a call, without the states before the step.
+            state: Each state before the step, by name. Start with `reward.initial_state(batch)`.
+            reset: True where this step is the first of an episode: the initial state is used there.
+            params: Other values of parameters, by name.
 
         Returns:
-            The scores, and the state after the step. A row that cannot be scored and is masked leaves it as it was.
+            The scores, and the state after the step. A masked row keeps its state unchanged.
 
         Raises:
-            InputError: A name or a value cannot be scored, or a state is not given.
+            InputError: A name or a value cannot be scored, or a state is missing.
             DefinitionError: The reward carries no state.
         """
         raise NotImplementedError
@@ -60,9 +60,18 @@ def rebuild(kind: type[Any], program: Program, options: Mapping[str, Any]) -> An
 
 
 class Scores(NamedTuple):
-    """The total, each term's value and score, and whether the row counts.
+    """The total, each term's value and score, and whether each row could be scored.
 
-    Numbers for one row, arrays for a batch. Every term is always there. Where `ok` is false all numbers are NaN.
+    Numbers for one row, arrays for a batch. Every term is always there. Where `ok` is false, all numbers are NaN.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=2)
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> found = reaching.compile("numpy", on_bad="mask")({"distance": [1.0, 3.0, -1.0]})
+    >>> found.total, found.scores["near"], found.ok
+    (array([ 2.,  0., nan]), array([ 1.,  0., nan]), array([ True,  True, False]))
     """
 
     total: Any
@@ -71,7 +80,11 @@ class Scores(NamedTuple):
     ok: Any
 
     def to_columns(self) -> dict[str, Any]:
-        """Return the columns, under the names they have everywhere: the total, each value, each score, and `ok`."""
+        """Return the scores as columns, under the names that files and tables use.
+
+        Returns:
+            `total`, each term's value under the name of the term, each score as `<term>.score`, and `ok`.
+        """
         parts = {"total": self.total, OK: self.ok}
         parts |= {f"{term}.value": value for term, value in self.values.items()}
         parts |= {f"{term}.score": score for term, score in self.scores.items()}
@@ -79,21 +92,46 @@ class Scores(NamedTuple):
         return align_columns({name: parts[output] for output, name in names.items()})
 
     def to_arrow(self) -> ArrowTable:
-        """Return it as a table of Arrow; MissingExtra where that is not installed."""
+        """Return the scores as a PyArrow table.
+
+        Returns:
+            The columns of `to_columns`.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+        """
         return build_arrow(self.to_columns())
 
     def to_pandas(self) -> PandasFrame:
-        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
+        """Return the scores as a pandas data frame.
+
+        Returns:
+            The columns of `to_columns`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
         return build_pandas(self.to_columns())
 
     def to_polars(self) -> PolarsFrame:
-        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
+        """Return the scores as a Polars data frame.
+
+        Returns:
+            The columns of `to_columns`.
+
+        Raises:
+            MissingExtra: Polars is not installed.
+        """
         return build_polars(self.to_columns())
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a reward tells of itself, for targets that are text: a Program knows its name alone."""
+    """The name, version and docstrings of a reward, for targets that write text. A Program knows only its name.
+
+    >>> About("reaching", version="1", doc="Reach the goal.")
+    About(name='reaching', version='1', fingerprint='', domain_fingerprint='', doc='Reach the goal.', docs={})
+    """
 
     name: str
     version: str = ""
@@ -149,17 +187,17 @@ NumericRow = tuple[float, ...]
 
 
 class GoldenRow(NamedTuple):
-    """A row, and what the reward makes of it: for the tests of a target that runs without Python."""
+    """A row with its expected scores, for the tests of a target that runs without Python."""
 
     inputs: NumericRow
     refused: type[InputError] | None
-    """What is raised for it; the numbers are NaN then."""
+    """The error that is raised for it, in which case the numbers are NaN."""
     numbers: tuple[float, ...]
     """The total, each term's value and each term's score."""
     states: tuple[float, ...]
-    """What each entry of each state is after the step; as before it where the row is refused."""
+    """Each entry of each state after the step; unchanged if the row is refused."""
     allowed: float
-    """How far rounding may take another implementation; 0 where every operation is exactly rounded."""
+    """How far another implementation may differ by rounding; 0 if every operation is exactly rounded."""
 
 
 def convert_scores(scores: Scores, convert: Callable[[Any], Any]) -> Scores:

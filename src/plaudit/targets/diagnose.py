@@ -1,4 +1,4 @@
-"""Why a row cannot be scored: which reward, which field or term, which value, what to do."""
+"""Explain why a row cannot be scored: the reward, the field or term, the value, and what to do."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from plaudit.targets.inputs import format_range, list_slots, make_range_error
 
 
 class RowDiagnosis:
-    """Says why a row of one Program cannot be scored; what it needs to find out is generated once."""
+    """Explains why a row of one Program cannot be scored. The functions that it needs are generated once."""
 
     def __init__(self, program: Program, *, ranges: bool = True) -> None:
         self.program = program
         self.guards = program.guards(ranges=ranges)
 
     def __call__(self, row: Sequence[Any], *, where: str = "") -> InputError:
-        """Return the error for `row`, the inputs in order, of which `ok` is false; `where` says where in a batch."""
+        """Return the error for `row`, the inputs in order, whose `ok` is false; `where` is the place in a batch."""
         program = self.program
         holds = self._conditions(*row)
         failed = next((guard for guard, held in zip(self.guards, holds, strict=True) if not held), None)
@@ -34,7 +34,7 @@ class RowDiagnosis:
                 return error
             said = str(error).partition("\n")[0]
             return type(error)(
-                f"{said}\nA state is what the reward's own updates make of it; widen its range if it is."
+                f"{said}\nThe reward's own update computes this state. Widen its range if the value is right."
             )
         if failed.where == "total":
             failed = self._find_culprit(row) or failed
@@ -45,7 +45,7 @@ class RowDiagnosis:
         if failed.where not in (*program.terms, *program.states, "total"):
             return OutOfRange(
                 f"reward {program.name!r}{where}: the row {failed.why}.{line}\n  inputs: {shown}\n"
-                "Fix the row, or correct the fact."
+                "Fix the row or correct the fact."
             )
         term = "" if failed.where == "total" else f"{find_owner(program, failed.where)} of "
         return OutsideDomain(
@@ -63,7 +63,7 @@ class RowDiagnosis:
         return kind(
             f"reward {program.name!r}, state {name!r}{where}: after this step it is {value!r}, outside its declared "
             f"range {format_range(field)}.\n  inputs: {shown}\n"
-            "Widen the range, hold the value within it in the update (`min`, `max`), or fix what it is computed from."
+            "Widen the range, clamp the value in the update (`min`, `max`), or fix the inputs of the update."
         )
 
     def _find_culprit(self, row: Sequence[Any]) -> Guard | None:
@@ -83,7 +83,7 @@ class RowDiagnosis:
 
 
 def find_owner(program: Program, name: str) -> str:
-    """Return what a term, an update, the gate or the condition of an override is called."""
+    """Return the description of a term, an update, the gate or the condition of an override."""
     if name in program.states:
         return f"the update of state {name!r}"
     if name not in program.adjustments:

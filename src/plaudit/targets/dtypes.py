@@ -2,7 +2,7 @@
 
 float32 holds 0.4 as 0.4000000059604645. An action space from -0.4 to 0.4 gives that number, and no float64 range has
 it. So a range is compared with its bounds rounded to the dtype of each column. Where the reward computes in a wider
-dtype than the column has, such a number becomes the bound itself: what runs stays inside what was proved.
+dtype than the column has, such a number becomes the bound itself, so inputs stay within the ranges of a proof.
 """
 
 import math
@@ -98,7 +98,7 @@ def widen_array(column: "NDArray[Any]", field: Field) -> "NDArray[np.float64]":
 def estimate_rounding(program: Program, dtype: str, numbers: "NDArray[np.float64]") -> "NDArray[np.float64]":
     """Return how far rounding in a dtype can move the outputs of each row: 4·n·eps of its largest number.
 
-    A row of `numbers` is what went in and what came out; n is how many operations there are.
+    A row of `numbers` holds inputs and outputs; n is the number of operations.
     """
     import numpy as np
 

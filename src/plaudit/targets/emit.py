@@ -158,7 +158,7 @@ def _find_template(
 
 
 def _list_reads(nodes: tuple[n.Node, ...], at: int, spelling: Spelling, defined: frozenset[int]) -> list[int]:
-    """Return the operands that the spelling of a node reads, each as often as it stands there."""
+    """Return the operands that the spelling of a node reads, each as often as it occurs."""
     _, source, template = _find_template(nodes, at, spelling, defined)
     operands = n.operands(source)
     return [operands[int(slot)] for slot in _SLOT.findall(template)]
@@ -277,7 +277,7 @@ def build_function(
 ) -> Any:
     """Return the function made of generated lines; `names` is all that it sees, and `source` on it the text.
 
-    With `path`, it is said to stand in that file.
+    With `path`, that file is given as its source.
     """
     text = format_function(name, arguments, body)
     # PyTorch looks for __import__ in the frame that calls it; our own text calls nothing but `names`

@@ -139,7 +139,7 @@ def collect_columns(
             record, _, key = name.rpartition(".")
             if key.partition("[")[0] in program.states and record != "prev":
                 raise UnknownInput(
-                    f"reward {program.name!r} does not read {name!r}: what a state is after a step, it computes itself."
+                    f"reward {program.name!r} does not read {name!r}: it computes the state after a step itself."
                 )
             if record not in RECORDS or key not in declared:
                 raise make_unknown_error(program.name, name, known)
@@ -178,7 +178,7 @@ def drop_unread(program: Program, given: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def make_absent_error(program: Program, slot: InputSlot, given: Mapping[str, Any]) -> MissingField:
-    """Return the error for a column that is not among those `given`, though nothing stands in for it."""
+    """Return the error for a column that is not among those `given`, and that has no default."""
     if slot.name in program.counters:
         return make_counter_error(program.name, slot.name, given)
     apart = any(f"{slot.column}{entry}" in given for entry in slot.field.entries)
@@ -187,7 +187,7 @@ def make_absent_error(program: Program, slot: InputSlot, given: Mapping[str, Any
 
 
 def find_default(program: Program, slot: InputSlot, terminal: Any) -> Any:
-    """Return what stands in for an absent input, or None where it must be given."""
+    """Return the default of an absent input, or None if it is required."""
     if slot.field.missing is not None:
         return slot.field.missing
     if slot.name == "terminal":
@@ -222,8 +222,8 @@ def may_be_inexact(field: Field, guard: bool) -> bool:
 
 
 def make_duplicate_error(program: Program, name: str) -> UnknownInput:
-    """Return the error for an input that is given in two ways."""
-    return UnknownInput(f"reward {program.name!r}: {name!r} is given twice, in two ways.")
+    """Return the error for an input that is given in two forms."""
+    return UnknownInput(f"reward {program.name!r}: {name!r} is given twice, in two forms.")
 
 
 def _list_names(inputs: Any) -> Any:
@@ -235,7 +235,7 @@ def _list_names(inputs: Any) -> Any:
     if hasattr(inputs, "columns"):
         return inputs.columns
     raise WrongType(
-        f"inputs are a mapping from names to values, a structured array or a table; this is a {type(inputs).__name__}"
+        f"inputs must be a mapping from names to values, a structured array or a table, not a {type(inputs).__name__}"
     )
 
 
@@ -245,7 +245,7 @@ def read_record(value: Any, keys: Iterable[str]) -> dict[str, Any]:
         return dict(value)
     plain = isinstance(value, str | bytes | bool | int | float | list | type | None)
     if plain or (isinstance(value, tuple) and not hasattr(value, "_fields")):
-        raise WrongType(f"`prev` and `curr` are mappings or objects with fields, not {value!r:.60}")
+        raise WrongType(f"`prev` and `curr` must be mappings or objects with fields, not {value!r:.60}")
     names = getattr(getattr(value, "dtype", None), "names", None)
     if names:
         return {name: value[name] for name in names}
@@ -352,7 +352,7 @@ def _convert_number(reward: str, name: str, field: Field, value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise OutOfRange(f"reward {reward!r}, field {name!r}: the number is larger than every float.") from None
+        raise OutOfRange(f"reward {reward!r}, field {name!r}: the number is too large for a float.") from None
 
 
 def _convert_flag(reward: str, name: str, field: Field, value: Any) -> bool:
@@ -372,7 +372,7 @@ def _convert_category(reward: str, name: str, field: Field, value: Any) -> float
 
 
 def make_none_error(reward: str, name: str) -> MissingField:
-    """Return the error for a value that is None where nothing stands in for it."""
+    """Return the error for None in a field without `missing`."""
     advice = "Give a value, or declare the field with missing=."
     return MissingField(f"reward {reward!r}, field {name!r}: a value is None. {advice}")
 
@@ -399,19 +399,19 @@ def make_missing_error(reward: str, name: str, given: Mapping[str, Any]) -> Miss
 
 
 def advise_state(name: str) -> str:
-    """Return what to do where a state is not given."""
+    """Return the advice for a missing state."""
     return (
-        f"{name!r} is a state that the reward carries. Before the first step of an episode it is what "
-        "reward.initial_state() says; after each step, what signal.state says, or the second result of step()."
+        f"{name!r} is a state that the reward carries. For the first step of an episode, pass reward.initial_state(); "
+        "after each step, pass signal.state or the second result of step()."
     )
 
 
 def make_counter_error(reward: str, name: str, given: Mapping[str, Any]) -> MissingField:
-    """Return the error for a counter that was not given, though a number of the reward follows it."""
+    """Return the error for a missing counter that a schedule depends on."""
     names = ", ".join(map(str, given)) or "nothing"
     return MissingField(
-        f"reward {reward!r} needs {name!r}, which was not given: its schedules follow it. Give the number of steps "
-        f"that training has taken so far; wrappers of environments count for themselves.\nGiven: {names}."
+        f"reward {reward!r} needs {name!r}, which was not given: its schedules depend on it. Pass the number of "
+        f"training steps so far; environment wrappers count it themselves.\nGiven: {names}."
     )
 
 

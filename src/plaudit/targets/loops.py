@@ -120,7 +120,7 @@ def _count_entries(nodes: list[n.Node]) -> int:
         match node:
             case Entries(given) | Params(given) | Constants(given):
                 return len(given)
-    raise AssertionError("this is no vector")
+    raise AssertionError("this is not a vector")
 
 
 _ONE_BY_ONE: dict[type[n.Node], type[n.Node]] = {Smallest: n.Min, Largest: n.Max}

@@ -109,7 +109,7 @@ class NumpyReward(SteppingReward):
         if chunk < 1:
             raise TargetError(f"chunk={chunk} must be at least 1")
         if dtype not in _DTYPES:
-            raise TargetError(f"dtype={dtype!r:.60} is none that NumPy computes in: {', '.join(_DTYPES)}")
+            raise TargetError(f"dtype={dtype!r:.60} is not one of {', '.join(_DTYPES)}")
         self._dtype, self._limits = np.dtype(dtype), FLOATS[dtype]
         self._wide = dtype == "float64"
         widest = max((len(column.slots) for column in list_columns(program)), default=1)

@@ -414,7 +414,7 @@ def _format_unexpected(path: FastPath, program: Program, found: Sequence[InputSl
 
 
 def _find_default(program: Program, slot: InputSlot) -> Any:
-    """Return what stands in for a single top-level value that is not given, or None."""
+    """Return the default of a single top-level value that is not given, or None."""
     return None if slot.record or slot.entry is not None else find_default(program, slot, False)
 
 

@@ -50,7 +50,7 @@ def describe_registered(built_in: Collection[str]) -> tuple[list[str], list[str]
     entries = list_registered()
     names = [entry.name for entry in entries if not entry.problem and entry.name not in built_in]
     taken = [
-        f"{entry.package} registers the target {entry.name!r}, a name that plaudit has already."
+        f"{entry.package} registers the target {entry.name!r}, a name that plaudit already uses."
         for entry in entries
         if entry.name in built_in
     ]
@@ -69,7 +69,7 @@ def _validate_target(target: str, kind: Any) -> None:
     if not callable(kind):
         raise TypeError(f"{target} is a {type(kind).__name__}, not a class or a function")
     if not inspect.signature(kind).parameters:
-        raise TypeError(f"{target} takes no arguments; a target takes the Program first")
+        raise TypeError(f"{target} takes no arguments; its first argument must be the Program")
     named, any_name = list_options(kind)
     if "on_bad" not in named and not any_name:
         raise TypeError(f"{target} has no keyword on_bad=, which every target takes")

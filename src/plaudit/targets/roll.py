@@ -189,7 +189,7 @@ class _Roller:
         self.ends = links.keys() - {link.left for link in links.values()}
 
     def _find_link(self, at: int) -> n.Binary | None:
-        """Return a node that goes on with what its left operand began, which nobody else reads; None for any other."""
+        """Return a node that continues the chain of its left operand, if nothing else reads that; otherwise None."""
         node = self.nodes[at]
         if not isinstance(node, n.Binary) or type(node) not in _REDUCTIONS:
             return None
@@ -245,7 +245,7 @@ class _Roller:
                 yield from (Condition(self.scalars[at], (at,)) for at in alike)
 
     def _reduce(self, kind: type[n.Binary], leaves: Sequence[int]) -> int:
-        """Return what a chain of operations comes to; runs of leaves that are alike are reduced together."""
+        """Return the result of a chain of operations; runs of similar leaves are reduced together."""
         result: int | None = None
         for _, run in groupby(leaves, key=lambda at: self.forms[at]):
             alike = tuple(run)

@@ -40,9 +40,9 @@ def nest_state(carried: Carried, entries: Sequence[Any]) -> Any:
 def check_state(program: Program, state: Any) -> Mapping[str, Any]:
     """Return what was given as the state of a reward; an error unless it holds each of its states and nothing else."""
     if not program.states:
-        raise DefinitionError(f"reward {program.name!r} carries no state; call it without one, and not by step().")
+        raise DefinitionError(f"reward {program.name!r} carries no state: call it directly instead of using step().")
     if not isinstance(state, Mapping):
-        raise WrongType(f"reward {program.name!r}: a state is a mapping from names to values, not {state!r:.60}")
+        raise WrongType(f"reward {program.name!r}: a state must be a mapping from names to values, not {state!r:.60}")
     for name in state.keys() - program.states.keys():
         near = did_you_mean(str(name), program.states)
         known = ", ".join(program.states)
@@ -125,7 +125,7 @@ def start_episodes(
         if mask is not None:
             if tuple(mask.shape) != batch and batch and tuple(mask.shape):
                 raise ShapeMismatch(
-                    f"reward {program.name!r}: reset has the shape {tuple(mask.shape)}, and the state {name!r} is of a "
+                    f"reward {program.name!r}: reset has the shape {tuple(mask.shape)}, but the state {name!r} has a "
                     f"batch of {batch}."
                 )
             value = library.where(_widen(mask, shape), convert(carried.reset, flag).reshape(shape), value)
@@ -148,7 +148,7 @@ def _split_batch(program: Program, carried: Carried, shape: tuple[int, ...]) -> 
     if batch < 0 or shape[batch:] != wanted:
         needed = f"its last axes must be {wanted}" if len(wanted) != 1 else f"{wanted[0]} values are needed"
         raise ShapeMismatch(
-            f"reward {program.name!r}, state {carried.field.name!r}: {needed}, and the shape is {shape}."
+            f"reward {program.name!r}, state {carried.field.name!r}: {needed}, but the shape is {shape}."
         )
     return shape[:batch]
 

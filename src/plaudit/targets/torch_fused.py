@@ -15,11 +15,11 @@ NO_COMPILER = ("InvalidCxxCompiler", "CppCompileError")
 
 
 def read_options(fused: Any) -> dict[str, Any] | None:
-    """Return the options of `torch.compile`; None where nothing is to be fused."""
+    """Return the options of `torch.compile`; None for no fusing."""
     if fused is False or fused is None:
         return None
     if fused is not True and not isinstance(fused, Mapping):
-        raise TargetError(f"fused={fused!r:.60} is not one of True, False, or a mapping of options of torch.compile.")
+        raise TargetError(f"fused={fused!r:.60} is not True, False or a mapping of options for torch.compile.")
     return {"fullgraph": True, **({} if fused is True else fused)}
 
 
@@ -42,8 +42,8 @@ class Fused:
             if not _is_about_compiler(error):
                 raise
             raise TargetError(
-                f"reward {self._reward!r}: on a CPU torch.compile needs a C++ compiler, and finds none that works. "
-                "Install one (Debian: apt-get install g++), name it in the environment variable CXX, or compile "
+                f"reward {self._reward!r}: on a CPU torch.compile needs a C++ compiler, but found none that works. "
+                "Install one (Debian: apt-get install g++), set the environment variable CXX to one, or compile "
                 "without fused=True."
             ) from error
 
@@ -65,7 +65,7 @@ def _is_about_compiler(error: BaseException | None) -> bool:
 
 
 def hold_in_tensors(values: Mapping[str, Any], dtype: torch.dtype, device: torch.device) -> dict[str, Any]:
-    """Return numbers and arrays as tensors, since compiled code is made anew for every other number of Python's.
+    """Return numbers and arrays as tensors, because compiled code is rebuilt for every new Python number.
 
     What no tensor holds stays what it is.
     """
@@ -78,9 +78,9 @@ def hold_in_tensors(values: Mapping[str, Any], dtype: torch.dtype, device: torch
         if isinstance(value, list | np.ndarray | np.generic):
             array = np.asarray(value)
             if array.dtype.kind in "ifb":
-                told = isinstance(value, np.ndarray) or array.dtype.kind != "f"  # only arrays say in which dtype
+                has_dtype = isinstance(value, np.ndarray) or array.dtype.kind != "f"  # Python numbers have none
                 array = array if array.flags.c_contiguous else array.copy()
-                return torch.as_tensor(array, dtype=None if told else dtype, device=device)
+                return torch.as_tensor(array, dtype=None if has_dtype else dtype, device=device)
         return value
 
     return {name: hold(value) for name, value in values.items()}

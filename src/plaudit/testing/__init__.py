@@ -1,4 +1,4 @@
-"""The contract of targets: what every place where a reward runs must give, and `check_target`, which checks it."""
+"""The contract of targets: `check_target` checks that a target gives the same results as Python."""
 
 from plaudit.testing.batches import Batch
 from plaudit.testing.contract import ContractBroken, LawResult, TargetReport, check_target

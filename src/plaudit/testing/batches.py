@@ -1,4 +1,4 @@
-"""Rows of a reward with what each of them should give, and a comparison with what a target gave."""
+"""Rows of a reward with their expected results, and the comparison with the results of a target."""
 
 import math
 from collections import Counter
@@ -17,11 +17,18 @@ from plaudit.testing.tolerance import Allowance, Kinds, allowance
 
 
 class Batch:
-    """Rows for a reward: what a runner is given.
+    """Rows of a reward, as `check_target` passes them to `run`.
 
-    `rows` are dicts from column to Python value, with None and unknown strings in them; `columns` are the same as
-    arrays of NumPy: categories as positions (an unknown one beyond the last), `missing` filled in, a vector with its
-    entries on the last axis. `params` are other values of parameters, or None.
+    `rows` are dicts from column to Python value, including None and unknown strings. `columns` are the same rows as
+    NumPy arrays: categories as positions (an unknown one is beyond the last), `missing` filled in, the entries of a
+    vector on the last axis. `params` are other values of parameters, or None.
+
+    Example:
+        def run(compiled, batch):
+            scores = compiled(batch.columns) if batch.params is None else compiled(batch.columns, batch.params)
+            return convert_to_numpy(scores)
+
+        check_target("mine", run=run)
     """
 
     def __init__(
@@ -33,7 +40,7 @@ class Batch:
         params: Mapping[str, float] | None = None,
         wanted: Case | None = None,
     ) -> None:
-        """Take rows of the reward of `case`; what they should give is what the functions of `wanted` give."""
+        """Take rows of the reward of `case`; the functions of `wanted` give the expected results."""
         self.case = case
         self.dtype = dtype
         self.rows = list(rows)
@@ -45,18 +52,25 @@ class Batch:
 
     @property
     def reward(self) -> Reward:
-        """The reward that is compiled."""
+        """The reward that was compiled."""
         return self.case.reward
 
     def allowed(self, inexact: Kinds | None = None) -> Allowance:
-        """Return what a target may differ by; `inexact` is the arithmetic that it may round otherwise."""
+        """Return how far the results of a target may differ from the expected ones.
+
+        Args:
+            inexact: Operations that the target may round differently; if omitted, only those of powers.
+
+        Returns:
+            The largest allowed difference of each row, and which rows cannot be compared.
+        """
         program = self._wanted.reward.program
         kinds = ((n.Mul,) if self.case.powers else ()) if inexact is None else inexact
         return allowance(program, as_arguments(program, self.columns), dtype=self.dtype, inexact=kinds)
 
 
 class Difference(NamedTuple):
-    """Something that a target gave and should not have given."""
+    """A result of a target that is not the expected one."""
 
     row: int
     output: str
@@ -66,7 +80,7 @@ class Difference(NamedTuple):
 
 
 class Tally:
-    """Counts what was compared, so that it can be seen how few rows were set aside."""
+    """Counts what was compared, and how few rows were set aside."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
@@ -74,10 +88,10 @@ class Tally:
     def find_difference(
         self, batch: Batch, scores: Scores, *, inexact: Kinds | None = None, bits: bool = False, strict: bool = False
     ) -> Difference | None:
-        """Return the first difference between the scores of a batch and what its rows should give.
+        """Return the first difference between the scores of a batch and the expected ones.
 
-        With `bits` nothing may differ. A row is set aside where rounding alone could take it over a cliff, but not with
-        `bits` nor with `strict`.
+        With `bits` nothing may differ. A row that rounding alone could move across a discontinuity is set aside, unless
+        `bits` or `strict` is set.
         """
         allowed = batch.allowed(inexact)
         aside = np.zeros(len(batch.rows), bool) if bits or strict else allowed.aside
@@ -100,7 +114,7 @@ class Tally:
 
 
 def list_numbers(result: Scores | Outcome, terms: Iterable[str]) -> dict[str, Any]:
-    """Return the numbers of a result by name; None for each where the row does not count."""
+    """Return the numbers of a result by name; None for each if the row cannot be scored."""
     values, scores = result.values or dict.fromkeys(terms), result.scores or dict.fromkeys(terms)
     both = [(f"{t}.value", v) for t, v in values.items()] + [(f"{t}.score", v) for t, v in scores.items()]
     return {"total": result.total, **dict(both)}

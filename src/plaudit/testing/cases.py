@@ -50,7 +50,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class TermSpec:
-    """A function of the module as a term: what stands in its decorator."""
+    """A function of the module as a term, with the arguments of its decorator."""
 
     name: str
     weight: float | Schedule = 1.0

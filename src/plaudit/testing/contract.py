@@ -1,4 +1,4 @@
-"""`check_target`: whether a target gives what Python gives, law by law."""
+"""`check_target`: check that a target gives the same results as Python, law by law."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -21,32 +21,42 @@ _DTYPES: dict[str, Dtype] = {"float64": np.float64, "float32": np.float32}
 
 
 class ContractBroken(AssertionError):
-    """A target gives something that Python does not give; the message names the law, the reward, the row and both."""
+    """A target breaks a law; the message names the law, the reward, the row, and the expected and actual result."""
 
 
 @dataclass(frozen=True)
 class LawResult:
-    """How a target keeps one law."""
+    """The result of checking a target on one law.
+
+    >>> result = check_target("numpy", laws=["comparisons"], rewards=1).laws[0]
+    >>> result.law, result.outcome
+    ('comparisons', 'kept')
+    """
 
     law: str
     outcome: Literal["kept", "refused", "left out"]
-    """Refused: it cannot be compiled, which is an error with a reason. Left out: whoever asked did not want to know."""
+    """Refused: the target cannot compile these rewards. Left out: `without` excludes this law."""
     reason: str
-    """Why it is not kept, or why some rewards are refused."""
+    """Why the law is refused or left out, or why some rewards are refused."""
     counts: Mapping[str, int]
-    """`rewards`, `rows`, rows set `aside`, `good` and `bad` rows, rewards `refused`."""
+    """Counts of `rewards`, `rows`, rows set `aside`, `good` and `bad` rows, and rewards `refused`."""
 
 
 @dataclass(frozen=True)
 class TargetReport:
-    """How a target keeps every law: what `check_target` returns where none is broken."""
+    """The result of `check_target`: one `LawResult` per law, none of them broken.
+
+    >>> report = check_target("numpy", laws=["comparisons", "boundaries"], rewards=1)
+    >>> report.target, [each.outcome for each in report.laws]
+    ('numpy', ['kept', 'kept'])
+    """
 
     target: str
     laws: tuple[LawResult, ...]
 
     @property
     def counts(self) -> Counter[str]:
-        """What was compared, of all laws together."""
+        """The counts of all laws, added up."""
         return sum((Counter(each.counts) for each in self.laws), Counter())
 
     def __str__(self) -> str:
@@ -73,35 +83,38 @@ def check_target(
     bits: Bits | None = None,
     stored: Callable[[Row], Row] | None = None,
 ) -> TargetReport:
-    """Check that a target gives what plain Python functions give, on random rewards and on those of each law.
+    """Check that a target gives what plain Python functions give.
+
+    The rewards are random ones and those of each law in `LAWS`.
 
     >>> report = check_target("numpy", rewards=2)
     >>> [each.law for each in report.laws if each.outcome != "kept"]
     []
 
     Args:
-        target: What `reward.compile` takes: a target of plaudit's, or one that a package registers.
-        run: Takes the compiled reward and a `Batch`, and returns the `Scores` of its rows as arrays: for targets that
-            are text. Unless given, the compiled reward is called with columns. Where rows are not masked, it raises.
+        target: The name of a target, as `reward.compile` takes it.
+        run: Runs the compiled reward on a `Batch` and returns the `Scores` of its rows as arrays; it raises for bad
+            rows unless they are masked. Targets that produce text need it. If omitted, the compiled reward is called
+            with columns.
         options: Options of the target.
-        laws: The names of laws to check, as `LAWS` has them; all unless given.
-        without: Laws that are not asked for, each with the reason.
-        rewards: How many random rewards are drawn.
-        rows: How many rows of each.
-        seed: The same seed draws the same rewards and rows.
-        dtype: What numbers are handed over as, and computed in.
-        bits: Where numbers must be Python's to the bit: `"exact"`, where a reward has none but exactly rounded
-            operations, `"always"` or `"never"`. Elsewhere rounding may add up to `4·n·eps·M`, with `n` the longest
-            chain of operations and `M` the largest number in it; a row that rounding could take over a cliff is set
-            aside. In float32 it is never asked for.
-        stored: What a place that cannot hold every value makes of a row; SQLite, say, holds no NaN.
+        laws: Names of the laws to check, from `LAWS`; all of them if omitted.
+        without: Laws to leave out, each with the reason.
+        rewards: Number of random rewards.
+        rows: Number of rows for each.
+        seed: Random seed.
+        dtype: The dtype of the inputs and of the computation.
+        bits: When numbers must equal Python's to the bit: `"exact"` (if every operation of the reward is exactly
+            rounded), `"always"` or `"never"`. Otherwise they may differ by up to `4·n·eps·M`, where `n` is the longest
+            chain of operations and `M` the largest number in it, and rows that rounding could move across a
+            discontinuity are set aside. float32 never compares bits.
+        stored: Converts a row to what the target can hold; SQLite, for example, stores NaN as NULL.
 
     Returns:
-        A report; a law for which the target refuses to compile (`TargetError`) is there with the reason.
+        A report. A law whose rewards the target refuses to compile (`TargetError`) is listed with the reason.
 
     Raises:
         ContractBroken: A law is broken, or every random reward is refused. It is an AssertionError.
-        TargetError: There is no such target or law.
+        TargetError: The target or law is unknown.
     """
     find_target(target)
     usual = OURS.get(target, Running(run_columns))
@@ -126,7 +139,7 @@ def check_target(
 
 @dataclass(frozen=True)
 class _Checker:
-    """One target with its options, asked law by law."""
+    """One target with its options, checked law by law."""
 
     target: str
     run: Run
@@ -136,7 +149,7 @@ class _Checker:
     stored: Callable[[Row], Row]
 
     def check(self, law: str) -> LawResult:
-        """Return how the target keeps a law."""
+        """Return the result of one law."""
         tally, refusals = Tally(), Counter[str]()
         last: tuple[Any, Any] = (None, None)
         for trial in LAWS[law](self.size):
@@ -165,12 +178,14 @@ class _Checker:
             if trial.raises is None:
                 raise self._explain(law, trial, f"It raised {type(error).__name__}: {error}") from error
             if not isinstance(error, trial.raises):
-                said = f"It raised {type(error).__name__}, not {trial.raises.__name__}: {error}"
+                said = f"It should raise {trial.raises.__name__}, but raised {type(error).__name__}: {error}"
                 raise self._explain(law, trial, said, row=batch.rows[-1]) from error
             tally.count.update(rewards=1, rows=len(batch.rows), bad=1)
             return
         if trial.raises is not None:
-            raise self._explain(law, trial, f"It raised nothing, not {trial.raises.__name__}.", row=batch.rows[-1])
+            raise self._explain(
+                law, trial, f"It should raise {trial.raises.__name__}, but raised nothing.", row=batch.rows[-1]
+            )
         exact = {"always": not trial.case.powers, "exact": exactly_rounded(trial.case), "never": False}[self.bits]
         inexact = ARITHMETIC if self.bits == "never" else None
         found = tally.find_difference(batch, scores, inexact=inexact, bits=exact, strict=trial.strict)
@@ -186,7 +201,7 @@ class _Checker:
             f"  Compiled with {', '.join(f'{name}={value!r}' for name, value in options.items())}"
             + (f", called with params={dict(trial.params)}" if trial.params else ""),
             *(f"  {line}" for line in repr(trial.case).splitlines()),
-            f"  To see it again: check_target({self.target!r}, laws=[{law!r}], seed={self.size.seed}, "
+            f"  To reproduce: check_target({self.target!r}, laws=[{law!r}], seed={self.size.seed}, "
             f"rewards={self.size.rewards}, rows={self.size.rows})",
         ]
         return ContractBroken("\n".join(lines))

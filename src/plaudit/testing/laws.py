@@ -1,4 +1,4 @@
-"""The laws of a target: what each asks for, as rewards, rows, and what they must give.
+"""The laws of a target. Each is a set of rewards and rows, and what they must give.
 
 A law yields trials; a trial is a reward that is compiled with some options, and rows that must give what plain Python
 functions give. Most write down one small reward that is aimed at one thing.
@@ -28,19 +28,19 @@ class Trial:
     case: Case
     rows: list[Row]
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Besides those that the target is checked with; bad rows are masked unless these say otherwise."""
+    """Options added to those of the check; bad rows are masked unless these say otherwise."""
     params: Mapping[str, float] | None = None
     wanted: Case | None = None
-    """The reward that says what must come out, where it is another one."""
+    """The reward that gives the expected results, if it is another one."""
     raises: type[InputError] | None = None
-    """What must be raised instead."""
+    """The error that must be raised instead."""
     strict: bool = True
-    """Whether every row is compared: where nothing but the written constants is near a cliff."""
+    """Whether every row is compared: only the written constants are near a discontinuity."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many random rewards and rows are drawn, from which seed, and in which dtype."""
+    """How many random rewards and rows are drawn, the seed, and the dtype."""
 
     rewards: int
     rows: int
@@ -50,7 +50,7 @@ class Size:
 
 Law = Callable[[Size], Iterator[Trial]]
 LAWS: dict[str, Law] = {}
-"""Every law by name; its docstring says what it states."""
+"""Every law by name. Its docstring states it."""
 
 
 def law(function: Law) -> Law:
@@ -73,7 +73,7 @@ def _draw_cases(size: Size, count: int, salt: str) -> Iterator[tuple[Case, int]]
 
 @law
 def random_rewards(size: Size) -> Iterator[Trial]:
-    """Random rewards give what their functions give: at their constants and beside them, on good and bad values."""
+    """Random rewards give what their Python functions give: at and next to their constants, for good and bad values."""
     for case, seed in _draw_cases(size, size.rewards, "rewards"):
         yield Trial(case, draw_rows(case, seed, size.rows, dtype=size.dtype), strict=False)
 
@@ -92,7 +92,7 @@ _COMPARISONS = _build_case(
 
 @law
 def comparisons(size: Size) -> Iterator[Trial]:
-    """Each of < <= > >= == != is Python's on a constant, on a knob, and one float to either side."""
+    """Each of < <= > >= == != matches Python on a constant, on a knob, and one float to either side."""
     edges = [size.dtype(0.1), size.dtype(0.3)]
     sides = [np.nextafter(edge, size.dtype(towards)) for edge in edges for towards in (-9, 9)]
     yield Trial(_COMPARISONS, [{"x": float(x)} for x in (*edges, *sides, 0.0, -0.0, 1e6, -1e6)])
@@ -111,7 +111,7 @@ _INSIDE = {"low": 1.0, "high": 1.0, "both": 0.5, "far": 2.0}
 
 @law
 def boundaries(size: Size) -> Iterator[Trial]:
-    """The ends of a range belong to it, the floats beyond them do not; NaN and undeclared infinities are refused."""
+    """The ends of a range are inside it, the next floats are outside it; NaN and undeclared infinities are refused."""
     rows = [_INSIDE]
     for each in _BOUNDED.fields:
         ends = [size.dtype(end) for end in (each.low, each.high) if end is not None and end != 0]
@@ -142,7 +142,7 @@ def wild(mood, plain):
 
 @law
 def categories(size: Size) -> Iterator[Trial]:
-    """A category is its label; an unknown one is what `other` says, and refused where it says nothing."""
+    """A category is its label; an unknown label counts as `other`, or is refused if the field has no `other`."""
     moods, plains = ("calm", "wild", "other", BAD, None), ("a", "b", "c", BAD, None)
     yield Trial(_MOODS, [{"mood": mood, "plain": plain} for mood, plain in product(moods, plains)])
 
@@ -159,7 +159,7 @@ _ABSENT = _build_case(
 
 @law
 def missing_values(size: Size) -> Iterator[Trial]:
-    """What is missing is what its field says; a row that lacks anything else is refused."""
+    """A missing value is replaced by the field's `missing`; a row that lacks any other value is refused."""
     choices = {"x": (1.0, None), "lit": (False, None), "mood": ("a", None), "y": (0.5, None)}
     yield Trial(_ABSENT, [dict(zip(choices, each, strict=True)) for each in product(*choices.values())])
 
@@ -190,7 +190,7 @@ def roots(force, wind):
 
 @law
 def vectors(size: Size) -> Iterator[Trial]:
-    """Vectors of any length are read entry by entry, and one bad entry refuses the row."""
+    """Vectors of any length are read entry by entry; one bad entry makes the row bad."""
     calm, stormy = (0.0, 1.0, 2.0, 3.0, 0.5), (-1.0, -2.0, -3.0, -4.0, -0.5)
     good = [
         {"force": (1.0, -2.0, 0.5), "drag": (0.0, 4.0, -0.25), "wind": calm},
@@ -267,7 +267,7 @@ _NOWHERE = _build_case("def never(x, *, knob=1.0):\n    return knob / (knob - kn
 
 @law
 def untaken_branches(size: Size) -> Iterator[Trial]:
-    """What a row does not reach does not spoil it: a division, a root, an index in the branch that is not taken."""
+    """An invalid operation in a branch that is not taken does not make a row bad: a division, a root, an index."""
     rows = [(0.0, False, "a"), (1.0, True, "b"), (0.0, True, "b"), (1.0, True, "a"), (1.0, False, "a")]
     yield Trial(_UNTAKEN, [dict(zip(("x", "flag", "mood"), row, strict=True)) for row in rows])
     yield Trial(_NOWHERE, [{"x": 0.0}, {"x": 2.0}])
@@ -289,7 +289,7 @@ _BROKEN = {
 
 @law
 def masked_rows(size: Size) -> Iterator[Trial]:
-    """With on_bad="mask" every number of a bad row is NaN, `ok` is false, and its neighbours are as they were."""
+    """With on_bad="mask" every number of a bad row is NaN, `ok` is false, and other rows are unchanged."""
     bad = list(_BROKEN.values())
     for rows in ([*_FINE, *bad, *_FINE], bad, _FINE[:1], bad[:1], [*bad, *_FINE] * 50):
         yield Trial(_PARTIAL, rows)
@@ -297,7 +297,7 @@ def masked_rows(size: Size) -> Iterator[Trial]:
 
 @law
 def raised_errors(size: Size) -> Iterator[Trial]:
-    """With on_bad="raise" a bad row is the error that it is in Python: NotFinite, OutOfRange and so on."""
+    """With on_bad="raise" a bad row raises the same error as in Python: NotFinite, OutOfRange and so on."""
     options = {"on_bad": "raise"}
     yield Trial(_PARTIAL, _FINE, options)
     for error, row in _BROKEN.items():
@@ -306,7 +306,7 @@ def raised_errors(size: Size) -> Iterator[Trial]:
 
 @law
 def clipped_inputs(size: Size) -> Iterator[Trial]:
-    """With on_bad="clip" numbers are held within their ranges."""
+    """With on_bad="clip" numbers are clipped to their ranges."""
     clipped = replace(_PARTIAL, fields=(replace(_PARTIAL.fields[0], outside="clip"), _PARTIAL.fields[1]))
     rows = [*_FINE, {"x": 4.5, "mood": "b"}, {"x": -1e6, "mood": "a"}]
     yield Trial(_PARTIAL, rows, {"on_bad": "clip"}, wanted=clipped)
@@ -314,7 +314,7 @@ def clipped_inputs(size: Size) -> Iterator[Trial]:
 
 @law
 def guards_left_out(size: Size) -> Iterator[Trial]:
-    """With guard=False declared ranges are not looked at, and operations still refuse what they cannot compute."""
+    """With guard=False declared ranges are not checked, but operations still refuse what they cannot compute."""
     for case, seed in _draw_cases(size, max(1, size.rewards // 5), "guards"):
         rows = [row for row in draw_rows(case, seed, size.rows, dtype=size.dtype) if _is_plain(case, row, size.dtype)]
         opened = replace(case, fields=tuple(map(_open_range, case.fields)))
@@ -371,7 +371,7 @@ def NULL(goto, order):
 
 @law
 def unusual_names(size: Size) -> Iterator[Trial]:
-    """Names may be keywords of another language; labels and the reward's name may hold quotes and ends of comments."""
+    """Names may be keywords of another language; labels and reward names may contain quotes and ends of comments."""
     plain = {"select": 1.5, "goto": -2.0, "order": 1.0, "__proto__": 0.25, "int": True}
     rows = [{**plain, "order": 1.0 - at % 2, "constructor": label} for at, label in enumerate(_LABELS)]
     yield Trial(_NAMES, rows)
@@ -389,7 +389,7 @@ _KNOBS = Case(
 
 @law
 def knobs_at_run_time(size: Size) -> Iterator[Trial]:
-    """A compiled reward takes other values of its parameters, and gives what a reward declared with them gives."""
+    """A compiled reward accepts other parameter values and gives what a reward declared with them gives."""
     other = replace(
         _KNOBS,
         terms=(TermSpec("reach", 0.75), TermSpec("effort", -0.5, high=6.5)),

@@ -1,4 +1,4 @@
-"""Random rewards: fields of every kind, terms that use all of the language, and what stands above them."""
+"""Random rewards: fields of every kind, terms that use the whole language, and gates, overrides and clamps."""
 
 import ast
 from collections.abc import Collection, Iterator, Sequence

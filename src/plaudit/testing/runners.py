@@ -1,4 +1,4 @@
-"""How a compiled reward is run on a batch: columns in for most targets, row by row, or as arrays of a library."""
+"""Ways to run a compiled reward on a batch: with columns, row by row, or with arrays of a library."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -11,23 +11,58 @@ from plaudit.testing.batches import Batch
 from plaudit.testing.rows import as_inputs
 
 Bits = Literal["always", "exact", "never"]
-"""Where numbers must be Python's to the bit: always, where every operation is exactly rounded, never."""
+"""When numbers must equal Python's to the bit: always, if every operation is exactly rounded, or never."""
 Run = Callable[[Any, Batch], Scores]
-"""Takes what `reward.compile` returned and a batch; returns the scores of its rows as arrays."""
+"""Takes the result of `reward.compile` and a batch; returns the scores of its rows as arrays."""
 
 
 def run_columns(compiled: Any, batch: Batch) -> Scores:
-    """Call a compiled reward with the columns of a batch."""
+    """Call a compiled reward with the columns of a batch.
+
+    Args:
+        compiled: The result of `reward.compile`.
+        batch: The rows to score.
+
+    Returns:
+        The scores of the rows, as NumPy arrays.
+
+    Example:
+        check_target("mine", run=run_columns)
+    """
     return convert_scores(_call(compiled, batch.columns, batch), np.asarray)
 
 
 def run_rows(compiled: Any, batch: Batch) -> Scores:
-    """Call a compiled reward with one row after the other, each as it came: None and unknown strings in it."""
+    """Call a compiled reward with each row in turn, including None and unknown strings.
+
+    Args:
+        compiled: The result of `reward.compile`.
+        batch: The rows to score.
+
+    Returns:
+        The scores of the rows, as NumPy arrays.
+
+    >>> from plaudit.testing import check_target
+    >>> check_target("python", run=run_rows, laws=["comparisons"]).laws[0].outcome
+    'kept'
+    """
     return join_rows(batch, [_call(compiled, as_inputs(row), batch) for row in batch.rows])
 
 
 def join_rows(batch: Batch, found: list[Scores]) -> Scores:
-    """Return the scores of rows as those of a batch."""
+    """Join the scores of single rows into those of a batch.
+
+    Args:
+        batch: The rows that were scored.
+        found: The scores of each row, in order.
+
+    Returns:
+        The scores of the batch, as NumPy arrays.
+
+    Example:
+        def run(compiled, batch):
+            return join_rows(batch, [compiled(row) for row in batch.rows])
+    """
     terms = batch.reward.program.terms
     return Scores(
         np.array([one.total for one in found]),
@@ -38,13 +73,13 @@ def join_rows(batch: Batch, found: list[Scores]) -> Scores:
 
 
 JAX_ROWS = 320
-"""Batches are filled up with their own rows to a multiple of this: JAX compiles every operation for every length.
+"""Batches are padded with their own rows to a multiple of this: JAX compiles every operation for every length.
 
-The longest batch of a law that is no random one has 300 rows."""
+The longest batch of a law other than the random one has 300 rows."""
 
 
 def run_jax(compiled: Any, batch: Batch) -> Scores:
-    """Call a compiled reward with arrays of JAX, in float64 where the batch is."""
+    """Call a compiled reward with JAX arrays, in float64 if the batch is."""
     import jax
 
     with _widen(jax) if batch.dtype is np.float64 else nullcontext():
@@ -75,7 +110,7 @@ def _call(compiled: Any, inputs: Mapping[str, Any], batch: Batch) -> Scores:
 
 
 class Running(NamedTuple):
-    """How a target of plaudit's is checked unless told otherwise."""
+    """How a target of plaudit is checked by default."""
 
     run: Run
     bits: Bits = "exact"

@@ -1,4 +1,4 @@
-"""Gymnasium: a wrapper that pays the steps of an environment, or of many at once, by a plaudit reward."""
+"""Gymnasium: a wrapper that gives an environment, or many at once, a plaudit reward."""
 
 from plaudit.errors import MissingExtra
 

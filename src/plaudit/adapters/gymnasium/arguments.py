@@ -1,4 +1,4 @@
-"""What wrappers are given: checked, and as text where a specification of an environment is written to JSON."""
+"""The arguments of wrappers: checks, and their text in the JSON specification of an environment."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypedDict
@@ -16,7 +16,7 @@ from plaudit.targets import OnBad
 
 
 class WrapperOptions(TypedDict, total=False):
-    """What `RewardWrapper` takes by name."""
+    """Keyword options of `RewardWrapper`."""
 
     task: Task | None
     mode: Mode
@@ -31,7 +31,7 @@ class WrapperOptions(TypedDict, total=False):
 
 
 def refuse_environment(env: object, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
-    """Raise DefinitionError where a wrapper is given something else than environments, a reward and features."""
+    """Raise DefinitionError unless a wrapper is given environments, a reward and features."""
     given = bool(arguments) or "env" in options
     if given and not isinstance(env, gymnasium.Env | VectorEnv):
         raise DefinitionError(_describe_environment(env))
@@ -39,30 +39,30 @@ def refuse_environment(env: object, arguments: Sequence[Any], options: Mapping[s
         if len(arguments) <= at and name not in options:
             raise DefinitionError(
                 f"RewardWrapper needs {name}: RewardWrapper(env, reward, features), where features is a function of "
-                "(obs, action, next_obs, info) to the reward's inputs by name."
+                "(obs, action, next_obs, info) that returns the reward's inputs by name."
             )
 
 
 def _describe_environment(env: object) -> str:
-    """Return what is wrong with what is not a Gymnasium environment, and what to do."""
+    """Return the error message for an object that is not a Gymnasium environment."""
     library = type(env).__module__.partition(".")[0]
     if library == "stable_baselines3":
         return (
-            f"env is a {type(env).__name__} of Stable-Baselines3, whose environments have to be wrapped one by one, "
-            "within Monitor: make them with plaudit.adapters.sb3.make_vec_env(env_id, reward, features, n_envs=...)."
+            f"env is a {type(env).__name__} of Stable-Baselines3, whose environments must be wrapped one by one, "
+            "inside Monitor. Make them with plaudit.adapters.sb3.make_vec_env(env_id, reward, features, n_envs=...)."
         )
     if library == "pettingzoo" or hasattr(env, "possible_agents"):
         return (
-            "env is a PettingZoo environment of several agents, and RewardWrapper pays one. Turn it into a Gymnasium "
-            "environment of one agent, or of a batch of them, first."
+            "env is a PettingZoo environment of several agents, and RewardWrapper supports one. Convert it to a "
+            "Gymnasium environment of one agent, or of a batch of agents, first."
         )
     if isinstance(env, str):
-        return f"env={env!r:.60} is a string; give the environment itself: gymnasium.make({env!r:.60})."
+        return f"env={env!r:.60} is a string; pass the environment itself: gymnasium.make({env!r:.60})."
     return f"env={env!r:.60} is not a Gymnasium environment."
 
 
 class JsonArgument(str):
-    """Text for JSON that stands for a value, which a wrapper made in this process is given again."""
+    """Text for JSON that stands for a value; a wrapper made in the same process gets the value again."""
 
     value: Any
 
@@ -80,12 +80,12 @@ class JsonArgument(str):
 
 
 def with_task(reward: Any, task: Task | None) -> Any:
-    """Return a reward with the task that a wrapper is given; what is not a reward is refused later."""
+    """Return a reward joined with the task; an object that is not a reward is refused later."""
     return reward._join_task(task) if isinstance(reward, Reward) else reward
 
 
 def to_json_arguments(reward: Reward, features: Features, ledger: Ledger | None) -> dict[str, JsonArgument | None]:
-    """Return what `spec.to_json()` writes of a wrapper: the reward's specification, and where to find the rest."""
+    """Return the arguments for `spec.to_json()`: the reward's specification, and where to find the rest."""
     place = f"{getattr(features, '__module__', '')}:{getattr(features, '__qualname__', repr(features))}"
     return {
         "reward": JsonArgument(reward.to_json(), reward),
@@ -95,7 +95,7 @@ def to_json_arguments(reward: Reward, features: Features, ledger: Ledger | None)
 
 
 def read_arguments(reward: Any, features: Any, ledger: Any) -> tuple[Reward, Features, Ledger | None]:
-    """Return reward, features and ledger, also where a specification gives them; what is wrong is refused later."""
+    """Return reward, features and ledger, also from a specification; invalid ones are refused later."""
     reward, features, ledger = (
         each.value if isinstance(each, JsonArgument) else each for each in (reward, features, ledger)
     )
@@ -105,7 +105,7 @@ def read_arguments(reward: Any, features: Any, ledger: Any) -> tuple[Reward, Fea
         features = load_env_creator(features)
     except (ImportError, AttributeError, ValueError) as error:
         raise DefinitionError(
-            f"features={features!r:.100} cannot be imported ({error}). A specification can hold functions of a "
-            "module alone; wrap the environment yourself."
+            f"features={features!r:.100} cannot be imported ({error}). A specification can only name functions of a "
+            "module; wrap the environment yourself."
         ) from None
     return Reward.from_json(reward), features, None if ledger is None else Ledger(ledger)

@@ -1,4 +1,4 @@
-"""What the steps of many environments at once are paid: a row for each, scored together."""
+"""Rewards for many environments at once: a row for each, scored together."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from plaudit.adapters.gymnasium.numba import NumbaBatch
 
 MANY = 256
-"""From how many environments on compiling for a second pays."""
+"""Number of environments from which a second of compiling is worth it."""
 
 
 class PaidSteps(NamedTuple):
-    """What the steps of many environments are paid."""
+    """The rewards of a step in many environments."""
 
     total: Floats
     block: Floats
-    """A row for each term and, where the total has limits, one for what they add."""
+    """A row for each term and, if the total has a clamp, one for its effect."""
     fields: Mapping[str, Any]
-    """What was scored."""
+    """The inputs that were scored."""
     errors: Mapping[int, InputError] = MappingProxyType({})
-    """Why the steps of some environments could not be scored, which are paid 0."""
+    """Errors by environment for steps that could not be scored; they earn 0."""
     clipped: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
-    """What numbers were, by environment, before they were held within their ranges."""
+    """Numbers by environment before they were clipped to their ranges."""
 
 
 class BatchScorer:
-    """Scores a row for each environment, but for those that began anew, which may hold anything."""
+    """Scores a row for each environment, except those that were just reset, whose rows may contain anything."""
 
     def __init__(self, reward: Reward, count: int, *, on_bad: str, spare: int = 0) -> None:
         """Prepare for `count` environments; blocks get `spare` rows after the others."""
@@ -58,9 +58,9 @@ class BatchScorer:
         self._states = BatchStates(reward.program, count) if reward.states else None
 
     def __call__(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> PaidSteps:
-        """Return what the environments are paid; all of it is 0 for those that have `begun` anew.
+        """Return the rewards of the environments; 0 for those that were just reset (`begun`).
 
-        States go on by a step, but for those environments and where a row cannot be scored.
+        States advance by a step, except in those environments and where a row cannot be scored.
         """
         if self._states is None:
             paid = self._pay(fields, begun)
@@ -78,11 +78,11 @@ class BatchScorer:
         return paid
 
     def zeros(self) -> PaidSteps:
-        """Return what environments are paid that have all begun anew."""
+        """Return the rewards if all environments were just reset."""
         return PaidSteps(np.zeros(self._shape), np.zeros(self._size), {})
 
     def begin(self, which: NDArray[np.intp]) -> None:
-        """Begin an episode in some environments: their states are what they are initially."""
+        """Begin an episode in some environments with the initial states."""
         if self._states:
             self._states.begin(which)
 
@@ -105,7 +105,7 @@ class BatchScorer:
         return PaidSteps(total, block, fields, clipped=clipped)
 
     def _drop_objects(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the columns with NaN for what is not a number, where one of numbers holds None and the like."""
+        """Return the columns with NaN for entries that are not numbers, such as None."""
         flat = self._flatten(fields)
         odd: dict[str, Any] = {}
         for slot in list_slots(self._reward.program):
@@ -115,7 +115,7 @@ class BatchScorer:
         return {**fields, **odd}
 
     def _explain(self, fields: Mapping[str, Any], bad: NDArray[np.intp]) -> dict[int, InputError]:
-        """Return why some rows cannot be scored; raise it unless they are to be masked."""
+        """Return the errors of rows that cannot be scored; raise the first unless they are masked."""
         if not len(bad):
             return {}
         arguments, exact = self._convert_inputs(self._encode(fields))
@@ -131,7 +131,7 @@ class BatchScorer:
     def _clip(
         self, fields: Mapping[str, Any], bad: NDArray[np.intp]
     ) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
-        """Return the columns with numbers of some rows held within their ranges, and what they were, by row."""
+        """Return the columns with numbers of some rows clipped to their ranges, and the original numbers by row."""
         program, flat = self._reward.program, self._flatten(fields)
         held, given = clip_columns(program, flat)
         vectors = {column.name: column.slots[0].field.shape for column in list_columns(program)}
@@ -161,7 +161,7 @@ class BatchScorer:
         return total, block, ok
 
     def _write_scores(self, fields: Mapping[str, Any], total: Floats, block: Floats) -> NDArray[np.bool_]:
-        """Write the totals and a row of `block` for each term, of any columns; return which rows count."""
+        """Write the totals and a row of `block` for each term from any columns; return which rows are valid."""
         if self._states is None:
             scores = self._score(fields)
         else:
@@ -176,22 +176,22 @@ class BatchScorer:
         return np.broadcast_to(scores.ok, self._shape)
 
     def build_inputs(self, fields: Mapping[str, Any]) -> tuple[Floats, Dtypes]:
-        """Return the rows themselves, a column for each input of the reward in order, and the dtypes they came in."""
+        """Return the rows, a column for each input of the reward in order, and their original dtypes."""
         flat = self._encode(fields)
         arguments, _ = self._convert_inputs(flat)
         rows = np.empty((*self._shape, len(arguments)))
         for at, argument in enumerate(arguments):
             rows[:, at] = argument
         for at in self._categories:
-            rows[rows[:, at] < 0, at] = np.nan  # a string that is not one of them
+            rows[rows[:, at] < 0, at] = np.nan  # an unknown string
         return rows, find_dtypes(self._reward.program, flat)
 
     def _flatten(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of a step under their whole names, states among them."""
+        """Return the columns of a step under their full names, including states."""
         return flatten(self._reward.program, self._states.join(fields) if self._states else fields)
 
     def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the same with categories as positions; where steps are masked, -1 for a string that is not one."""
+        """Return the same with categories as positions; with masking, -1 for an unknown string."""
         flat = self._flatten(fields)
         for slot in list_slots(self._reward.program):
             if slot.field.kind == "category":
@@ -215,13 +215,13 @@ class BatchScorer:
     def _wrong_shape(self, fields: Mapping[str, Any]) -> ShapeMismatch:
         shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in fields.items())
         return ShapeMismatch(
-            f"the features of reward {self._reward.name!r} give {shapes}; one value for each of the "
-            f"{self._shape[0]} environments is needed."
+            f"the features of reward {self._reward.name!r} give {shapes}; give one value for each of "
+            f"the {self._shape[0]} environments."
         )
 
 
 def _build_numba_batch(reward: Reward, count: int) -> "NumbaBatch | None":
-    """Return the reward compiled to machine code, or None where Numba is not installed."""
+    """Return the reward compiled to machine code; None if Numba is not installed."""
     try:
         from plaudit.adapters.gymnasium.numba import NumbaBatch
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The numba target for a fixed number of environments: the same columns at every step, taken as they are."""
+"""The numba target for a fixed number of environments: the same columns at every step, without conversion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _BOOL: Dtypes = frozenset({np.dtype(np.bool_)})
 
 
 class NumbaBatch(NumbaReward):
-    """A reward whose columns need no looking up, where they are plain arrays of a usual kind."""
+    """A reward that takes columns directly if they are plain arrays of a supported dtype."""
 
     def __init__(self, program: Program, count: int) -> None:
         """Prepare `program` for `count` rows; it is compiled at the first step."""
@@ -40,13 +40,13 @@ class NumbaBatch(NumbaReward):
         for term, root in enumerate(self.layout.values):
             first.setdefault(root, term)
         self._again = [(term, first[root]) for term, root in enumerate(self.layout.values) if first[root] != term]
-        """Terms that are the same as an earlier one, which is computed once."""
+        """Terms that equal an earlier one, which is computed once."""
         self._outputs = [(first.get(root), np.empty(count)) for root in range(1, len(self.layout.roots))]
-        """The term that each output is the value of; scores, which nobody asks for, go to an array of their own."""
+        """The term of each output; scores, which are not needed, go to a separate array."""
         self._ok = np.empty(count, np.bool_)
 
     def take_columns(self, fields: Mapping[str, Any], states: Sequence[NDArray[Any]] = ()) -> list[NDArray[Any]] | None:
-        """Return the columns of `fields` and of `states` before a step, in order; None where they need converting."""
+        """Return the columns of `fields` and of `states` before a step, in order; None if they need conversion."""
         if self._plain:
             return self._take_plain(fields)
         if not fields.keys().isdisjoint(RECORDS):
@@ -67,7 +67,7 @@ class NumbaBatch(NumbaReward):
         return found
 
     def _take_plain(self, fields: Mapping[str, Any]) -> list[NDArray[Any]] | None:
-        """Return the columns of a reward that reads single values, and none before or after a step."""
+        """Return the columns of a reward that reads single values of the current step only."""
         if len(fields) != len(self._plain):
             return None
         found = []
@@ -85,7 +85,7 @@ class NumbaBatch(NumbaReward):
         block: NDArray[Any],
         states: Sequence[NDArray[Any]] = (),
     ) -> NDArray[np.bool_]:
-        """Write the totals, a row of `block` for each term, and the `states` after it; return which rows count."""
+        """Write the totals, a row of `block` for each term, and the `states` after it; return which rows are valid."""
         outputs = [unread if term is None else block[term] for term, unread in self._outputs]
         loop = self._stepping if states else self._default
         loop.run(*self._rows, *columns, total, *outputs, *states, self._ok)
@@ -99,7 +99,7 @@ class NumbaBatch(NumbaReward):
 
 
 class _Column:
-    """What one column of a step must be to be taken as it is."""
+    """The requirements on a column that is taken without conversion."""
 
     def __init__(self, column: InputColumn, dtypes: Dtypes, count: int, state: int | None) -> None:
         slot = column.slots[0]
@@ -112,7 +112,7 @@ class _Column:
         self._picked = column.picked
 
     def split(self, entries: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return an array with entries first as generated code takes it: whole, or a few entries one by one."""
+        """Return an array with entries first as the generated code takes it: whole, or single entries."""
         if self.single or not self._whole:
             return [np.ascontiguousarray(entries[entry]) for entry in self._entries or [0]]
         return [np.ascontiguousarray(entries[self._picked] if self._picked else entries)]
@@ -125,7 +125,7 @@ def _find_state(program: Program, column: InputColumn) -> int | None:
 
 
 def _flatten_records(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with those of `prev` and `curr` under their whole names, where these are mappings."""
+    """Return columns with those of `prev` and `curr` under their full names if these are mappings."""
     flat = {name: value for name, value in fields.items() if name not in RECORDS}
     for record in RECORDS:
         part = fields.get(record, {})
@@ -136,7 +136,7 @@ def _flatten_records(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_dtypes(field: Field) -> Dtypes:
-    """Return which arrays a column of `field` may be, so that a float holds every number that its range allows."""
+    """Return the dtypes that a column of `field` may have, so that a float represents every number in its range."""
     if field.kind == "flag":
         return _BOOL
     if field.kind == "category":

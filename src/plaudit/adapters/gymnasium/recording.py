@@ -1,4 +1,4 @@
-"""The steps of wrapped environments on their way into a ledger: numbered, dated and added to the ledger's buffer."""
+"""Recording the steps of wrapped environments: they get numbers and times, and go into the ledger's buffer."""
 
 import threading
 import weakref
@@ -18,7 +18,7 @@ from plaudit.targets.dtypes import Dtypes
 
 
 class RecordingOptions(TypedDict):
-    """Where to record, and how soon."""
+    """Where and how often to record."""
 
     run: str | None
     actor: str | None
@@ -26,29 +26,29 @@ class RecordingOptions(TypedDict):
 
 
 class Recorder:
-    """Records the steps of one environment, or of `envs` at once, by the buffer that all wrappers of a ledger share.
+    """Records the steps of one environment, or of `envs` at once, through the buffer of the ledger.
 
-    It records as an actor of its run that no other live writer has. Steps count from 1. Episodes go on from the last
-    one that the ledger has of the actor: those of one environment by 1, those of the i-th of n environments by n.
+    It records as an actor that no other live writer of the run has. Steps count from 1. Episode numbers continue from
+    the actor's last one in the ledger: one environment counts by 1, each of n environments by n.
     """
 
     def __init__(self, ledger: Ledger, reward: Reward, options: RecordingOptions, *, envs: int | None = None) -> None:
-        """Enter the reward in the ledger, and claim the actor.
+        """Add the reward to the ledger, and claim the actor.
 
         Raises:
             WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
-            DefinitionError: `flush_every` is not a time to wait.
-            VersionConflict: The reward's label stands for another formula in the ledger.
+            DefinitionError: `flush_every` is not positive or too large.
+            VersionConflict: The ledger has another formula under the reward's label.
             ActorInUse: Another live writer has the actor.
-            InputError: No ledger can keep such a `run` or `actor`.
+            InputError: `run` or `actor` is not a valid name.
         """
         if not isinstance(ledger, Ledger):
-            raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
+            raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; pass Ledger('rewards.db').")
         flush_every = options["flush_every"]
         if isinstance(flush_every, bool) or not isinstance(flush_every, int | float):
             raise WrongType(f"flush_every={flush_every!r:.60} is not a number of seconds.")
         if not 0 < flush_every <= threading.TIMEOUT_MAX:
-            raise DefinitionError(f"flush_every={flush_every:g} is not a time to wait; give seconds, such as 1.0.")
+            raise DefinitionError(f"flush_every={flush_every:g} is out of range; give seconds, such as 1.0.")
         self._ledger, self._reward, self._options, self._envs = ledger, reward, options, envs
         self._step: Any = 0 if envs is None else np.zeros(envs, np.int64)
         self._begin_writing()
@@ -59,8 +59,8 @@ class Recorder:
         return self._claim[1]
 
     def _begin_writing(self) -> None:
-        """Claim the actor, and go on from its last episode. Copies, by `fork` or `pickle`, are other actors."""
-        self._ledger.register(self._reward)  # a label that stands for another formula is an error now, not in mid-run
+        """Claim the actor, and continue from its last episode. Copies by `fork` or `pickle` are other actors."""
+        self._ledger.register(self._reward)  # a label conflict is an error now, not in the middle of a run
         claims, self._claim, last = self._ledger._claim_actor(self._options["run"], self._options["actor"])
         self._released = weakref.finalize(self, claims.abandon, self._claim)
         self._episode: Any = last + 1 if self._envs is None else last + 1 + np.arange(self._envs)
@@ -80,25 +80,25 @@ class Recorder:
         self._stream.change_dtypes(dtypes)
 
     def change_reward(self, reward: Reward) -> None:
-        """Record another reward from now on; episodes and steps go on being counted.
+        """Record another reward from now on; episode and step numbers continue.
 
         Raises:
-            VersionConflict: The reward's label stands for another formula; nothing has changed then.
+            VersionConflict: The ledger has another formula under the reward's label; nothing changes.
         """
         self._ledger.register(reward)
         self._reward = reward
         self._attach()
 
     def begin_episode(self) -> None:
-        """Begin another episode of the only environment; one without a step is none."""
-        if not self._released.alive:  # it was closed, and goes on after all
+        """Begin another episode of the only environment; one without steps does not count."""
+        if not self._released.alive:  # it was closed and is used again
             self._begin_writing()
         elif self._step:
             self._episode += 1
         self._step = 0
 
     def begin_episodes(self, which: NDArray[np.intp]) -> None:
-        """Begin another episode in some of the environments; one without a step is none."""
+        """Begin another episode in some of the environments; one without steps does not count."""
         if not self._released.alive:
             self._begin_writing()
             self._step[:] = 0
@@ -114,10 +114,10 @@ class Recorder:
         truncated: bool,
         about: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a step of the only environment, which happened now; raise what went wrong with earlier ones.
+        """Add a step of the only environment, dated now; raise errors of earlier writes.
 
-        Of a step that could not be scored, `dtypes` is None. `original` is what the environment itself paid, and
-        `about` what else its context says.
+        `dtypes` is None for a step that could not be scored. `original` is the environment's own reward, and `about`
+        the rest of its context.
         """
         if self._process is not self._buffer.process:
             self._begin_writing()
@@ -144,10 +144,10 @@ class Recorder:
         *outcomes: NDArray[Any],
         about: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones.
+        """Add a step of some of the environments, a row of inputs for each; raise errors of earlier writes.
 
-        `outcomes` are what each of all environments paid itself, and whether it terminated or was truncated; `about` is
-        what else the contexts of some of them say, by environment.
+        `outcomes` are, for all environments, their own rewards and whether they terminated or were truncated; `about`
+        is the rest of the contexts, by environment.
         """
         if self._process is not self._buffer.process:
             self._begin_writing()
@@ -163,17 +163,17 @@ class Recorder:
             self._buffer.attend(full=self._stream.is_full)
 
     def flush(self) -> None:
-        """Write what waits in the buffer, and raise what went wrong."""
+        """Write the buffer, and raise errors."""
         self._buffer.flush()
 
     def close(self) -> None:
-        """Write what waits in the buffer, and let others have the actor; where steps still wait, that is an error."""
+        """Write the buffer and release the actor; steps that cannot be written are an error."""
         self.flush()
         if self._released.detach() is not None:
             self._ledger._release_actor(self._claim)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what waits to this process: a copy opens the ledger for itself, as an actor of its own."""
+        """Leave the buffer to this process: a copy opens the ledger on its own, as another actor."""
         return {name: getattr(self, name) for name in ("_ledger", "_reward", "_options", "_envs", "_step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

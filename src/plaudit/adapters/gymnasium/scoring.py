@@ -1,4 +1,4 @@
-"""What a step of an environment is paid, what is done about one that cannot be scored, and what `info` tells of it."""
+"""Scoring the step of an environment: the reward, steps that cannot be scored, and the entries of `info`."""
 
 import inspect
 import math
@@ -23,24 +23,24 @@ from plaudit.targets.inputs import collect_columns as flatten
 from plaudit.targets.inputs import drop_unread, find_default, list_columns, list_slots, make_missing_error
 
 Features = Callable[[Any, Any, Any, dict[str, Any]], Mapping[str, Any]]
-"""From (obs, action, next_obs, info) to the reward's inputs by name."""
+"""A function of (obs, action, next_obs, info) that returns the reward's inputs by name."""
 Floats = NDArray[np.float64]
 Mode = Literal["replace", "add"]
 OWN = "original_reward"
 OWN_COMPONENTS = "original_reward_components"
-"""Where components that the environment itself gives are kept."""
+"""Key for the environment's own components."""
 ORIGINAL = "original.reward"
-"""The component that the environment's own reward is, where it is added to; no term can be called this."""
+"""The environment's own reward as a component, with mode="add"; no term can have this name."""
 CLIPPED = "clipped"
-"""Under which name the context of a step says what numbers were, before they were held within their ranges."""
+"""Key in the context of a step for numbers before they were clipped."""
 MAX_MASKED = 0.01
-"""Which share of steps may be masked: a few in a night; a step among the first hundred is an error."""
+"""Maximum share of masked steps; one among the first hundred is an error."""
 _OUTCOMES = {OWN: 0, "terminal": 1, "terminated": 1, "truncated": 2}
-"""The inputs that every step of an environment has, and which of its outcomes each is."""
+"""The inputs that every step of an environment has, by the position of their outcome."""
 
 
 class Scoring:
-    """A reward, the function that reads its inputs off a step, and what is done about steps it cannot score."""
+    """A reward, the function that extracts its inputs from a step, and the handling of unscorable steps."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Scoring:
         num_envs: int | None = None,
         steps_taken: int = 0,
     ) -> None:
-        """Keep them; DefinitionError where one is not what it should be.
+        """Check and keep the arguments; DefinitionError if one is invalid.
 
-        `num_envs` is how many environments take their steps side by side, where that is known.
+        `num_envs` is the number of environments that run in parallel, if known.
         """
         _validate_reward(reward)
         _validate_features(features)
@@ -70,10 +70,10 @@ class Scoring:
         self.on_bad = on_bad
         self.masked = MaskCount(reward.name, max_masked, unit="steps", per_batch=False)
         self.clipped = 0
-        """How many steps had numbers that were held within their ranges."""
+        """Number of steps with clipped numbers."""
         self.num_envs = num_envs
         self.steps_taken = _validate_count("steps_taken", steps_taken, least=0)
-        """How many steps all environments have taken: what schedules follow unless the features say otherwise."""
+        """Number of steps that all environments have taken; schedules follow it unless the features give a count."""
         self._frozen = False
         self._change(reward)
         self.components = self._list_components(reward)
@@ -85,28 +85,28 @@ class Scoring:
         self.reward = reward
         counters = [name for name in reward.inputs if name in reward.program.counters and "." not in name]
         self._known = (*(name for name in _OUTCOMES if name in reward.inputs), *counters)
-        """The inputs that are known without the features."""
+        """Inputs that are known without the features."""
         self._needed = frozenset(
             slot.column
             for slot in list_slots(reward.program)
             if not slot.record and slot.name not in self._known and find_default(reward.program, slot, False) is None
         )
-        """The columns that the features have to give at every step, those of `prev` and `curr` apart."""
+        """Columns that the features must return at every step, except those of `prev` and `curr`."""
         weights = zip(reward.program.terms, reward._frame.weights, strict=True)
         self._moving = {name: weight for name, weight in weights if isinstance(weight, NumberInForce)}
 
     def change_reward(self, reward: Reward) -> None:
-        """Pay by another reward from now on; DefinitionError where its total is made of other parts."""
+        """Use another reward from now on; DefinitionError if its components differ."""
         self.validate_change(reward)
         self._change(reward)
 
     def validate_change(self, reward: Reward) -> None:
-        """Refuse a reward whose total is made of other parts, which the sums of running episodes do not have."""
+        """Refuse a reward with other components than the sums of running episodes."""
         _validate_reward(reward)
         if self._list_components(reward) != self.components:
             raise DefinitionError(
-                f"reward {reward.name!r} has the components {', '.join(self._list_components(reward))}, and the sums "
-                f"of running episodes are of {', '.join(self.components)}; wrap the environment again."
+                f"reward {reward.name!r} has the components {', '.join(self._list_components(reward))}, but running "
+                f"episodes sum {', '.join(self.components)}. Wrap the environment again."
             )
 
     def read_fields(
@@ -119,9 +119,9 @@ class Scoring:
         *,
         envs: int | None = None,
     ) -> Mapping[str, Any]:
-        """Return what the reward reads of what the features give, and what is known anyway.
+        """Return the reward's inputs: those from the features, and those that are known anyway.
 
-        That is the count of steps, and `outcomes`: the environment's own reward, and whether it terminated or was
+        The latter are the step count and `outcomes`: the environment's own reward, and whether it terminated or was
         truncated.
         """
         given = self.features(obs, action, next_obs, info)
@@ -140,36 +140,36 @@ class Scoring:
         return {**fields, **{name: outcomes[_OUTCOMES[name]] if name in _OUTCOMES else count for name in missing}}
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
-        """Raise where a column is not given at all, neither whole nor entry by entry."""
+        """Raise if a column is missing, both whole and entry by entry."""
         for column in list_columns(self.reward.program):
             if column.name in self._needed - given.keys() and not any(slot.name in given for slot in column.slots):
                 raise make_missing_error(self.reward.name, column.name, given)
 
     def _warn_of_own_count(self) -> None:
-        """Say once that schedules follow the steps of this environment alone."""
+        """Warn once that schedules follow the steps of this environment only."""
         self.num_envs = 1
         warnings.warn(
-            f"reward {self.reward.name!r} follows a schedule, and this wrapper counts its own environment's steps. "
-            "If several run side by side, give each RewardWrapper(num_envs=...), make them with "
+            f"reward {self.reward.name!r} follows a schedule, and this wrapper counts only its own environment's "
+            "steps. If several run in parallel, pass num_envs=... to each RewardWrapper, make them with "
             "plaudit.adapters.sb3.make_vec_env, or pass RewardTermsCallback() to model.learn().",
             stacklevel=4,
         )
 
     def sync_steps(self, steps_taken: int, num_envs: int) -> None:
-        """Go on counting from a trainer's count of the steps of `num_envs` environments."""
+        """Continue from a trainer's step count of `num_envs` environments."""
         self.steps_taken, self.num_envs, self._frozen = steps_taken, num_envs, False
 
     def freeze_steps(self, steps_taken: int) -> None:
-        """Stay at a count of steps."""
+        """Fix the step count."""
         self.steps_taken, self._frozen = _validate_count("steps_taken", steps_taken, least=0), True
 
     def count_steps(self, paid: int, envs: int = 1) -> None:
-        """Count a step of `paid` of the `envs` environments that are wrapped together."""
+        """Count a step of `paid` of the `envs` environments in this wrapper."""
         if not self._frozen:
             self.steps_taken += paid * (self.num_envs or envs) // envs
 
     def find_weights(self, fields: Mapping[str, Any], envs: int | None = None) -> dict[str, Any]:
-        """Return the weights that follow a schedule, as they are in this step: numbers, or arrays of `envs` of them."""
+        """Return the current scheduled weights: numbers, or arrays of `envs` numbers."""
         if not self._moving:
             return {}
         given = {name: np.ravel(fields[name]) for name in self.reward.program.counters if name in fields}
@@ -185,9 +185,9 @@ class Scoring:
         return {name: np.broadcast_to(weights, envs).copy() for name, weights in found.items()}
 
     def score(self, fields: Mapping[str, Any]) -> tuple[Signal | None, Mapping[str, Any] | None]:
-        """Return the signal of a step of one environment, and what its record says besides.
+        """Return the signal of a step of one environment, and the rest of its record's context.
 
-        There is no signal where the step is masked. Wrong names are an error whatever `on_bad` says.
+        The signal is None if the step is masked. Wrong names are an error whatever `on_bad` is.
         """
         try:
             signal = self.reward.score(**fields)
@@ -206,11 +206,11 @@ class Scoring:
         return signal, None
 
     def convert_row(self, fields: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return a step that cannot be scored as a record has it: NaN for what cannot be read."""
+        """Return the record row of a step that cannot be scored: NaN for values that cannot be read."""
         return self.reward._compiled.convert_row(fields, lenient=True)
 
     def describe(self, fields: Mapping[str, Any], about: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return what `info` tells of a step besides: weights that move, and whether it was scored as it was given."""
+        """Return further entries of `info`: scheduled weights, and whether the step was masked or clipped."""
         told: dict[str, Any] = {f"reward_{name}": said for name, said in (about or {}).items()}
         if weights := self.find_weights(fields):
             told[WEIGHTS] = weights
@@ -218,28 +218,28 @@ class Scoring:
         return told | {name: count for name, count in counts.items() if count}
 
     def mask(self, masked: int, seen: int, reason: str) -> None:
-        """Count steps that cannot be scored; `reason` says why the first of them cannot.
+        """Count steps that cannot be scored; `reason` is that of the first.
 
         Raises:
-            TooManyMasked: They are more than `max_masked` of all steps so far.
+            TooManyMasked: More than `max_masked` of all steps so far are masked.
         """
         if not self.masked.masked:
-            warnings.warn(f"a step is not paid for, since on_bad is 'mask': {reason}", stacklevel=4)
+            warnings.warn(f"a step could not be scored and earns 0 (on_bad='mask'): {reason}", stacklevel=4)
         self.masked.add(masked, seen, reason)
 
 
 def shorten_error(error: InputError) -> str:
-    """Return the first line of an error: what `info` and records tell of a step that cannot be scored."""
+    """Return the first line of an error, for `info` and records."""
     return str(error).partition("\n")[0]
 
 
 def join_reasons(reason: str | None, own: str) -> str:
-    """Return what is wrong with a step whose `own` reward cannot be added to, and which may have no score either."""
+    """Join the reason why a step has no score, if any, with the problem of its `own` reward."""
     return own if reason is None else f"{reason} Also, {own}"
 
 
 def to_float(value: Any) -> float:
-    """Return a value as a number; NaN where it is none."""
+    """Return a value as a number; NaN if it is not one."""
     number = to_number(value)
     return math.nan if number is None else number
 
@@ -250,13 +250,13 @@ def _validate_reward(reward: object) -> None:
 
 
 def _validate_features(features: object) -> None:
-    """Refuse what cannot be called with (obs, action, next_obs, info)."""
-    wanted = "a plain function of (obs, action, next_obs, info) to the reward's inputs by name"
+    """Refuse objects that cannot be called with (obs, action, next_obs, info)."""
+    wanted = "a plain function of (obs, action, next_obs, info) that returns the reward's inputs by name"
     if not callable(features) or inspect.iscoroutinefunction(features):
         raise DefinitionError(f"features={features!r:.60} is not {wanted}.")
     try:
         signature = inspect.signature(features)
-    except (TypeError, ValueError):  # some builtins do not say what they take
+    except (TypeError, ValueError):  # some builtins have no signature
         return
     try:
         signature.bind("obs", "action", "next_obs", "info")
@@ -267,14 +267,14 @@ def _validate_features(features: object) -> None:
 
 def _validate_count(name: str, count: object, *, least: int) -> int:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
-        raise DefinitionError(f"{name}={count!r:.60} must be an integer from {least} up.")
+        raise DefinitionError(f"{name}={count!r:.60} must be an integer of at least {least}.")
     return int(count)
 
 
 def extend_info(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
-    """Return `info` with what a wrapper has to tell; components that were there already are kept under another name.
+    """Return `info` with the entries of a wrapper; components that it already has are kept under another name.
 
-    The environment's dictionary is left alone: it may be the same one at every step.
+    The environment's dictionary is not changed: it may be the same one at every step.
     """
     if COMPONENTS not in info:
         return {**info, **ours}
@@ -283,7 +283,7 @@ def extend_info(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
 
 
 def copy_observation(obs: Any) -> Any:
-    """Return an observation that nobody else holds: environments may write over the one they gave."""
+    """Return a copy of an observation: environments may overwrite the original."""
     if isinstance(obs, np.ndarray) and obs.dtype.kind != "O":
         return obs.copy()
     if type(obs) is dict:
@@ -294,9 +294,9 @@ def copy_observation(obs: Any) -> Any:
 
 
 def clip_columns(program: Program, fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns of `fields` with numbers held within their ranges, and those that this changed as they were.
+    """Return the columns of `fields` with numbers clipped to their ranges, and the originals of changed columns.
 
-    What a reward does not refuse stays as it is: `clip_field` says which numbers can be held.
+    Values that the reward accepts stay as they are: `clip_field` says which numbers can be clipped.
     """
     held = flatten(program, fields)
     given: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""A wrapper that pays one environment by a reward, and hands many environments over to `VectorRewardWrapper`."""
+"""The wrapper for one environment; many environments get a `VectorRewardWrapper`."""
 
 import inspect
 import math
@@ -43,9 +43,9 @@ from plaudit.targets.states import join_state
 
 
 class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Pays the steps of one environment: what `RewardWrapper` is around one.
+    """The `RewardWrapper` around one environment.
 
-    It stands apart because type checkers go by `__init__` where a class has both that and a `__new__` of its own.
+    It is a separate class because type checkers use `__init__` if a class has both that and its own `__new__`.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
         super().__init__(env)
         self.signal: Signal | None = None
-        """What the last step was paid for, as `signal.explain()` tells it; None where it could not be scored."""
+        """The signal of the last step, with `signal.explain()`; None if it could not be scored."""
         options: dict[str, Any] = {"on_bad": on_bad, "max_masked": max_masked, "num_envs": num_envs}
         self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken, **options)
         self._record = None if ledger is None else Recorder(ledger, reward, recording)
@@ -81,12 +81,12 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._autoreset = _has_autoreset(env)
         self._begun = self._over = False
         self._state = reward.initial_state()
-        """What the reward carries into the next step."""
+        """The states that the reward carries into the next step."""
         self._obs: Any = None
 
     @property
     def reward(self) -> Reward:
-        """What pays each step. Assign another one with the same terms, and it pays from the next step on."""
+        """The reward. Assign another one with the same terms to use it from the next step on."""
         return self._scoring.reward
 
     @reward.setter
@@ -98,34 +98,58 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
 
     @property
     def actor(self) -> str | None:
-        """The actor that steps are recorded as; None where they are not."""
+        """The actor that steps are recorded as; None without a ledger."""
         return None if self._record is None else self._record.actor
 
     @property
     def steps_taken(self) -> int:
-        """How many steps all environments have taken, as far as is known: for the wrapper of a resumed training."""
+        """Number of steps that all environments have taken, as far as known; pass it on when training is resumed."""
         return self._scoring.steps_taken
 
     def sync_steps(self, steps_taken: int, num_envs: int) -> None:
-        """Let schedules follow the trainer's own count of steps, of `num_envs` environments side by side."""
+        """Let schedules follow the trainer's step count of `num_envs` parallel environments.
+
+        Args:
+            steps_taken: The trainer's step count.
+            num_envs: Number of parallel environments.
+        """
         self._scoring.sync_steps(steps_taken, num_envs)
 
     def freeze_steps(self, steps_taken: int) -> None:
-        """Score every step by the weights that training has after `steps_taken` steps, and count none: to evaluate."""
+        """Fix scheduled weights for evaluation.
+
+        Args:
+            steps_taken: The training step whose weights to use; steps are not counted any more.
+        """
         self._scoring.freeze_steps(steps_taken)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode: the sums of its terms begin at 0."""
+        """Begin an episode.
+
+        Args:
+            seed: Random seed of the environment.
+            options: Options of the environment.
+
+        Returns:
+            The observation and the info.
+        """
         obs, info = self.env.reset(seed=seed, options=options)
         self._begin(obs)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Take a step and pay for it."""
+        """Take a step and score it.
+
+        Args:
+            action: The action.
+
+        Returns:
+            The observation, the reward, terminated, truncated and the info.
+        """
         if not self._begun:
             raise ResetNeeded("call reset() before the first step().")
         obs, original, terminated, truncated, info = self.env.step(action)
-        if self._over and self._autoreset:  # this was no step: the environment began anew
+        if self._over and self._autoreset:  # this was not a step: the environment was reset
             self._begin(obs)
             return obs, original, terminated, truncated, info
         scoring = self._scoring
@@ -161,14 +185,14 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
     def _take_original(
         self, original: SupportsFloat, about: Mapping[str, Any] | None
     ) -> tuple[float, Mapping[str, Any] | None]:
-        """Return the environment's own reward, which is to be added to, and what `info` says `about` the step."""
+        """Return the environment's own reward for mode="add", and the entries of `info` `about` the step."""
         value = float(original)
         if math.isfinite(value):
             return value, about
-        reason = f"the environment's own reward, which is to be added to, is {value}."
+        reason = f"the environment's own reward is {value}; mode='add' needs a finite one."
         if self._scoring.on_bad != "mask":
             raise NotFinite(reason)
-        if about is None:  # or else the step is counted already
+        if about is None:  # otherwise the step is already counted
             self._scoring.mask(1, 0, reason)
         return 0.0, {MASKED: join_reasons((about or {}).get(MASKED), reason)}
 
@@ -181,7 +205,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
             self._record.begin_episode()
 
     def close(self) -> None:
-        """Write what waits to be recorded and close the environment."""
+        """Write buffered steps to the ledger and close the environment."""
         try:
             if self._record is not None:
                 self._record.close()
@@ -190,39 +214,51 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
 
 
 class RewardWrapper(_SingleEnvWrapper):
-    """An environment whose steps are paid by a reward; around many environments it is a `VectorRewardWrapper`.
+    """Wrap a Gymnasium environment so that a plaudit reward scores its steps.
 
-    `info` tells `reward_components`, which add up to the reward, the `original_reward` and, at the end of an episode,
-    `episode_reward_components`. States that the reward carries are kept from step to step, and begin anew with each
-    episode; `features` does not give them.
+    `info` gets `reward_components`, which add up to the reward, `original_reward` and, at the end of an episode,
+    `episode_reward_components`. The wrapper keeps states that the reward carries and resets them with each episode;
+    `features` does not return them.
 
     Args:
         env: One environment, or many at once (a `VectorEnv`).
-        reward: What pays each step.
-        features: A function of (obs, action, next_obs, info) to the reward's inputs by name; of many environments it
-            takes and gives batches. It may give more than the reward reads.
-        task: What is wanted and what can happen, to be recorded with the reward and its own task.
+        reward: The reward of each step.
+        features: A function of (obs, action, next_obs, info) that returns the reward's inputs by name, as batches for
+            many environments. It may return more than the reward reads.
+        task: A task to record with the reward, in addition to its own.
         mode: "replace" the environment's own reward, or "add" to it.
-        on_bad: What to do about a step that cannot be scored. "mask": pay 0, say so in `info["reward_masked"]`, and go
-            on; "clip": hold numbers within their ranges, and raise for anything else; "raise" an error.
-        max_masked: Which share of all steps so far may be masked before it is an error.
-        ledger: Where to record every step; nowhere unless given.
-        run: Under which run to record.
-        actor: Under which actor of the run to record; unless given, the first of env0, env1 … that no live writer has.
-        flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
-            shortest time holds.
-        num_envs: How many environments take their steps side by side, each in a wrapper of its own: schedules follow
-            the steps of all of them.
-        steps_taken: How many steps training had taken before, where it is resumed: what schedules follow.
+        on_bad: What to do with a step that cannot be scored. "mask": the reward is 0, and `info["reward_masked"]` has
+            the reason. "clip": clip numbers to their ranges, and raise for anything else. "raise": raise the error.
+        max_masked: Maximum share of masked steps so far before an error is raised.
+        ledger: Ledger to record every step in; none if omitted.
+        run: Name of the run to record.
+        actor: Name of the actor to record as; if omitted, the first of env0, env1 … that no live writer has.
+        flush_every: Maximum seconds until a step is durable; of several wrappers of one ledger, the shortest applies.
+        num_envs: Number of environments that run in parallel, each in its own wrapper: schedules follow the steps of
+            all of them.
+        steps_taken: Number of steps taken before, if training is resumed: schedules continue from it.
 
     Returns:
         A `RewardWrapper` around one environment, a `VectorRewardWrapper` around many.
 
     Raises:
-        DefinitionError: `env`, `reward`, `features`, `mode` or a number is not what it should be.
-        WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
-        VersionConflict: In the ledger the reward's label stands for another formula.
+        DefinitionError: `env`, `reward`, `features`, `mode` or a number is invalid.
+        WrongType: `ledger` is not a Ledger, or `flush_every` is not a number.
+        VersionConflict: The ledger has another formula under the reward's label.
         ActorInUse: Another live writer records as this actor of the run.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def upright(angle):
+    ...     return 1 - abs(angle)
+    >>> balance = Reward("balance", version="1", terms=[upright], fields=[Field("angle", unit="rad")])
+    >>> def features(obs, action, next_obs, info):
+    ...     return {"angle": next_obs[2]}
+    >>> env = RewardWrapper(gymnasium.make("CartPole-v1"), balance, features)
+    >>> obs, info = env.reset(seed=0)
+    >>> obs, reward, terminated, truncated, info = env.step(0)
+    >>> round(reward, 2), info["original_reward"], list(info["reward_components"])
+    (0.95, 1.0, ['upright'])
     """
 
     @overload
@@ -235,7 +271,7 @@ class RewardWrapper(_SingleEnvWrapper):
         cls, env: gymnasium.Env[Any, Any], reward: Reward, features: Features, **options: Unpack[WrapperOptions]
     ) -> Self: ...
 
-    def __new__(cls, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - see the class
         env = next(iter(arguments), options.get("env"))
         if cls is RewardWrapper and isinstance(env, VectorEnv):
             refuse_environment(env, arguments, options)
@@ -254,7 +290,7 @@ class RewardWrapper(_SingleEnvWrapper):
 
 
 def _has_autoreset(env: gymnasium.Env[Any, Any]) -> bool:
-    """Return whether a step after the end of an episode begins the next one."""
+    """Return whether a step after the end of an episode resets the environment."""
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, Autoreset):
             return True

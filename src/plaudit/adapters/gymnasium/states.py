@@ -12,9 +12,9 @@ from plaudit.targets.states import join_state
 
 
 class BatchStates:
-    """What a reward carries in each of `count` environments: an array a state, its entries along the first axis.
+    """The states of a reward in each of `count` environments: an array per state, its entries along the first axis.
 
-    There are two of each: what was before a step stays as it is until the next one is scored.
+    There are two of each: the state before a step stays until the next one is scored.
     """
 
     def __init__(self, program: Program, count: int) -> None:
@@ -24,7 +24,7 @@ class BatchStates:
         self._resets = [np.array(carried.reset)[:, None] for carried in program.states.values()]
         self.before = [np.repeat(reset, count, axis=1) for reset in self._resets]
         self.after = [array.copy() for array in self.before]
-        """What the next step begins with."""
+        """The states before the next step."""
 
     def begin(self, which: NDArray[np.intp]) -> None:
         """Begin an episode in some environments."""
@@ -33,9 +33,9 @@ class BatchStates:
 
     @contextmanager
     def stepping(self, begun: NDArray[np.intp]) -> Iterator[None]:
-        """Score a step: what came of the last one is `before` it, and `after` it is written meanwhile.
+        """Score a step: the last states become `before`, and `after` is written meanwhile.
 
-        The states of environments that have `begun` anew stay as they were, and all do where the step is refused.
+        The states of environments that were just reset (`begun`) stay, and all states stay if the step is refused.
         """
         self.before, self.after = self.after, self.before
         try:
@@ -60,7 +60,7 @@ class BatchStates:
         }
 
     def write_after(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Keep what each state is after the step, given as columns."""
+        """Store the states after the step, given as columns."""
         for name, array in zip(self._program.states, self.after, strict=True):
             array[:] = state[name].reshape(self._count, -1).T
 

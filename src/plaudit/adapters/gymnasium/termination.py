@@ -1,7 +1,7 @@
-"""SIGTERM and SIGHUP: what waits to be recorded is written before they end the program, as they would have anyway.
+"""SIGTERM and SIGHUP: buffered steps are written before these signals end the program.
 
-Only the default of a signal, which is to end the program at once, is replaced. A handler that is there stays as it is:
-it ends the program by `sys.exit` or an exception, after which ledgers are closed, or lets it go on.
+Only the default action of a signal, to end the program at once, is replaced. An existing handler stays: it ends the
+program by `sys.exit` or an exception, after which ledgers are closed, or lets it continue.
 """
 
 import _thread
@@ -16,15 +16,15 @@ from plaudit.ledger.storage.buffer import BUFFERS, WriteBuffer
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
 _LONGEST = 5.0
-"""How many seconds the end of the program waits at most; those who send signals lose patience after ten or more."""
+"""Maximum seconds until the program ends; process managers kill it after ten or more."""
 _HELD = 1.0
-"""How many of them the main thread stands still."""
+"""Maximum seconds that the main thread waits."""
 _ends_by: dict[tuple[int, int], float] = {}
-"""By process and signal, the moment at which the program ends whether everything is written or not."""
+"""Deadlines by process and signal, at which the program ends even if not everything is written."""
 
 
 def flush_at_termination() -> None:
-    """Write what waits in every buffer when a signal ends the program; only the main thread can arrange for it."""
+    """Write every buffer when a signal ends the program; only the main thread can install this."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_kill"):
         return
     for number in (getattr(signal, name) for name in _SIGNALS):
@@ -33,10 +33,10 @@ def flush_at_termination() -> None:
 
 
 def _flush_and_end(number: int, frame: FrameType | None) -> None:
-    """Let a thread flush, and end when it has.
+    """Flush in a thread, and end the program afterwards.
 
-    The main thread waits here, so that no step comes after. It may hold a lock that the thread needs, though, since a
-    signal can strike anywhere: then it goes on, and the thread sends the signal again when it is done.
+    The main thread waits here, so that no step follows. Since a signal can arrive anywhere, it may hold a lock that the
+    thread needs: then it continues, and the thread sends the signal again when it is done.
     """
     now = time.monotonic()
     end = _ends_by.setdefault((os.getpid(), number), now + _LONGEST)
@@ -56,7 +56,7 @@ def _flush_buffers(
     for buffer in buffers:
         try:
             buffer.flush(timeout=max(0.0, end - time.monotonic()))
-        except Exception as error:  # nobody is left to raise it to
+        except Exception as error:  # nothing is left to catch it
             print(f"plaudit: ended by {signal.Signals(number).name}: {error}", file=sys.stderr, flush=True)
     flushed.set()
     if gone.is_set():

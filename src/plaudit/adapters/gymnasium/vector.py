@@ -1,4 +1,4 @@
-"""A wrapper that pays many environments at once by a reward: one call for all of them."""
+"""The wrapper for many environments at once: one call scores all of them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -42,18 +42,31 @@ else:  # Gymnasium before 1.4 has no such parameters
 
 Mask = NDArray[np.bool_]
 
-_NOBODY = np.zeros(0, np.intp)
+_NONE = np.zeros(0, np.intp)
 _FINAL = ("final_obs", "final_info")
 
 
 class VectorRewardWrapper(Base):
-    """Many environments whose steps are paid by a reward, as `RewardWrapper` does for one.
+    """Wrap many environments so that a plaudit reward scores their steps; `RewardWrapper` returns it for a `VectorEnv`.
 
     In `info`, `reward_components`, `original_reward` and `episode_reward_components` are arrays, and
-    `_reward_components` and so on say which environments they are about; so are `reward_masked` and `reward_clipped`,
-    with None elsewhere, and their counts. The step in which an environment only begins anew is not paid for, and
-    `features` is not asked where all of them do. States that the reward carries are kept for each environment, and
-    `features` does not give them.
+    `_reward_components` and so on are masks of the environments they apply to; so are `reward_masked` and
+    `reward_clipped`, with None elsewhere, and their counts. A step that only resets an environment earns nothing, and
+    `features` is not called if all of them reset. States that the reward carries are kept for each environment;
+    `features` does not return them.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def upright(angle):
+    ...     return 1 - abs(angle)
+    >>> balance = Reward("balance", version="1", terms=[upright], fields=[Field("angle", unit="rad")])
+    >>> def features(obs, actions, next_obs, info):
+    ...     return {"angle": next_obs[:, 2]}
+    >>> envs = VectorRewardWrapper(gymnasium.make_vec("CartPole-v1", num_envs=3), balance, features)
+    >>> obs, info = envs.reset(seed=0)
+    >>> obs, rewards, terminated, truncated, info = envs.step(envs.action_space.sample())
+    >>> rewards.shape, info["reward_components"]["upright"].shape
+    ((3,), (3,))
     """
 
     def __init__(
@@ -77,26 +90,25 @@ class VectorRewardWrapper(Base):
 
         Args:
             env: The environments.
-            reward: What pays each step.
-            features: A function of batches (obs, action, next_obs, info) to the reward's inputs by name: a column for
-                each, or one value for all environments.
-            task: What is wanted and what can happen, to be recorded with the reward and its own task.
+            reward: The reward of each step.
+            features: A function of batches (obs, action, next_obs, info) that returns the reward's inputs by name: a
+                column for each, or one value for all environments.
+            task: A task to record with the reward, in addition to its own.
             mode: "replace" the environments' own rewards, or "add" to them.
-            on_bad: What to do about steps that cannot be scored: "mask", "clip" or "raise", as for one environment.
-            max_masked: Which share of all steps so far may be masked before it is an error.
-            ledger: Where to record every step; nowhere unless given.
-            run: Under which run to record.
-            actor: Under which actor of the run to record; unless given, the first of env0, env1 … that no live writer
-                has.
-            flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
-                shortest time holds.
-            num_envs: How many environments take their steps side by side, if there are others than these.
-            steps_taken: How many steps training had taken before, where it is resumed: what schedules follow.
+            on_bad: What to do with steps that cannot be scored: "mask", "clip" or "raise", as for one environment.
+            max_masked: Maximum share of masked steps so far before an error is raised.
+            ledger: Ledger to record every step in; none if omitted.
+            run: Name of the run to record.
+            actor: Name of the actor to record as; if omitted, the first of env0, env1 … that no live writer has.
+            flush_every: Maximum seconds until a step is durable; of several wrappers of one ledger, the shortest
+                applies.
+            num_envs: Number of environments that run in parallel, if there are more than these.
+            steps_taken: Number of steps taken before, if training is resumed: schedules continue from it.
 
         Raises:
-            DefinitionError: `reward`, `features`, `mode` or a number is not what it should be.
-            WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
-            VersionConflict: In the ledger the reward's label stands for another formula.
+            DefinitionError: `reward`, `features`, `mode` or a number is invalid.
+            WrongType: `ledger` is not a Ledger, or `flush_every` is not a number.
+            VersionConflict: The ledger has another formula under the reward's label.
             ActorInUse: Another live writer records as this actor of the run.
         """
         super().__init__(env)
@@ -116,8 +128,8 @@ class VectorRewardWrapper(Base):
         self._record = None if ledger is None else Recorder(ledger, reward, recording, envs=self.num_envs)
         self._autoreset = _find_autoreset_mode(env)
         self._sums = np.zeros((len(self._scoring.components), self.num_envs))
-        self._over = _NOBODY
-        """Which environments begin anew in the next step."""
+        self._over = _NONE
+        """Environments that reset in the next step."""
         self._begun = False
         self._obs: Any = None
 
@@ -126,7 +138,7 @@ class VectorRewardWrapper(Base):
 
     @property
     def reward(self) -> Reward:
-        """What pays each step. Assign another one with the same terms, and it pays from the next step on."""
+        """The reward. Assign another one with the same terms to use it from the next step on."""
         return self._scoring.reward
 
     @reward.setter
@@ -140,21 +152,33 @@ class VectorRewardWrapper(Base):
 
     @property
     def actor(self) -> str | None:
-        """The actor that steps are recorded as; None where they are not."""
+        """The actor that steps are recorded as; None without a ledger."""
         return None if self._record is None else self._record.actor
 
     @property
     def steps_taken(self) -> int:
-        """How many steps all environments have taken; for the next wrapper of a training that is resumed."""
+        """Number of steps that all environments have taken; pass it on when training is resumed."""
         return self._scoring.steps_taken
 
     def freeze_steps(self, steps_taken: int) -> None:
-        """Score every step by the weights that training has after `steps_taken` steps, and count none: to evaluate."""
+        """Fix scheduled weights for evaluation.
+
+        Args:
+            steps_taken: The training step whose weights to use; steps are not counted any more.
+        """
         self._scoring.freeze_steps(steps_taken)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every environment, or in those of `options["reset_mask"]`."""
-        mask = None if options is None else options.get("reset_mask")  # the environment takes it out
+        """Begin an episode in every environment, or in those of `options["reset_mask"]`.
+
+        Args:
+            seed: Random seed, or one for each environment.
+            options: Options of the environments.
+
+        Returns:
+            The observations and the info.
+        """
+        mask = None if options is None else options.get("reset_mask")  # the environment removes it
         obs, info = self.env.reset(seed=seed, options=options)
         self._obs, self._begun = copy_observation(obs), True
         which = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
@@ -163,7 +187,19 @@ class VectorRewardWrapper(Base):
         return obs, info
 
     def step(self, actions: Any) -> tuple[Any, Floats, Any, Any, dict[str, Any]]:
-        """Take a step in every environment and pay for it."""
+        """Take a step in every environment and score it.
+
+        Args:
+            actions: An action for each environment.
+
+        Returns:
+            The observations, the rewards, terminated, truncated and the info.
+
+        Raises:
+            ResetNeeded: `reset` was not called.
+            InputError: A step cannot be scored, and `on_bad` is "raise".
+            TooManyMasked: More than `max_masked` of all steps so far could not be scored.
+        """
         if not self._begun:
             raise ResetNeeded("call reset() before the first step().")
         obs, original, terminated, truncated, info = self.env.step(actions)
@@ -203,11 +239,11 @@ class VectorRewardWrapper(Base):
         if len(over):
             ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}
             self._begin(over)
-        self._over = over if self._autoreset is AutoresetMode.NEXT_STEP else _NOBODY
+        self._over = over if self._autoreset is AutoresetMode.NEXT_STEP else _NONE
         return obs, reward, terminated, truncated, extend_info(info, **ours)
 
     def _describe(self, steps: PaidSteps, paid: Mask, masked: Mapping[int, str]) -> dict[str, Any]:
-        """Count the steps, and return what `info` tells of them besides; `masked` says why some cannot be scored.
+        """Count the steps, and return further entries of `info`; `masked` has the reasons of unscored steps.
 
         Raises:
             TooManyMasked: More than `max_masked` of all steps so far could not be scored.
@@ -232,17 +268,17 @@ class VectorRewardWrapper(Base):
         return told
 
     def _list_by_env(self, name: str, by_env: Mapping[int, Any]) -> dict[str, Any]:
-        """Return what is said of some environments as Gymnasium has it: an array, None elsewhere, beside a mask."""
+        """Return values of some environments in Gymnasium's format: an array, None elsewhere, and a mask."""
         values, which = np.full(self.num_envs, None), np.zeros(self.num_envs, np.bool_)
         for env, value in by_env.items():
             values[env], which[env] = value, True
         return {name: values, f"_{name}": which}
 
     def _replace_not_finite(self, original: Floats) -> dict[int, str]:
-        """Write 0 for own rewards, which are to be added to, that are not finite; return what they were in words."""
+        """Replace own rewards that are not finite by 0, for mode="add"; return the reasons by environment."""
         reasons: dict[int, str] = {}
         for env in np.flatnonzero(~np.isfinite(original)).tolist():
-            reasons[env] = f"environment {env}: its own reward, which is to be added to, is {original[env]}."
+            reasons[env] = f"environment {env}: its own reward is {original[env]}; mode='add' needs a finite one."
             if self._scoring.on_bad != "mask":
                 raise NotFinite(reasons[env])
             original[env] = 0.0
@@ -258,14 +294,18 @@ class VectorRewardWrapper(Base):
         return sums
 
     def _begin(self, which: NDArray[np.intp]) -> None:
-        """Begin the sums of some environments at 0, and their states where they begin."""
+        """Reset the sums and states of some environments."""
         self._sums[:, which] = 0.0
         self._scorer.begin(which)
         if self._record is not None:
             self._record.begin_episodes(which)
 
     def close(self, **options: Any) -> None:
-        """Write what waits to be recorded and close the environments."""
+        """Write buffered steps to the ledger and close the environments.
+
+        Args:
+            **options: Options of the environments' `close`.
+        """
         try:
             if self._record is not None:
                 self._record.close()
@@ -274,12 +314,10 @@ class VectorRewardWrapper(Base):
 
 
 def _find_autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    """Return when environments begin anew; NEXT_STEP, with Gymnasium's own warning, where they do not say."""
+    """Return when environments reset; NEXT_STEP, with a warning, if they do not declare it."""
     mode = env.metadata.get("autoreset_mode")
     if mode is None:
-        gymnasium.logger.warn(
-            f"{env} does not say in metadata['autoreset_mode'] when it begins anew; NEXT_STEP is taken for granted."
-        )
+        gymnasium.logger.warn(f"{env} does not declare metadata['autoreset_mode']; NEXT_STEP is assumed.")
         return AutoresetMode.NEXT_STEP
     return AutoresetMode(mode)
 
@@ -288,7 +326,7 @@ def restore_final_obs(space: spaces.Space[Any], obs: Any, info: Mapping[str, Any
     """Return a batch of observations with the last one of each episode that ended; `space` is that of one of them."""
     if "final_obs" not in info:
         raise MissingField(
-            "an episode ended in autoreset mode SAME_STEP, and info has no 'final_obs', so nothing says where."
+            "an episode ended in autoreset mode SAME_STEP, and info has no 'final_obs' with its last observation."
         )
     final = info["final_obs"]
     if isinstance(final, np.ndarray) and final.dtype == object:
@@ -325,7 +363,7 @@ def _put_rows(space: spaces.Space[Any], batch: Any, part: Any, which: Mask) -> A
 
 
 def restore_final_info(info: Mapping[str, Any], ended: Mask) -> dict[str, Any]:
-    """Return the info of the step: for environments that began anew, what their last step said instead of the reset."""
+    """Return the info of the step: for environments that were reset, that of their last step."""
     final = info.get("final_info", {})
     begun = {name: value for name, value in info.items() if name.removeprefix("_") not in _FINAL}
     return _merge_info(begun, final, ended)
@@ -335,7 +373,7 @@ def _merge_info(begun: Mapping[str, Any], final: Mapping[str, Any], ended: Mask)
     merged = dict(begun)
     for name, value in begun.items():
         if name not in final and name[:1] == "_" and isinstance(value, np.ndarray):
-            merged[name] = value & ~ended  # only the reset said it
+            merged[name] = value & ~ended  # only from the reset
     for name, value in final.items():
         there = begun.get(name)
         if isinstance(value, Mapping):

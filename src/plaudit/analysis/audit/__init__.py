@@ -1,1 +1,1 @@
-"""What really happened: the definition of a reward and its history joined, in the form of findings."""
+"""Audit: findings from a reward and its recorded history."""

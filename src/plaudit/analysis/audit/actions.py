@@ -13,12 +13,12 @@ from plaudit.language.field import Field
 from plaudit.terminal import format_count
 
 SHORTEST = 10
-"""In an episode of fewer steps, one action may well be right throughout."""
+"""In a shorter episode, one action may well be right throughout."""
 MOST_ACTIONS = 256
 PARTS = 20
-"""An action that is any number of a range is told apart by so many parts of it."""
+"""A continuous action is counted in this many equal parts of its range."""
 NEARLY_ALL = 0.8
-"""So many of the late episodes must be alike: an agent that does one thing does it nearly always."""
+"""This share of the late episodes must repeat the same action."""
 
 
 class ActionCounts(Detector):
@@ -32,10 +32,10 @@ class ActionCounts(Detector):
         self._choices = np.array(list_choices(self._field))
         self._count = len(self._choices) or (PARTS if self._has_range() else 0)
         if not self._name:
-            context.skip("no recorded field is the action, or several are", "action-repeated")
+            context.skip("no recorded field is the action, or more than one is", "action-repeated")
         elif not 2 <= self._count <= MOST_ACTIONS:
             context.skip(
-                f"the actions of {self._name!r} cannot be told apart; declare its values or range", "action-repeated"
+                f"the actions in {self._name!r} cannot be counted; declare its values or its range", "action-repeated"
             )
         self._usable = "action-repeated" not in context.skipped
         self.counts = np.zeros((len(self._table) if self._usable else 0, self._count), np.int64)
@@ -44,7 +44,7 @@ class ActionCounts(Detector):
         return self._field.low is not None and self._field.high is not None and self._field.high > self._field.low
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         if not self._usable:
             return
         column = np.asarray(batch.columns[self._name], np.float64)
@@ -62,7 +62,7 @@ class ActionCounts(Detector):
         low, high = float(self._field.low or 0.0), float(self._field.high or 0.0)
         return ((column - low) / (high - low) * PARTS).clip(0, PARTS - 1).astype(np.intp)
 
-    @history_rule("action-repeated", severity="advice", why="The agent does one thing whatever it sees.")
+    @history_rule("action-repeated", severity="advice", why="The agent repeats one action, whatever it observes.")
     def find_repeated(self, context: AuditContext) -> Iterator[Finding]:
         """Find the action that the late episodes repeat."""
         if not self._usable or not context.has_episodes():
@@ -81,9 +81,11 @@ class ActionCounts(Detector):
         share = self.counts[rows, action].sum() / steps[rows].sum()
         yield context.finding(
             "total",
-            f"{format_count(len(rows), 'late episode')} of {int(context.late.sum()):,} do {self._describe(action)} in "
-            f"{format_percent(share)} of their steps, whatever they see: {context.table.describe(rows)}.",
-            "See what that earns (plaudit ledger why), and whether anything else ever pays more than it.",
+            f"{len(rows):,} of {format_count(int(context.late.sum()), 'late episode')} "
+            f"{'repeats' if len(rows) == 1 else 'repeat'} {self._describe(action)} in {format_percent(share)} of "
+            f"{'its' if len(rows) == 1 else 'their'} steps, whatever the agent observes: "
+            f"{context.table.describe(rows)}.",
+            "See what this action earns (plaudit ledger why), and whether any other action ever pays more.",
             witness=(context.step(context.table.listed[row].first_record) for row in rows[-1:]),
         )
 

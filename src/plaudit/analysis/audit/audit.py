@@ -43,24 +43,39 @@ def audit(
     progress: Progress | None = None,
     **query: Any,
 ) -> Report:
-    """Return what really happened under a reward, as findings with records that show it.
+    """Audit what happened under a reward in recorded steps, and return findings with the records that show them.
+
+    >>> import tempfile
+    >>> from plaudit import Field, Ledger, Reward, term
+    >>> @term
+    ... def rush(speed):
+    ...     return speed
+    >>> moving = Reward("moving", version="1", terms=[rush], fields=[Field("speed", low=0, high=9)])
+    >>> with tempfile.TemporaryDirectory() as folder, Ledger(f"{folder}/rewards.db") as ledger:
+    ...     _ = ledger.record_batch(moving, {"speed": [3.0] * 4000}, run="night", episode="0", step=range(4000))
+    ...     report = audit(ledger, moving)
+    >>> [finding.code for finding in report]
+    ['constant-in-practice']
 
     Args:
-        ledger: A ledger, or where it is. Nothing is written.
-        reward: The reward whose records are audited, with the declarations that it has now. As a string, such as
-            "maze" or "maze@1", the one that was recorded under that name; so is without it the only one that there is.
-        task: What is wanted and what can happen; what only the reward's own task says is kept.
-        checked: What `check` found of the same reward. Each of its findings is told how often it happened, in which
-            episodes and what it earned, and the report then holds both.
-        only: The code of one rule, or of several: of what only a history can show, only these are looked for.
-        ignore: The code of one rule, or of several: these are not looked for.
-        thresholds: When to speak up.
-        progress: Called with how many records are read, and how many there are.
-        **query: Which records, as for `Ledger.history`: `run="night-3"`.
+        ledger: A ledger, or its path or URL. Nothing is written.
+        reward: The reward to audit, with its current declarations; or its recorded name, such as "maze" or "maze@1". If
+            omitted, the only reward in the records.
+        task: The task to add to the reward's own: the stated objective and what can happen.
+        checked: A report of `check` on the same reward. The result holds its findings too, each with how often it
+            happened, in which episodes, and what it earned.
+        only: The code of one history rule, or of several, to run. If omitted, all of them.
+        ignore: The code of one history rule, or of several, to skip.
+        thresholds: When to report a finding. If omitted, `Thresholds()`.
+        progress: Called with the number of records read and their total.
+        **query: Which records to read, as for `Ledger.history`: `run="night-3"`.
+
+    Returns:
+        The findings, as `check` returns them.
 
     Raises:
-        NotInLedger: There are no such records, or they are of other rewards.
-        DefinitionError: No reward is given, and there are records of several.
+        NotInLedger: There are no such records, or they belong to other rewards.
+        DefinitionError: No reward is given and the records belong to several, or an argument is invalid.
     """
     if not isinstance(ledger, Ledger):
         with Ledger(ledger, read_only=True) as opened:
@@ -80,7 +95,7 @@ def audit(
         query |= {"reward": name, **({"version": version} if version else {})}
         reward = None
     if reward is not None and not isinstance(reward, Reward):
-        raise DefinitionError(f"audit takes a Reward, or the name of one, and this is a {type(reward).__name__}")
+        raise DefinitionError(f"audit takes a Reward or the name of one, but got a {type(reward).__name__}.")
     chosen = _choose_codes(list_codes(only), list_codes(ignore))
     return Audit(ledger, reward, thresholds or Thresholds(), query, checked, task).run(chosen, progress)
 
@@ -101,7 +116,7 @@ class Audit:
         self._ledger, self._query = ledger, dict(query)
         counts = ledger.history(**query).counts()
         if not counts:
-            ledger.history(**query).first()  # which says what there is none of
+            ledger.history(**query).first()  # which raises an error that names what was not found
         found, self._layouts = _choose_layouts(ledger, reward, counts)
         self.reward = found._join_task(task)
         labels = {(each.reward.name, each.reward.version) for each in self._layouts}
@@ -164,7 +179,7 @@ class Audit:
     def _join(self, checked: Report, audited: Report) -> Report:
         """Return what was found in the definition, with what came of it, and what was found in the history."""
         told: Iterable[Finding] = checked.findings
-        if not self._failed:  # else there is no telling
+        if not self._failed:  # otherwise the counts are incomplete
             told = [self.happened.tell(self.context, each, self.walks, self.clamps) for each in told]
         findings = sorted((*told, *audited.findings), key=lambda each: -SEVERITIES.index(each.severity))
         return replace(
@@ -185,7 +200,7 @@ class Audit:
         """Ask a detector or a rule, and return whether it answered; one that fails stops no other."""
         try:
             ask()
-        except (PlauditError, MemoryError):  # a damaged ledger is nobody's fault here
+        except (PlauditError, MemoryError):  # a damaged ledger is not a failure of a rule
             raise
         except Exception as error:
             self._failed += [Failed(code, describe_failure(error)) for code in codes]
@@ -199,7 +214,7 @@ class Audit:
 
 
 def _choose_codes(only: Collection[str], ignore: Collection[str]) -> list[str]:
-    """Return the codes that are looked for; those of rules about the definition are somebody else's business."""
+    """Return the codes of the history rules to run."""
     for code in (*only, *ignore):
         if code not in RULES and code not in HISTORY_RULES:
             raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, {**RULES, **HISTORY_RULES})}")
@@ -209,22 +224,22 @@ def _choose_codes(only: Collection[str], ignore: Collection[str]) -> list[str]:
 def _choose_layouts(
     ledger: Ledger, reward: Reward | None, counts: Sequence[tuple[RecordLayout, int]]
 ) -> tuple[Reward, list[RecordLayout]]:
-    """Return the reward, and the layouts of the steps that it paid; an error that says what there is instead."""
+    """Return the reward and the layouts of its steps; raise an error that lists what the ledger has instead."""
     steps = [layout for layout, _ in counts if layout.part == "whole"]
     held = dict.fromkeys(f"{each.reward.name}@{each.reward.version}" for each in steps)
     if reward is None:
         if len({each.reward.fingerprint for each in steps}) > 1:
             raise DefinitionError(f"{ledger.name} has records of several rewards: {', '.join(held)}. Name one of them.")
         if not steps:
-            raise NotInLedger(f"{ledger.name} has ends of episodes among these records, and no steps.")
+            raise NotInLedger(f"{ledger.name} has only episode ends among these records, and no steps to audit.")
         return steps[-1].reward, steps
     found = [each for each in steps if each.reward.fingerprint == reward.fingerprint]
     if not found:
         label = f"{reward.name}@{reward.version}"
-        same = f" Those of {label} were paid by another formula." if label in held else ""
+        same = f" Records of {label} were computed by another formula." if label in held else ""
         raise NotInLedger(
-            f"{ledger.name} has no records of {label} ({reward.fingerprint[:12]}) among these, but of "
-            f"{', '.join(held) or 'ends of episodes alone'}.{same} To see what {label} makes of them, re-score them "
-            "first: plaudit rescore, then choose its records with job=."
+            f"{ledger.name} has no records of {label} ({reward.fingerprint[:12]}) here, only of "
+            f"{', '.join(held) or 'episode ends'}.{same} To score these records with {label}, run plaudit rescore, "
+            "then choose the new records with job=."
         )
     return reward, found

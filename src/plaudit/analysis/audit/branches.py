@@ -9,9 +9,10 @@ from plaudit.analysis.audit.steps import FlagProgram, StepBatch
 from plaudit.checks.branches import MarkedTerm, list_places, mark_branches
 from plaudit.checks.finding import Finding
 from plaudit.checks.solver.question import list_inputs
+from plaudit.terminal import format_count
 
 MOST_LISTED = 3
-"""So many places of a term are told one by one; of more, how many there are."""
+"""Maximum places of a term to report one by one; the rest are counted."""
 
 
 class BranchesTaken(Detector):
@@ -29,7 +30,7 @@ class BranchesTaken(Detector):
             else:
                 self._prepare(context, term.name, marked)
         if without:
-            why = f"a ledger keeps no source of {', '.join(without)}; plaudit check REWARD --ledger knows it"
+            why = f"a ledger stores no source code of {', '.join(without)}; use plaudit check REWARD --ledger"
             context.skip(why, "branch-not-taken")
 
     def _prepare(self, context: AuditContext, term: str, marked: MarkedTerm) -> None:
@@ -50,7 +51,7 @@ class BranchesTaken(Detector):
         self._flags[term] = FlagProgram(marked.program, flags)
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         for term, (marked, places) in list(self._open.items()):
             reached = {name for name, flags in self._flags[term].evaluate(batch).items() if np.any(flags)}
             left = [marks for marks in places if not any(str(at) in reached for at in marks)]
@@ -60,9 +61,7 @@ class BranchesTaken(Detector):
                 self._open[term] = marked, left
                 self._compile(term)
 
-    @history_rule(
-        "branch-not-taken", severity="advice", why="What never happened was never paid: the number there is untested."
-    )
+    @history_rule("branch-not-taken", severity="advice", why="A branch that no step reached is untested.")
     def find_not_taken(self, context: AuditContext) -> Iterator[Finding]:
         """Find places that no step reached."""
         if not context.has_steps():
@@ -72,7 +71,7 @@ class BranchesTaken(Detector):
             for place, others in list_places(lines, MOST_LISTED):
                 yield context.finding(
                     term,
-                    f"no step of {context.steps:,} got to `{place.text}` in {term!r}.{others}",
-                    "See that it can happen in the runs that train the agent; if it cannot, the branch is for nobody.",
+                    f"none of {format_count(context.steps, 'step')} reached `{place.text}` in {term!r}.{others}",
+                    "Make sure that training can reach it. If it cannot, remove the branch.",
                     place=place,
                 )

@@ -34,7 +34,7 @@ class ClampCounts(Detector):
         """The number of the first record that each end bound."""
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         for key, (at, limit) in self.limits.items():
             score = batch.values[: self._terms].sum(axis=0) if at < 0 else batch.scores[at]
             beyond = score < limit if key[1] == "low" else score > limit
@@ -44,7 +44,7 @@ class ClampCounts(Detector):
             self.bound[key] += count
 
     @history_rule(
-        "clamp-bound", severity="warning", why="Where a clamp binds in nearly every step, the term says nothing."
+        "clamp-bound", severity="warning", why="A term that is clamped in nearly every step carries no signal."
     )
     def find_bound(self, context: AuditContext) -> Iterator[Finding]:
         """Find clamps that bound in nearly every step."""
@@ -58,8 +58,8 @@ class ClampCounts(Detector):
             limit = format_number(self.limits[name, side][1])
             yield context.finding(
                 name,
-                f"{owner} was held at its {what} of {limit} in {context.format_share(count)}: there it says nothing "
-                "about what the agent did.",
-                f"Rescale the score so that what happens lies within the clamp, or move the {what}.",
-                witness=(context.step(self.first[name, side], f"held at {limit}"),),
+                f"{owner} was clamped at its {what} of {limit} in {context.format_share(count)}; there it does not "
+                "depend on what the agent did.",
+                f"Rescale the score so that typical values lie within the clamp, or move the {what}.",
+                witness=(context.step(self.first[name, side], f"clamped at {limit}"),),
             )

@@ -1,4 +1,4 @@
-"""What every detector of an audit is given: the reward, its episodes, the thresholds, and how to tell what it found."""
+"""What every detector of an audit gets: the reward, its episodes, the thresholds, and how to report a finding."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,53 +25,63 @@ from plaudit.reward.reward import Reward
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """When an audit speaks up.
+    """Set when an audit reports a finding.
 
     >>> Thresholds().with_values({"one_term": 0.9}).one_term
     0.9
     """
 
     min_steps: int = 1000
-    """With fewer steps nothing is said of shares of steps."""
+    """Minimum steps for findings about shares of steps."""
     min_episodes: int = 20
-    """With fewer episodes nothing is said of how returns are distributed."""
+    """Minimum complete episodes for findings about returns."""
     late: float = 0.2
-    """The last share of each run's episodes: what is learnt shows there, and not what was tried at first."""
+    """The last share of each run's episodes, which show what the agent learned rather than its exploration."""
     habit: float = 0.2
-    """What so many of the late episodes do is a habit."""
+    """The share of late episodes that must show a behavior."""
     laps: int = 5
-    """So many times round in an episode are laps, and no coincidence."""
+    """Minimum times that an episode goes around a cycle."""
     stay: int = 10
-    """So many steps in one place are a stay."""
+    """Minimum steps in one state that count as a stay."""
     spent: float = 0.5
-    """An episode is about laps, or a stay, where they are this share of its steps and of what it earned."""
+    """The share of an episode's steps, and of its return, that cycles or stays must account for."""
     one_term: float = 0.95
-    """The share of all that was earned that one term may pay."""
+    """The share of all pay that one term may account for."""
     length: float = 0.98
-    """The share of the variance of returns that the length of episodes may explain."""
+    """The share of the variance of returns that episode length may explain."""
     action: float = 0.95
     """The share of an episode's steps that one action may have."""
     clamp: float = 0.99
     """The share of steps in which a clamp may bind."""
     drowned: float = 0.01
-    """A term is heard where it is this share of what all terms are together; less often than that, it is drowned."""
+    """A term counts in a step if it is at least this share of the sum of all terms' sizes."""
     redundant: float = 0.99
-    """The correlation from which two terms are one."""
+    """The correlation at which two terms are redundant."""
     spike: float = 32.0
-    """How many times the 99.9th percentile of its size a term may be."""
+    """The largest payment of a term, as a multiple of the 99.9th percentile of its size."""
     chance: float = 0.005
-    """How often chance alone may make an audit report that the return parted from what is wanted."""
+    """The false alarm rate of parted-from-goal, per audit."""
     fall: float = 3.0
-    """How many standard errors something must rise or fall by, to have risen or fallen."""
+    """How many standard errors a difference must be."""
 
     def with_values(self, given: Mapping[str, object]) -> Self:
-        """Return the same with other numbers; DefinitionError for a name or a number that makes no sense."""
+        """Return a copy with other values.
+
+        Args:
+            given: New values by threshold name.
+
+        Returns:
+            The new thresholds.
+
+        Raises:
+            DefinitionError: A name is unknown or a value is out of range.
+        """
         known = {each.name: each.type for each in fields(self)}
         numbers: dict[str, float] = {}
         for name, value in given.items():
             if name not in known:
                 near = did_you_mean(name, known)
-                raise DefinitionError(f"there is no threshold {name!r}.{near} There are: {', '.join(known)}.")
+                raise DefinitionError(f"there is no threshold {name!r}.{near} Available: {', '.join(known)}.")
             number = validate_number(name, value)
             whole = isinstance(getattr(self, name), int)
             share = not whole and getattr(self, name) <= 1
@@ -84,7 +94,7 @@ class Thresholds:
 
 @dataclass
 class AuditContext:
-    """A reward and its history, as detectors see them."""
+    """A reward and its history, as detectors get them."""
 
     ledger: Ledger
     model: RewardModel
@@ -95,9 +105,9 @@ class AuditContext:
     steps: int = 0
     """How many steps were read."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Codes that nothing can be said about, and why."""
+    """Codes of rules that were skipped, and why."""
     remarks: list[str] = field(default_factory=list)
-    """What else is to be said of what was not looked at."""
+    """Remarks about what was not read."""
     rule: Rule | None = None
     """The rule that is asked, which a finding is of."""
 
@@ -119,25 +129,25 @@ class AuditContext:
         return self.reward.program.terms
 
     def has_steps(self) -> bool:
-        """Return whether there are steps enough; say of the rule that there are not."""
+        """Return whether there are enough steps; if not, skip the rule."""
         least = self.thresholds.min_steps
         if self.steps < least:
-            self.skip(f"{least:,} steps are needed, and there are {self.steps:,}")
+            self.skip(f"at least {least:,} steps are needed; there are {self.steps:,}")
         return self.steps >= least
 
     def has_episodes(self, *, least: int | None = None) -> bool:
-        """Return whether there are whole episodes enough; say of the rule that there are not."""
+        """Return whether there are enough complete episodes; if not, skip the rule."""
         wanted = self.thresholds.min_episodes if least is None else least
         count = int(self.table.whole.sum())
         if not len(self.table):
             self.skip("no record belongs to an episode")
         elif count < wanted:
             noun = "episode is" if wanted == 1 else "episodes are"
-            self.skip(f"{wanted:,} whole {noun} needed, and there are {count:,}")
+            self.skip(f"at least {wanted:,} complete {noun} needed; there are {count:,}")
         return len(self.table) > 0 and count >= wanted
 
     def skip(self, why: str, *codes: str) -> None:
-        """Say of codes, or of the rule that is asked, why nothing can be said about them."""
+        """Skip rules, by default the current one, and keep the reason."""
         for code in codes or ([self.rule.code] if self.rule is not None else []):
             self.skipped.setdefault(code, why)
 
@@ -151,7 +161,7 @@ class AuditContext:
         severity: Severity | None = None,
         place: SourceLine | None = None,
     ) -> Finding:
-        """Return a finding of the rule, as grave as it says and where the term stands unless told otherwise."""
+        """Return a finding of the current rule; its severity and place default to those of the rule and the term."""
         assert self.rule is not None, "a finding is of a rule"
         return Finding(
             code=self.rule.code,
@@ -173,7 +183,7 @@ class AuditContext:
         return Step(dict(record.signal.inputs), record.total, told, record=record.id)
 
     def format_share(self, count: int) -> str:
-        """Return how many steps these are, and of how many: `312 of 10,000 steps (3.1 %)`."""
+        """Return a count as a share of all steps: `312 of 10,000 steps (3.1 %)`."""
         return f"{count:,} of {self.steps:,} steps ({format_percent(count / max(self.steps, 1))})"
 
 
@@ -191,7 +201,7 @@ class Detector:
         return [each.code for each in self.rules]
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
 
 
 _Find = TypeVar("_Find", bound=Callable[[Any, AuditContext], Iterator[Finding]])
@@ -203,7 +213,7 @@ def history_rule(code: str, *, severity: Severity, why: str) -> Callable[[_Find]
 
 
 def format_percent(share: float) -> str:
-    """Return a share for people: what is not 0, or not all of it, does not look so.
+    """Format a share as a percentage that rounds to 0 or 100 only if it is exactly that.
 
     >>> format_percent(0.9512), format_percent(0.00025), format_percent(0.999975), format_percent(1.0)
     ('95.1 %', '0.025 %', '>99.9 %', '100.0 %')
@@ -217,7 +227,7 @@ def format_percent(share: float) -> str:
 
 
 def compile_goal(context: AuditContext) -> FlagProgram | None:
-    """Return what tells of each step whether the goal is reached, as the flag "goal"; None where that is not known."""
+    """Return a program that computes the flag "goal" of each step; None if its inputs are not recorded."""
     program = context.reward._bound.goal_program
     if not program.outputs or not context.recorded >= program.inputs.keys():
         return None
@@ -225,7 +235,7 @@ def compile_goal(context: AuditContext) -> FlagProgram | None:
 
 
 def find_input(field: Field, recorded: Iterable[str]) -> list[str]:
-    """Return the recorded inputs that are a field after the step, an entry of a vector by itself."""
+    """Return the recorded inputs that are a field after the step; each entry of a vector is an input of its own."""
     names = [f"{field.name}{entry}" for entry in field.entries or ("",)]
     known = set(recorded)
     return [name for plain in names for name in (f"curr.{plain}", plain) if name in known]

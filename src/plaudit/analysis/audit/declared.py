@@ -15,7 +15,7 @@ from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 
 CLIPPED = 0.01
-"""A field that is declared to be clipped may leave its range in this share of steps before anything is said."""
+"""A field that is declared to be clipped may leave its range in this share of steps without a finding."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Declarations(Detector):
     """Steps in which a number was outside its declared range, or a fact false."""
 
     def __init__(self, context: AuditContext) -> None:
-        """Look up what is declared; a fact that reads what no step has cannot be asked."""
+        """Look up what is declared; a fact whose inputs are not recorded is skipped."""
         fields = context.reward.program.inputs
         counters = context.reward.program.counters
         self._ranged = {
@@ -47,13 +47,13 @@ class Declarations(Detector):
         }
         unasked = [fact for fact in program.outputs if fact not in asked]
         if unasked:
-            context.skip(f"{', '.join(unasked)} reads what is not recorded", "fact-broken")
+            context.skip(f"not all inputs of {', '.join(unasked)} are recorded", "fact-broken")
         self._facts = FlagProgram(program, asked) if asked else None
         self.broken = {fact: [0, 0] for fact in asked}
         """Of each fact, in how many steps it was false, and the number of the first."""
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         lows, highs = np.fmin.reduce(batch.inputs), np.fmax.reduce(batch.inputs)
         for at, name in enumerate(batch.layout.scored.program.inputs):
             field = self._ranged.get(name)
@@ -81,9 +81,7 @@ class Declarations(Detector):
         found.count += int(np.count_nonzero(beyond))
         found.low, found.high = min(found.low, column[beyond].min()), max(found.high, column[beyond].max())
 
-    @history_rule(
-        "outside-range", severity="warning", why="What was proved for the declared range does not hold outside it."
-    )
+    @history_rule("outside-range", severity="warning", why="The results of check hold only within the declared ranges.")
     def find_outside(self, context: AuditContext) -> Iterator[Finding]:
         """Find fields that left their ranges."""
         for name, found in self.outside.items():
@@ -93,16 +91,15 @@ class Declarations(Detector):
                 continue
             yield context.finding(
                 "total",
-                f"{name} is declared to be {_describe_range(field)}, and was {_describe_span(found)} in "
-                f"{context.format_share(found.count)}{', where it is clipped' if clipped else ''}.",
-                "Declare the range that it really has; what was checked and proved holds only within it.",
+                f"{name} is declared to be {_describe_range(field)} but was "
+                f"outside{', and clipped,' if clipped else ''} in "
+                f"{context.format_share(found.count)}: {_describe_span(found)}.",
+                "Declare its actual range; the results of check and prove hold only within it.",
                 severity="advice" if clipped else None,
                 witness=(context.step(found.first),),
             )
 
-    @history_rule(
-        "fact-broken", severity="warning", why="What was proved with a fact does not hold where the fact is false."
-    )
+    @history_rule("fact-broken", severity="warning", why="Results that rely on a fact do not hold where it is false.")
     def find_broken(self, context: AuditContext) -> Iterator[Finding]:
         """Find facts that were false."""
         for fact, (count, first) in self.broken.items():
@@ -111,7 +108,8 @@ class Declarations(Detector):
                 yield context.finding(
                     "total",
                     f"the fact {fact!r} was false in {context.format_share(count)}.",
-                    "Correct the fact, or what measures its inputs; every finding and proof that uses it is in doubt.",
+                    "Correct the fact or the code that measures its inputs; findings and proofs that use it are "
+                    "unreliable.",
                     witness=(context.step(first),),
                     place=None if declared is None else locate_source(declared.source),
                 )
@@ -143,4 +141,4 @@ def _describe_range(field: Field) -> str:
 def _describe_span(found: _Outside) -> str:
     if found.low == found.high:
         return format_number(found.low)
-    return f"as low as {format_number(found.low)}, as high as {format_number(found.high)},"
+    return f"lowest {format_number(found.low)}, highest {format_number(found.high)}"

@@ -56,7 +56,7 @@ class EpisodeTable:
         return each.run, each.actor, each.episode
 
     def name(self, row: int) -> str:
-        """Return an episode as people call it."""
+        """Return the display name of an episode."""
         return name_episode(self.key(row))
 
     def describe(self, rows: Iterable[int]) -> str:
@@ -113,15 +113,15 @@ class EpisodeTable:
         return rows[np.argsort(progress, kind="stable")]
 
     def list_remarks(self) -> list[str]:
-        """Return what is to be said of episodes that are not whole."""
+        """Return remarks about incomplete episodes."""
         remarks = []
         untold = dict.fromkeys(each.run for each in self.listed if each.finished and each.ended is None)
         if untold:
             of = f" of {format_runs(untold)}" if len(untold) < len(self._runs) else ""
-            remarks.append(f"No record{of} says how an episode ends: the last one may be unfinished.")
+            remarks.append(f"No record{of} says how an episode ended; the last episode may be unfinished.")
         for which, what in (
-            (self.unfinished, "no recorded end and are left out of what is said of returns"),
-            (self.gaps, "missing step numbers and are left out of what is said of returns, laps and stays"),
+            (self.unfinished, "no recorded end and are excluded from the findings about returns"),
+            (self.gaps, "missing step numbers and are excluded from the findings about returns, cycles and stays"),
         ):
             rows = np.flatnonzero(which).tolist()
             if rows:

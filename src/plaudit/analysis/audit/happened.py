@@ -1,4 +1,4 @@
-"""What `check` found in a definition, and what came of it: how often, in which episodes, and what it earned."""
+"""Findings of `check` in the history: how often each happened, in which episodes, and what it earned."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class Happenings(Detector):
         self._counts = {id(finding): _Count() for finding, _ in self._patterns}
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         for finding, patterns in self._patterns:
             at = self._terms.get(finding.term)
             if finding.code in BY_TERM:
@@ -93,34 +93,38 @@ class Happenings(Detector):
         if count is None or not (patterns or finding.code in BY_TERM):
             return finding
         if not count.steps:
-            return replace(finding, message=f"{finding.message} It did not happen in {context.steps:,} recorded steps.")
+            return replace(
+                finding, message=f"{finding.message} This did not happen in {context.steps:,} recorded steps."
+            )
         what = f"{finding.term!r} paid" if finding.term in self._terms else "the agent earned"
         happened = (
-            f"In the ledger that happened in {context.format_share(count.steps)}"
-            f"{_name_episodes(context, sorted(count.episodes))}; {what} {format_number(count.paid)} there."
+            f"In the ledger this happened in {context.format_share(count.steps)}"
+            f"{_name_episodes(context, sorted(count.episodes))}; {what} {format_number(count.paid)} in these steps."
         )
-        witness = (*finding.witness, context.step(count.first, "the first time"))
+        witness = (*finding.witness, context.step(count.first, "first occurrence"))
         return replace(finding, message=f"{finding.message} {happened}", witness=witness)
 
 
 def _tell_walks(context: AuditContext, finding: Finding, walks: Mapping[int, Walk]) -> Finding:
-    if "walked-laps" in context.skipped:  # there is no telling
+    if "walked-laps" in context.skipped:  # nothing was counted
         return finding
-    one, several = ("lap", "laps") if finding.code == "loop-that-pays" else ("stay", "stays")
+    loops = finding.code == "loop-that-pays"
     if not walks:
-        happened = f"No episode had such a {one} often enough to tell, in {context.steps:,} recorded steps."
+        what = "went around a cycle like this" if loops else "stayed like this"
+        happened = f"No episode {what} often enough to count, in {context.steps:,} recorded steps."
         return replace(finding, message=f"{finding.message} {happened}")
     rows = sorted(walks)
     steps, pay = sum(walk.steps for walk in walks.values()), sum(walk.pay for walk in walks.values())
     happened = (
-        f"In the ledger {several} that paid took {context.format_share(steps)}{_name_episodes(context, rows)} and "
+        f"In the ledger, {'cycles' if loops else 'stays'} that paid took "
+        f"{context.format_share(steps)}{_name_episodes(context, rows)}, and "
         f"earned {format_number(pay)}."
     )
     best = max(walks.values(), key=lambda walk: walk.pay)
     return replace(
         finding,
         message=f"{finding.message} {happened}",
-        witness=(*finding.witness, context.step(best.first, "where the best-paid one begins")),
+        witness=(*finding.witness, context.step(best.first, f"the best-paid {'cycle' if loops else 'stay'} begins")),
     )
 
 

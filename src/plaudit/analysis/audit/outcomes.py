@@ -1,4 +1,4 @@
-"""What each episode came to by other measures than its return: the goal, `better` fields, the environment's reward."""
+"""Other measures of each episode than its return: the goal, `better` fields, the environment's reward."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -25,7 +25,7 @@ from plaudit.terminal import format_count
 
 
 class Wish(NamedTuple):
-    """What is wanted of episodes, by one measure."""
+    """One objective of episodes."""
 
     name: str
     values: Numbers
@@ -40,7 +40,7 @@ class Wish(NamedTuple):
 
 
 class EpisodeOutcomes(Detector):
-    """What is wanted, added up for each episode."""
+    """The objectives, added up for each episode."""
 
     def __init__(self, context: AuditContext) -> None:
         reward, recorded = context.reward, context.recorded
@@ -54,14 +54,14 @@ class EpisodeOutcomes(Detector):
         self._fields = {each.name: (each, names) for each in wanted if (names := find_input(each, recorded))}
         lacking = [each.name for each in wanted if each.name not in self._fields]
         if lacking:
-            context.remarks.append(f"Not recorded, for no term reads it: {', '.join(lacking)}.")
+            context.remarks.append(f"Not recorded, because no term reads it: {', '.join(lacking)}.")
         count = len(context.table)
         self._reached = np.zeros(count)
         self._sums, self._known = ({name: np.zeros(count) for name in self._fields} for _ in range(2))
         self._original: Numbers | None = np.zeros(count)
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         rows = batch.episodes[batch.starts]
         known = rows >= 0
         if not known.any():
@@ -85,18 +85,18 @@ class EpisodeOutcomes(Detector):
 
     @property
     def reached(self) -> NDArray[np.bool_] | None:
-        """Whether each episode reached the goal; None where none is declared, or it cannot be told."""
+        """Whether each episode reached the goal; None if no goal is declared or its inputs are not recorded."""
         return None if self._goal is None else self._reached > 0
 
     @property
     def original(self) -> Numbers | None:
-        """The returns of the environment's own reward; None where nobody recorded it."""
+        """The returns of the environment's own reward; None if it was not recorded."""
         known = self._original is not None and len(self._original) > 0 and bool(np.isfinite(self._original).all())
         return self._original if known else None
 
     @cached_property
     def wishes(self) -> Sequence[Wish]:
-        """What is wanted of each episode."""
+        """The objectives of each episode."""
         found: list[Wish] = []
         if self.reached is not None:
             found.append(Wish("the share of episodes that reach the goal", self.reached.astype(np.float64), 1.0, True))
@@ -113,20 +113,21 @@ class EpisodeOutcomes(Detector):
     # -- what is found -------------------------------------------------------------------------------------------------
 
     @history_rule(
-        "parted-from-goal", severity="warning", why="The reward rises while what is wanted falls: it is being gamed."
+        "parted-from-goal",
+        severity="warning",
+        why="The return rises while the stated objective gets worse: the agent games the reward.",
     )
     def find_partings(self, context: AuditContext) -> Iterator[Finding]:
-        """Find for each wish where the return rises while it falls, within a run: runs differ in more than that."""
+        """Find for each objective where, within a run, the return rises while the objective gets worse."""
         if not self.wishes:
-            why = "neither a goal nor a field that is better high or low is declared, and no reward of the environment"
-            context.skip(f"{why} is recorded")
+            context.skip("no goal and no better= or aim= field is declared, and no environment reward is recorded")
         if not context.has_episodes():
             return
         least = context.thresholds.min_episodes
         runs = [rows for rows in context.table.split_runs() if len(rows) >= least]
         if not runs:
             longest = max(len(rows) for rows in context.table.split_runs())
-            context.skip(f"{least:,} whole episodes of one run are needed, and there are {longest:,}")
+            context.skip(f"at least {least:,} complete episodes of one run are needed; the longest run has {longest:,}")
         chance = min(0.5, context.thresholds.chance / max(1, len(runs) * len(self.wishes)))  # Bonferroni
         for wish in self.wishes:
             found = []
@@ -148,7 +149,7 @@ class EpisodeOutcomes(Detector):
         good, bad = wish.format(float(wish.values[before].mean()), float(wish.values[after].mean()))
         turn = table.listed[rows[parting.turn]]
         actors = {table.listed[row].actor for row in rows.tolist()}
-        counted = ", each actor's counted from its own first" if len(actors) > 1 else ""
+        counted = "; each actor's episodes are counted from its own first" if len(actors) > 1 else ""
         as_well = f" The same happens in {format_runs(others)}." if others else ""
         witness = (
             before[wish.sign * (wish.values[before] - wish.values[before].mean()) >= 0][-1],
@@ -156,15 +157,16 @@ class EpisodeOutcomes(Detector):
         )
         return context.finding(
             "total",
-            f"from about episode {table.name(rows[parting.turn])} (record {turn.first_record}) on the mean return "
+            f"from about episode {table.name(rows[parting.turn])} (record {turn.first_record}) on, the mean return "
             f"rises from {low} to {high} while {wish.name} {'falls' if wish.sign > 0 else 'rises'} from {good} to "
-            f"{bad} ({format_count(len(before), 'whole episode')} from {table.name(before[0])} to "
-            f"{table.name(before[-1])}, and the last {len(after):,}{counted}).{as_well}",
-            "Look at an episode before and one after (plaudit ledger why): what pays there is not what is wanted. Stop "
-            "there, and change the reward before going on.",
+            f"{bad} ({format_count(len(before), 'complete episode')} from {table.name(before[0])} to "
+            f"{table.name(before[-1])}, compared with the last {len(after):,}{counted}).{as_well}",
+            "Compare an episode from before with one from after (plaudit ledger why) to see what now pays instead. "
+            "Change "
+            "the reward before you train further.",
             witness=(
-                context.step(table.listed[witness[0]].last_record, "before: the end of an episode"),
-                context.step(table.listed[witness[1]].last_record, "after"),
+                context.step(table.listed[witness[0]].last_record, "before: last step of an episode"),
+                context.step(table.listed[witness[1]].last_record, "after: last step of an episode"),
             ),
         )
 
@@ -198,9 +200,9 @@ class EpisodeOutcomes(Detector):
             f"{one:,} episodes reach the goal and earn {format_number(returns[done].mean())} on average; {other:,} do "
             f"not and earn {format_number(returns[~done].mean())}, up to {format_number(returns[~done].max())} "
             f"({context.table.name(best)}).",
-            "Let the goal pay more than an episode without it can earn, or let steps without it cost something.",
+            "Make the goal pay more than an episode without it can earn, or make steps without it cost something.",
             witness=(
-                context.step(context.table.listed[best].last_record, "the end of the best without the goal"),
-                context.step(context.table.listed[typical].last_record, "the end of one with it"),
+                context.step(context.table.listed[best].last_record, "last step of the best episode without the goal"),
+                context.step(context.table.listed[typical].last_record, "last step of a typical episode with it"),
             ),
         )

@@ -1,4 +1,4 @@
-"""Stretches of training between which the return rises while what is wanted falls."""
+"""Stretches of training between which the return rises while an objective falls."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -24,7 +24,7 @@ CERTAIN = 2.0
 LASTING = 0.5
 """At the end of the run, this share of the rise and of the fall must still be there."""
 SCALED = 2.0
-"""How many standard errors the worth of the wish must have risen by, to say that the scale of returns has changed."""
+"""How many standard errors the worth of the objective must rise by to show that the scale of returns changed."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class EpisodeReturns(Detector):
     outcomes: EpisodeOutcomes
 
 
-@history_rule("one-term-paid", severity="advice", why="One term paid nearly everything: the others had no say.")
+@history_rule("one-term-paid", severity="advice", why="One term paid nearly everything; the others hardly counted.")
 def find_one_term(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding]:
     """Find a term that paid nearly all of what late episodes were paid, where others could have paid too."""
     if not context.has_episodes():
@@ -41,13 +41,13 @@ def find_one_term(seen: EpisodeReturns, context: AuditContext) -> Iterator[Findi
         return
     others = ", ".join(f"{name} {format_number(value)}" for name, value in sums.items() if name != largest)
     cost = any((column < 0).any() for column in summed.values())
-    left_out = " Episodes in which a term cost more than it paid are left out of its sum." if cost else ""
+    left_out = " Episodes in which a term cost more than it paid do not count in its sum." if cost else ""
     yield context.finding(
         largest,
-        f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of all that the "
-        f"late {len(earned[largest]):,} episodes were paid for; of the others: {others}.{left_out}",
-        f"If {largest!r} is what is wanted, say so: kind='goal'. If not, lower its weight, or see why nothing else is "
-        "reached.",
+        f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of everything paid "
+        f"in the {len(earned[largest]):,} late episodes; the others paid: {others}.{left_out}",
+        f"If {largest!r} is the objective, declare it with kind='goal'. If not, lower its weight, or find out why the "
+        "other terms do not pay.",
         witness=_show_best(context, earned[largest], largest),
     )
 
@@ -59,9 +59,7 @@ def _show_best(context: AuditContext, paid: Numbers, term: str) -> Iterator[Step
     yield context.step(episode.last_record, f"{term} paid {format_number(paid.max())} in this episode")
 
 
-@history_rule(
-    "length-paid", severity="advice", why="How long an episode lasts explains what it earns; nothing else does."
-)
+@history_rule("length-paid", severity="advice", why="Episode length alone explains the returns.")
 def find_length(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding]:
     """Find that returns follow from lengths alone, where the reward means to pay for something else as well."""
     if not context.has_episodes():
@@ -70,7 +68,7 @@ def find_length(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding
     lengths, returns = context.table.lengths[whole].astype(np.float64), context.table.returns[whole]
     plain = not any(term.reads and term.weight != 0 for term in context.reward.terms)
     if plain or lengths.std() < LEAST_SPREAD * lengths.mean() or not returns.std():
-        return  # a price for every step, and nothing else, is what its author wrote
+        return  # a price for every step, and nothing else, is what the author asked for
     explained = _explain_by(lengths, returns)
     if explained < context.thresholds.length:
         return
@@ -79,7 +77,7 @@ def find_length(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding
     slope = float(np.polyfit(lengths, returns, 1)[0])
     rising = slope > 0
     if after_goal or (not rising and reached is None):
-        return  # who is paid by the step for reaching the goal soon, or ends soon for all that is known
+        return  # the pay per step rewards reaching the goal early, or may do so
     original = seen.outcomes.original
     if original is not None and original[whole].std() and _explain_by(lengths, original[whole]) >= explained:
         return  # the environment itself pays by the step
@@ -87,12 +85,13 @@ def find_length(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding
     which = "longest" if rising else "shortest"
     yield context.finding(
         "total",
-        f"how long an episode lasts explains {format_percent(explained)} of the variance of returns, over "
-        f"{len(lengths):,} episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: one "
-        f"more step adds {format_number(slope)}, whatever is done in it.",
-        "If lasting is the task, allow this with that reason; if not, let a step cost something, and pay for what is "
-        "wanted.",
-        witness=(context.step(context.table.listed[row].last_record, f"the end of the {which} episode"),),
+        f"episode length explains {format_percent(explained)} of the variance of returns over "
+        f"{len(lengths):,} episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: each "
+        f"extra step adds {format_number(slope)}, whatever the agent does in it.",
+        "If episode length is the objective, allow this finding with that reason. If not, make each step cost "
+        "something "
+        "and pay for the objective.",
+        witness=(context.step(context.table.listed[row].last_record, f"last step of the {which} episode"),),
     )
 
 
@@ -101,7 +100,7 @@ def _explain_by(lengths: Numbers, returns: Numbers) -> float:
 
 
 @history_rule(
-    "shaping-reordered", severity="warning", why="Shaping decides which episodes are best, and it should not."
+    "shaping-reordered", severity="warning", why="Shaping decides which episodes rank best, and it should not."
 )
 def find_shaping(seen: EpisodeReturns, context: AuditContext) -> Iterator[Finding]:
     """Find that the best episodes are the best by shaping alone: without it, they are below the middle."""
@@ -122,10 +121,11 @@ def find_shaping(seen: EpisodeReturns, context: AuditContext) -> Iterator[Findin
     row = int(np.flatnonzero(whole)[best[-1]])
     yield context.finding(
         shaping[0],
-        f"the best {count:,} of {len(returns):,} episodes earn {format_number(returns[best].mean())} on average; "
-        f"without what {', '.join(map(repr, shaping))} paid {format_number(bare[best].mean())}, and half of all "
-        f"episodes earn {format_number(middle)} or more then.",
-        "Make shaping a difference of potentials, discount * potential(after) - potential(before), which leaves the "
-        "order of policies as it is; report returns without it.",
-        witness=(context.step(context.table.listed[row].last_record, "the end of the best episode"),),
+        f"the best {count:,} of {len(returns):,} episodes earn {format_number(returns[best].mean())} on average, but "
+        f"{format_number(bare[best].mean())} without {', '.join(map(repr, shaping))}; without shaping, half of all "
+        f"episodes earn {format_number(middle)} or more.",
+        "Make shaping a difference of potentials, discount * potential(after) - potential(before), which does not "
+        "change "
+        "how policies rank. Report returns without shaping.",
+        witness=(context.step(context.table.listed[row].last_record, "last step of the best episode"),),
     )

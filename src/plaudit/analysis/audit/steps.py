@@ -36,7 +36,7 @@ class StepBatch:
     inputs: Rows
     outputs: Rows
     original: Numbers | None
-    """What the environment itself paid; None where nobody recorded it."""
+    """What the environment itself paid; None if it was not recorded."""
 
     def __len__(self) -> int:
         return len(self.numbers)

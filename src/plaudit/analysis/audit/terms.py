@@ -1,4 +1,4 @@
-"""What the terms did in practice: constant, drowned, two of a kind, or with spikes."""
+"""What the terms did in practice: constant, drowned, redundant, or with spikes."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ class TermStatistics(Detector):
         self._sums, self._products = np.zeros(count), np.zeros((count, count))
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in."""
+        """Add the steps of a batch."""
         values = batch.values
         if not self.steps:
             self.first = int(batch.numbers[0])
@@ -119,9 +119,7 @@ class TermStatistics(Detector):
             return []
         return [(at, each) for at, each in enumerate(self.reward.terms) if each.weight != 0 and not each.terminal]
 
-    @history_rule(
-        "constant-in-practice", severity="advice", why="A term that was the same in every step taught nothing."
-    )
+    @history_rule("constant-in-practice", severity="advice", why="A term that never changes teaches the agent nothing.")
     def find_constant(self, context: AuditContext) -> Iterator[Finding]:
         """Find terms that were the same in every step."""
         for at, term in self._list_paid(context):
@@ -133,27 +131,27 @@ class TermStatistics(Detector):
         if value == 0 and (term.kind == "penalty" or term.name not in context.can_pay):
             return  # a price that never had to be paid
         if value == 0:
-            message = f"{term.name!r} paid nothing: it was 0 in each of {self.steps:,} steps."
+            message = f"{term.name!r} paid nothing: it was 0 in all {self.steps:,} steps."
             advice = (
-                "If what it pays for is to be learnt, see that it can happen: a longer run, an easier start, a slope "
-                "that leads there. If not, drop the term."
+                "If the agent should learn it, make it reachable: a longer run, an easier start, a shaping term that "
+                "leads there. If not, drop the term."
             )
         else:
-            message = (
-                f"{term.name!r} paid {format_number(value)} in each of {self.steps:,} steps, whatever was done in them."
-            )
+            message = f"{term.name!r} paid {format_number(value)} in all {self.steps:,} steps, whatever the agent did."
             advice = (
-                "If every step is to be paid alike, say so with a term that reads nothing. If not, see why what it "
-                "reads never changes it."
+                "If every step should be paid the same, use a term that reads nothing. If not, find out why its inputs "
+                "never change it."
             )
         yield context.finding(
             term.name,
             message,
             advice,
-            witness=(context.step(self.first, "like every other step"),),
+            witness=(context.step(self.first, "the same in every step"),),
         )
 
-    @history_rule("drowned-in-practice", severity="advice", why="A term that never made a difference was not heard.")
+    @history_rule(
+        "drowned-in-practice", severity="advice", why="A term this small next to the others makes no difference."
+    )
     def find_drowned(self, context: AuditContext) -> Iterator[Finding]:
         """Find terms that made a difference in hardly any step."""
         for at, term in self._list_paid(context):
@@ -162,15 +160,15 @@ class TermStatistics(Detector):
                 continue
             yield context.finding(
                 term.name,
-                f"{term.name!r} was {format_percent(context.thresholds.drowned)} of what all terms are together, or "
-                f"more, in {heard:,} of the {paid:,} steps in which it was not 0; its largest size was "
+                f"{term.name!r} was at least {format_percent(context.thresholds.drowned)} of all terms together in "
+                f"{heard:,} of the {paid:,} steps in which it was not 0; its largest size was "
                 f"{format_number(self.largest[at])}.",
-                "Raise its weight until it is heard, lower what drowns it, or drop it.",
+                "Raise its weight, lower the terms that drown it, or drop it.",
                 witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
             )
 
     @history_rule(
-        "redundant-terms", severity="advice", why="Two terms that rise and fall together pay twice for one thing."
+        "redundant-terms", severity="advice", why="Two terms that move together pay twice for the same thing."
     )
     def find_redundant(self, context: AuditContext) -> Iterator[Finding]:
         """Find terms that rise and fall together."""
@@ -180,16 +178,16 @@ class TermStatistics(Detector):
                 often = min(self.nonzero[at], self.nonzero[other]) >= LEAST_OFTEN
                 if not often or abs(found[at, other]) < context.thresholds.redundant:
                     continue
-                how = "together" if found[at, other] > 0 else "against each other"
+                how = "together" if found[at, other] > 0 else "in opposite directions"
                 yield context.finding(
                     term.name,
-                    f"{twin.name!r} and {term.name!r} rise and fall {how}: their correlation over {self.steps:,} steps "
+                    f"{twin.name!r} and {term.name!r} move {how}: their correlation over {self.steps:,} steps "
                     f"is {found[at, other]:z.4f}.",
-                    "Keep the one that measures what is wanted, or let them measure different things.",
-                    witness=(context.step(int(self.largest_at[at]), "both at once"),),
+                    "Keep the one that measures the objective, or make them measure different things.",
+                    witness=(context.step(int(self.largest_at[at]), "both terms"),),
                 )
 
-    @history_rule("spike", severity="warning", why="A few steps outweigh all others, and learning follows them.")
+    @history_rule("spike", severity="warning", why="A few steps outweigh all others and dominate learning.")
     def find_spikes(self, context: AuditContext) -> Iterator[Finding]:
         """Find terms a few payments of which outweigh all others."""
         for at, term in self._list_paid(context):
@@ -201,9 +199,10 @@ class TermStatistics(Detector):
             least = 2.0 ** float(np.frexp(context.thresholds.spike * usual)[1] - 1)
             yield context.finding(
                 term.name,
-                f"{term.name!r} was {format_number(self.largest[at])} in size, and at least {format_percent(1 - RARE)} "
+                f"{term.name!r} reached {format_number(self.largest[at])} in size, but at least "
+                f"{format_percent(1 - RARE)} "
                 f"of its payments were below {format_number(usual)}; it was {format_number(least)} or more in "
                 f"{context.format_share(self.count_beyond(at, least))}.",
-                "Clamp the score where it stops meaning anything, or find out what the simulator did there.",
+                "Clamp the score where it stops being meaningful, or find out what the simulator did in that step.",
                 witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
             )

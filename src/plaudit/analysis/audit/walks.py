@@ -1,4 +1,4 @@
-"""Laps that were really walked, and places that were really stayed in, and what they earned."""
+"""Cycles that episodes went around, states that they stayed in, and what both earned."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from plaudit.terminal import format_count
 PARTS = 100
 """Two numbers of a declared range are the same place where they lie in the same hundredth of it."""
 LONGEST = 200_000
-"""Of an episode so many steps are kept together; a longer one is looked at piece by piece."""
+"""A longer episode is processed in pieces of this many steps."""
 UNEVEN = 0.5
-"""In a lap some step must pay less than this share of what its steps pay on average: what pays alike in every step is
-pay for being there, and no reason to go round."""
+"""Some step of a cycle must pay less than this share of its average step. If every step pays the same, the agent is
+paid for being there, not for going around."""
 
 
 @dataclass
 class Walk:
-    """How an episode spent its time: going round through one place, or staying in places."""
+    """How an episode spent its time: going around through one state, or staying in states."""
 
     times: int = 0
     steps: int = 0
@@ -57,7 +57,7 @@ class _Steps(NamedTuple):
 
 
 class Walks(Detector):
-    """The laps and the stays of every episode that has some."""
+    """The cycles and stays of every episode."""
 
     def __init__(self, context: AuditContext, outcomes: EpisodeOutcomes) -> None:
         self._context, self._table, self._outcomes = context, context.table, outcomes
@@ -70,14 +70,16 @@ class Walks(Detector):
         self._goal = compile_goal(context)
         self._usable = bool(self._names) and len(self._table) > 0
         if not self._names:
-            context.skip("no recorded field is a state: Task(states=[...]) declares one", "walked-laps", "stayed-put")
+            context.skip(
+                "no recorded field is a state; declare one with Task(states=[...])", "walked-laps", "stayed-put"
+            )
         self._open: dict[int, list[_Steps]] = {}
         self._seen = np.zeros(len(self._table), np.int64)
         self.laps: dict[int, Walk] = {}
         self.stays: dict[int, Walk] = {}
 
     def add(self, batch: StepBatch) -> None:
-        """Take the steps of a batch in; an episode is looked at when its last step is there."""
+        """Add the steps of a batch; an episode is processed when its last step is there."""
         if not self._usable:
             return
         done = np.zeros(len(batch), np.bool_) if self._goal is None else self._goal.evaluate(batch)["goal"]
@@ -133,7 +135,7 @@ class Walks(Detector):
             found.last = int(numbers[ends[at] - 1])
 
     def _find_laps(self, rows: Positions, steps: _Steps) -> None:
-        """Find for each episode the place through which the best-paid laps lead: out of it, and back again."""
+        """Find for each episode the state with the best-paid cycles: out of it and back."""
         places, totals, numbers, done = steps
         keys = places ^ (rows.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03))
         order = np.argsort(keys, kind="stable")
@@ -155,7 +157,7 @@ class Walks(Detector):
         for at in np.flatnonzero(pays > 0).tolist():
             row = int(rows[firsts[at]])
             if row not in best or (round(pays[at], 9), -firsts[at]) > (round(pays[best[row]], 9), -firsts[best[row]]):
-                best[row] = at  # of laps that pay the same, the first
+                best[row] = at  # of cycles that pay the same, the first
         for row, at in best.items():
             first, last = int(firsts[at]), int(lasts[at])
             between = totals[first + 1 : last + 1]
@@ -170,7 +172,7 @@ class Walks(Detector):
     # -- what is found -------------------------------------------------------------------------------------------------
 
     def _is_complete(self, context: AuditContext) -> bool:
-        """Return whether there are episodes to tell of, all of them looked at."""
+        """Return whether there are episodes, all of them processed."""
         if not self._usable or not context.has_episodes(least=1):
             return False
         if self._open:  # episodes of which not every step was chosen, or there
@@ -182,9 +184,9 @@ class Walks(Detector):
     def _severity(self) -> Severity | None:
         return None if self._goal is not None else "advice"
 
-    @history_rule("walked-laps", severity="warning", why="The agent goes round and is paid for it, and gets nowhere.")
+    @history_rule("walked-laps", severity="warning", why="The agent is paid for going around in a cycle.")
     def find_laps(self, context: AuditContext) -> Iterator[Finding]:
-        """Find laps that are what the late episodes are about."""
+        """Find cycles that dominate the late episodes."""
         if not self._is_complete(context):
             return
         gone = self.choose(self.laps)
@@ -192,33 +194,39 @@ class Walks(Detector):
             walk = self.laps[gone[-1]]
             yield context.finding(
                 "total",
-                f"{self._describe(gone, self.laps)} going round: {self._context.table.name(gone[-1])} passed one place "
-                f"{format_count(walk.times + 1, 'time')} in {walk.steps:,} steps and earned {format_number(walk.pay)} "
-                "on the way.",
-                "Pay the way back what the way there earned (a potential-based difference), pay each state once, or "
-                "let a step cost more than it can earn.",
-                witness=(context.step(walk.first, "the first lap begins"), context.step(walk.last, "back again")),
+                f"{self._describe(gone, self.laps, 'going around in cycles')}; for example, "
+                f"{self._context.table.name(gone[-1])} visited one state {format_count(walk.times + 1, 'time')} in "
+                f"{walk.steps:,} steps and earned {format_number(walk.pay)}.",
+                "Make the way back cost what the way there earns (a potential-based difference), pay each state once, "
+                "or "
+                "make a step cost more than it can earn.",
+                witness=(
+                    context.step(walk.first, "the first cycle begins"),
+                    context.step(walk.last, "back in the same state"),
+                ),
                 severity=self._severity,
             )
 
-    @history_rule("stayed-put", severity="warning", why="The agent stays where it is and is paid for it.")
+    @history_rule("stayed-put", severity="warning", why="The agent is paid for staying where it is.")
     def find_stays(self, context: AuditContext) -> Iterator[Finding]:
-        """Find stays that are what the late episodes are about."""
+        """Find stays that dominate the late episodes."""
         if not self._is_complete(context):
             return
         stayed = self.choose(self.stays)
         if self._is_habit(stayed) and self._is_unwanted(stayed) is None:
-            why = "no goal is declared and no reward of the environment says otherwise: staying may be the task"
+            why = "no goal is declared and no environment reward shows that staying is worse; it may be the task"
             context.skip(why)
         elif self._is_habit(stayed) and self._is_unwanted(stayed):
             walk = self.stays[stayed[-1]]
             yield context.finding(
                 "total",
-                f"{self._describe(stayed, self.stays)} standing still: {self._context.table.name(stayed[-1])} for "
-                f"{walk.steps:,} steps, which earned {format_number(walk.pay)}.",
-                "If finishing is what you want, let a step cost something or the end pay more than waiting; if staying "
-                "is the task, allow this with that reason, or declare a goal that it meets.",
-                witness=(context.step(walk.first, "it stays here"), context.step(walk.last, "and still does")),
+                f"{self._describe(stayed, self.stays, 'standing still')}; for example, "
+                f"{self._context.table.name(stayed[-1])} stood still for {walk.steps:,} steps and earned "
+                f"{format_number(walk.pay)}.",
+                "If the agent should finish, make each step cost something or the end pay more than waiting. If "
+                "staying "
+                "is the task, allow this finding with that reason, or declare a goal that staying meets.",
+                witness=(context.step(walk.first, "it stops here"), context.step(walk.last, "it is still here")),
                 severity=self._severity,
             )
 
@@ -232,9 +240,9 @@ class Walks(Detector):
         ]
 
     def _is_unwanted(self, rows: list[int]) -> bool | None:
-        """Return whether other episodes were better by what is wanted; None where nothing says what that is.
+        """Return whether other episodes were better by the objective; None if none is known.
 
-        A walk through the goal is none. Without a goal, what the environment itself paid tells.
+        A walk through the goal does not count. Without a goal, the environment's own reward decides.
         """
         if self._goal is not None:
             return True
@@ -248,9 +256,9 @@ class Walks(Detector):
         late = self._context.late
         return bool(rows) and late[rows].sum() >= max(1.0, self._context.thresholds.habit * late.sum())
 
-    def _describe(self, rows: list[int], walks: dict[int, Walk]) -> str:
+    def _describe(self, rows: list[int], walks: dict[int, Walk], doing: str) -> str:
         steps, pay = sum(walks[row].steps for row in rows), sum(walks[row].pay for row in rows)
         return (
-            f"{format_count(len(rows), 'episode')} of {len(self._table):,} ({self._table.describe(rows)}) spent "
-            f"{steps:,} steps and earned {format_number(pay)}"
+            f"{len(rows):,} of {format_count(len(self._table), 'episode')} ({self._table.describe(rows)}) spent "
+            f"{steps:,} steps {doing} and earned {format_number(pay)}"
         )

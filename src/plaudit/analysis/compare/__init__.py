@@ -1,1 +1,1 @@
-"""Comparing rewards: how far apart they are in what they make an agent want."""
+"""Compare rewards: how far apart they are in what they make an agent want."""

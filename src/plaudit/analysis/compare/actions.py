@@ -38,15 +38,15 @@ def find_action(rewards: Sequence[Reward]) -> str | None:
 
 
 def measure_disagreement(rewards: Sequence[Reward], coverage: Coverage, seed: int) -> Disagreement | str:
-    """Return how often another action would be best, or why that cannot be told."""
+    """Return how often another action would be best, or why this is unknown."""
     action = find_action(rewards)
     entries = list_entries(rewards)
     if action is None:
-        return "no reward says which field is the action, or they name different ones"
+        return "no reward names its action field, or they name different ones"
     if action not in entries or (choices := entries[action].choices) is None:
-        return f"the field {action} does not list what can be chosen"
+        return f"the field {action} does not list its values"
     if len(choices) > MOST_ACTIONS:
-        return f"there are {len(choices)} actions; {MOST_ACTIONS} are tried at most"
+        return f"there are {len(choices)} actions; at most {MOST_ACTIONS} are tried"
     tied_to = _find_tied(rewards, action)
     keeps = coverage.keeps_facts
     scorers = [Scorer(reward, guard=keeps is None) for reward in rewards]

@@ -46,7 +46,7 @@ def compare(
     progress: Progress | None = None,
     **query: Any,
 ) -> Comparison:
-    """Return how far apart rewards are in what they make an agent want.
+    """Measure how far apart rewards are, by distances (EPIC, DARD, STARC) and by correlations.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -63,45 +63,48 @@ def compare(
     Args:
         first: A reward.
         second: Another one.
-        *more: More of them: every pair is measured.
-        task: What is wanted and what can happen, for all of them; what only their own tasks say is kept.
-        transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
-            Without them steps are drawn from what fields declare. `plaudit.analysis.environments.sample_transitions`
-            takes them from an environment.
-        episodes: The episode of each transition; returns are compared then, and intervals drawn from episodes.
-        ledger: A ledger whose recorded steps to compare on instead, with their episodes.
-        discount: How much a reward one step later is worth; what the rewards declare, or 0.99.
-        samples: How many steps are drawn.
-        means: How many actions and next states a mean is taken over.
-        ranges: Between what to draw fields, by name, instead of what they declare.
-        fields: What to do with rewards that read different fields: refuse ("same"), leave out terms that read what
-            not all of them read ("shared"), or compare over everything that any of them reads ("all").
-        seed: Another number, other draws.
-        progress: Called with how many steps are scored, and how many there are.
-        **query: Which records of the ledger, as for `Ledger.history`.
+        *more: More rewards; every pair is measured.
+        task: The task to add to those of the rewards.
+        transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, and the
+            action. If omitted, steps are drawn from the declared ranges.
+            `plaudit.analysis.environments.sample_transitions` collects them from an environment.
+        episodes: The episode of each transition. With it, returns are compared and intervals resample episodes.
+        ledger: A ledger whose recorded steps and episodes to compare on instead.
+        discount: Discount factor. If omitted, the one that the rewards declare, or 0.99.
+        samples: Number of steps to draw.
+        means: Number of actions and next states per mean.
+        ranges: Ranges to draw fields from, by name, instead of the declared ones.
+        fields: What to do if the rewards read different fields: refuse ("same"), leave out terms that read fields that
+            not all rewards read ("shared"), or compare on all fields ("all").
+        seed: Random seed.
+        progress: Called with the number of steps scored and their total.
+        **query: Which records of the ledger to use, as for `Ledger.history`.
+
+    Returns:
+        Every measure of every pair.
 
     Raises:
-        DefinitionError: The rewards cannot be compared: over different fields, discounts or declarations.
-        InputError: The transitions lack something, or are too few.
+        DefinitionError: The rewards cannot be compared, because of their fields, discounts or declarations.
+        InputError: The transitions lack a column, or are too few.
     """
     rewards = (first, second, *more)
     rewards = tuple(each._join_task(task) for each in rewards)
     if samples < 1000 or means < 2:
-        raise DefinitionError(f"samples={samples}, means={means}: at least 1,000 and 2 are needed.")
+        raise DefinitionError(f"samples={samples} must be at least 1,000, and means={means} at least 2.")
     worth = _find_discount(rewards, discount)
     names = tuple(f"{reward.name}@{reward.version}" for reward in rewards)
     rewards, remarks = _match_fields(rewards, names, fields)
     if query and ledger is None:
-        raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
+        raise DefinitionError(f"{', '.join(query)}= selects records of a ledger; give ledger= too.")
     if ledger is not None:
         if transitions is not None:
-            raise DefinitionError("give a ledger or transitions to compare on, not both.")
+            raise DefinitionError("give either a ledger or transitions, not both.")
         history = ledger.history(**query)
         history.first()  # where there is none, this says so
         coverage = read_ledger(rewards, history, ledger.name, means=means, seed=seed)
     elif transitions is None:
         if episodes is not None:
-            raise DefinitionError("episodes= says to which episode transitions belong; give transitions= too.")
+            raise DefinitionError("episodes= assigns transitions to episodes; give transitions= too.")
         coverage = draw_coverage(rewards, samples=samples, means=means, seed=seed, ranges=ranges or {})
     else:
         given = transitions if isinstance(transitions, Transitions) else Transitions(transitions)
@@ -152,7 +155,7 @@ class _Measuring:
         if unscored == done:
             raise InputError("no step can be scored by all rewards.")
         if unscored:
-            self.remarks.append(f"{unscored / done:.1%} of the steps cannot be scored by all rewards; left out.")
+            self.remarks.append(f"{unscored / done:.1%} of the steps cannot be scored by all rewards and are excluded.")
         self._add_distance("epic", canonical)
         self._measure_tables()
         self._measure_actions()
@@ -173,16 +176,16 @@ class _Measuring:
         self.measures[name] = Measure(name, value, low, high)
         if (high - low > WIDE).any():
             self.remarks.append(
-                f"{TITLES[name]}: an interval is wider than {WIDE}, for too few steps carry what varies. "
-                "Take more of them, or do not rely on it."
+                f"{TITLES[name]}: an interval is wider than {WIDE}, because too few steps vary. "
+                "Use more steps, or do not rely on it."
             )
 
     def _measure_tables(self) -> None:
         try:
             if self._given is None:
-                raise InputError("no transitions tell where actions lead")
+                raise InputError("no transitions show where actions lead")
             if self.discount == 1:
-                raise InputError("a state has no value without a discount below 1")
+                raise InputError("state values need a discount below 1")
             tables = build_tables(self.rewards, self._given, find_action(self.rewards))
         except InputError as error:
             self.left_out |= dict.fromkeys(("dard", *MEASURES), str(error))
@@ -190,7 +193,7 @@ class _Measuring:
         found = measure_tables(tables, tables.count(), self.discount)
         ends = resample_tables(tables, self._given.groups, self.discount, self.seed)
         if ends is None:
-            self.remarks.append("STARC and DARD have no interval: too few transitions were seen, or too many states.")
+            self.remarks.append("No intervals for STARC and DARD: too few transitions, or too many states.")
         for name, value in found.items():
             low, high = (np.full_like(value, np.nan),) * 2 if ends is None else ends[name]
             self._add(name, value, np.minimum(low, value), np.maximum(high, value))
@@ -202,14 +205,14 @@ class _Measuring:
             return
         self._add("argmax", found.value, found.low, found.high)
         self.remarks.append(
-            f"Another action is best: of {found.steps:,} steps that leave a choice; {found.tied:.0%} of choices are "
-            "ties, in which any of the best actions will do."
+            f"Best action differs: a share of {found.steps:,} steps with a choice; {found.tied:.0%} of choices are "
+            "ties, where any of the best actions counts."
         )
 
     def _measure_returns(self, scorers: Sequence[Scorer]) -> None:
         given = self._given
         if given is None or given.episodes is None:
-            why = "there are no episodes" if given is None else "nothing says which episode a step belongs to"
+            why = "there are no episodes" if given is None else "steps are not assigned to episodes"
             self.left_out |= dict.fromkeys(("pearson-returns", "spearman-returns"), why)
             return
         values, kept = drop_unscored([scorer.score(given.steps) for scorer in scorers])
@@ -217,7 +220,7 @@ class _Measuring:
         rows = given.episodes[kept]
         returns = np.stack([np.bincount(rows, weights=each, minlength=len(whole))[whole] for each in values])
         if returns.shape[1] < 3:
-            why = f"{returns.shape[1]} whole episodes are too few"
+            why = f"{returns.shape[1]} complete episodes are too few"
             self.left_out |= dict.fromkeys(("pearson-returns", "spearman-returns"), why)
             return
         for name, table in (("pearson-returns", returns), ("spearman-returns", rank(returns))):
@@ -232,17 +235,19 @@ class _Measuring:
         for name, is_constant, is_shaping in zip(self.names, constant, shaping, strict=True):
             if is_constant:
                 self.remarks.append(
-                    f"{name} pays the same for every step here: how far it is from others is undefined."
+                    f"{name} pays the same for every step here, so its distance to others is undefined."
                 )
             elif is_shaping:
-                self.remarks.append(f"{name} is nothing but potential shaping: how far it is from others is undefined.")
+                self.remarks.append(f"{name} is pure potential shaping, so its distance to others is undefined.")
 
     def _remark_terminal(self) -> None:
         ends = [
             name for name, reward in zip(self.names, self.rewards, strict=True) if "terminal" in reward.program.inputs
         ]
         if ends:
-            self.remarks.append(f"EPIC takes every step for one that goes on; {', '.join(ends)} has terms of the end.")
+            self.remarks.append(
+                f"EPIC treats every step as non-terminal; rewards with terminal terms: {', '.join(ends)}."
+            )
 
 
 def _rank_blocks(blocks: Sequence[Numbers]) -> Moments:
@@ -260,8 +265,7 @@ def _find_discount(rewards: Sequence[Reward], given: float | None) -> float:
         if len(declared) > 1:
             listed = ", ".join(f"{each:g}" for each in sorted(filter(None, declared)))
             raise DefinitionError(
-                f"the rewards declare different discounts ({listed}), between which a distance is undefined; "
-                "say which one is meant: discount= (--discount)."
+                f"the rewards declare different discounts ({listed}); choose one with discount= (--discount)."
             )
         return next(iter(declared)) or DISCOUNT if declared else DISCOUNT
     if not 0 <= given <= 1:
@@ -282,12 +286,12 @@ def _match_fields(
     if fields == "same":
         text = "; ".join(f"{name} reads {', '.join(each)}" for name, each in apart.items())
         raise DefinitionError(
-            f"not all of these rewards read the same fields: {text}.\nCompare them on what all of them read, without "
-            "the terms that read more: fields='shared' (--fields shared); or on everything: fields='all'."
+            f"these rewards do not read the same fields: {text}.\nLeave out the terms that read other fields with "
+            "fields='shared' (--fields shared), or compare on all fields with fields='all'."
         )
     kept, left_out = keep_shared_terms(rewards, _list_fields)
     listed = [f"{name}: {term}" for name, terms in zip(names, left_out, strict=True) for term in terms]
-    return kept, [f"Compared on what all of them read; left out: {', '.join(listed)}."]
+    return kept, [f"Compared on shared fields; terms left out: {', '.join(listed)}."]
 
 
 def _list_fields(reward: Reward) -> set[str]:

@@ -25,7 +25,7 @@ TITLES = {
     "starc": "STARC distance, by value",
     "starc-potential": "STARC distance, by potential",
     "starc-minimal": "STARC distance, minimal",
-    "argmax": "another action is best",
+    "argmax": "best action differs",
     "pearson": "correlation of steps",
     "spearman": "rank correlation of steps",
     "pearson-returns": "correlation of returns",
@@ -38,7 +38,11 @@ _SIGNED = {"pearson", "spearman", "pearson-returns", "spearman-returns"}
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number and the interval that it lies in; NaN where there is none."""
+    """A value with its confidence interval; the ends are NaN if there is none.
+
+    >>> print(Estimate(0.25, 0.2, 0.31))
+    0.2500 (0.2000 to 0.3100)
+    """
 
     value: float
     low: float
@@ -54,7 +58,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure of every pair of rewards."""
+    """One measure of every pair of rewards, with its interval.
+
+    Example:
+        ```python
+        found = compare(first, second, third).measures["epic"]
+        found.value[0, 2]                # the distance of the first and the third
+        ```
+    """
 
     name: str
     value: Numbers
@@ -64,7 +75,15 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How far apart rewards are by several measures; `print` it."""
+    """Distances and correlations of rewards; `print` it for a table.
+
+    Example:
+        ```python
+        found = compare(before, after)
+        found["epic"].value              # 0: the same up to scale and shaping; 1: opposite
+        found.matrix("epic")             # every pair
+        ```
+    """
 
     rewards: tuple[str, ...]
     """`maze@1`, as they were given."""
@@ -72,7 +91,7 @@ class Comparison:
     coverage: Coverage
     measures: Mapping[str, Measure]
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Measures that cannot be had here, and why."""
+    """Measures that could not be computed, and why."""
     remarks: tuple[str, ...] = ()
 
     def __getitem__(self, measure: str) -> Estimate:
@@ -80,27 +99,46 @@ class Comparison:
         return self.get(measure, 0, 1)
 
     def get(self, measure: str, one: int, other: int) -> Estimate:
-        """Return a measure of two of the rewards, by their positions."""
+        """Return a measure of two of the rewards.
+
+        Args:
+            measure: The name of the measure, such as "epic".
+            one: The position of one reward.
+            other: The position of the other.
+
+        Returns:
+            The value and its interval.
+        """
         found = self._find(measure)
         return Estimate(*(float(each[one, other]) for each in (found.value, found.low, found.high)))
 
     def matrix(self, measure: str = "epic") -> Numbers:
-        """Return a measure of every pair of rewards; NaN where it is undefined."""
+        """Return a measure of every pair of rewards.
+
+        Args:
+            measure: The name of the measure.
+
+        Returns:
+            A square matrix; NaN where the measure is undefined.
+        """
         return self._find(measure).value.copy()
 
     def _find(self, measure: str) -> Measure:
         if measure not in self.measures:
             why = self.left_out.get(measure)
-            known = f"Those there are: {', '.join(self.measures)}."
+            known = f"Available: {', '.join(self.measures)}."
             raise DefinitionError(f"{measure!r} was not measured: {why or known}")
         return self.measures[measure]
 
     def plot(self, measure: str = "epic", *, ax: "Axes | None" = None) -> "Axes":
-        """Draw every measure of two rewards with its interval, or one measure of more rewards as a matrix.
+        """Plot every measure of two rewards with its interval, or one measure of more rewards as a matrix.
 
         Args:
-            measure: Which one, of more than two rewards.
-            ax: Where to draw; a new figure unless given.
+            measure: The measure to plot for more than two rewards.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
             DefinitionError: It was not measured.
@@ -121,14 +159,18 @@ class Comparison:
             [each.low for each in found],
             [each.high for each in found],
             title=" and ".join(self.rewards),
-            measured="0 is the same for a distance, 1 is the same for a correlation",
+            measured="identical rewards: distance 0, correlation 1",
             limits=(low, 1.0),
-            note=note if self.coverage.exact else f"{note}; bars hold {CONFIDENCE:.0%}",
+            note=note if self.coverage.exact else f"{note}; bars are {CONFIDENCE:.0%} intervals",
             ax=ax,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON; None where there is no number."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values, with None instead of NaN.
+        """
         return {
             "rewards": list(self.rewards),
             "discount": self.discount,
@@ -145,7 +187,14 @@ class Comparison:
         }
 
     def format(self, measure: str = "epic") -> str:
-        """Return a text for people: every measure of two rewards, or one measure of more as a matrix."""
+        """Format the comparison as text: every measure of two rewards, or one measure of more as a matrix.
+
+        Args:
+            measure: The measure to show for more than two rewards.
+
+        Returns:
+            The text, in several lines.
+        """
         return escape_controls("\n".join(self._list_lines(measure)))
 
     def __str__(self) -> str:
@@ -179,14 +228,15 @@ class Comparison:
         return [("", *names), *((name, *row) for name, row in zip(names, cells, strict=True))]
 
     def _list_notes(self) -> Iterator[str]:
-        exactly = "" if self.coverage.exact else f"; intervals hold {CONFIDENCE:.0%}"
+        exactly = "" if self.coverage.exact else f"; {CONFIDENCE:.0%} intervals"
         yield f"On {self.coverage.text}{exactly}."
         if self.coverage.rejected:
-            yield f"{self.coverage.rejected:.1%} of the draws broke a fact or cannot be scored; left out."
+            yield f"{self.coverage.rejected:.1%} of the draws broke a fact or cannot be scored and are excluded."
         yield from self.coverage.remarks
         yield from self.remarks
         for why in dict.fromkeys(self.left_out.values()):
-            yield f"Not measured, as {why}: {', '.join(n for n, each in self.left_out.items() if each == why)}."
+            names = ", ".join(name for name, each in self.left_out.items() if each == why)
+            yield f"Not measured: {names} ({why})."
 
 
 def _shorten(names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from plaudit.targets.inputs import list_slots
 Columns = Mapping[str, NDArray[Any]]
 
 BLOCKS = 32
-"""Into so many blocks steps are cut at least; intervals are drawn from them."""
+"""Minimum number of blocks that steps are divided into; intervals resample them."""
 LARGEST_BLOCK = 32_768
 
 
@@ -110,21 +110,21 @@ def list_entries(rewards: Sequence[Reward]) -> dict[str, Entry]:
 
 def _intersect(one: TaskField, other: TaskField) -> TaskField:
     if one.kind != other.kind or one.labels != other.labels or one.shape != other.shape:
-        raise DefinitionError(f"{one.name!r} is declared as different things; such rewards cannot be compared.")
+        raise DefinitionError(f"{one.name!r} is declared differently by the rewards, so they cannot be compared.")
     if one.kind != "number" or one == other:
         return one
     if one.numbers or other.numbers:
         listed, limits = (one, other) if one.numbers else (other, one)
         kept = tuple(number for number in listed.numbers if limits.holds(number))
         if not kept:
-            raise DefinitionError(f"{one.name!r}: no number is allowed by the declarations of all rewards.")
+            raise DefinitionError(f"{one.name!r}: no number satisfies the declarations of all rewards.")
         return narrow(listed, values=kept, monotone=None, step=None)
     low, high = (
         choose((each for each in ends if each is not None), default=None)
         for choose, ends in ((max, (one.low, other.low)), (min, (one.high, other.high)))
     )
     if low is not None and high is not None and low > high:
-        raise DefinitionError(f"{one.name!r}: no number is allowed by the declarations of all rewards.")
+        raise DefinitionError(f"{one.name!r}: no number satisfies the declarations of all rewards.")
     return narrow(one, low=low, high=high)
 
 
@@ -154,8 +154,9 @@ def keep_shared_terms(
         names = [term.name for term in reward.terms if read(reward.select_terms(term.name)) <= common]
         if not names:
             raise DefinitionError(
-                f"every term of {reward.name}@{reward.version}, or what its total is made by, reads something that not "
-                f"all of them read: {', '.join(sorted(read(reward) - common))}. There is nothing to compare."
+                f"every term of {reward.name}@{reward.version}, or the way its total is composed, reads inputs that "
+                "not "
+                f"all rewards read: {', '.join(sorted(read(reward) - common))}. There is nothing to compare."
             )
         kept.append(reward.select_terms(*names))
         left_out.append(tuple(term.name for term in reward.terms if term.name not in names))

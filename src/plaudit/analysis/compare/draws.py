@@ -43,16 +43,16 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
     spans, texts = find_spans(rewards, entries, ranges)
     drawn = Drawn(rewards, entries, spans, samples, means, seed)
     names = ", ".join(drawn.facts_left_out)
-    lost = (f"Facts that read what no term reads were not kept: {names}.",) if names else ()
+    lost = (f"Facts not applied, because no term reads their inputs: {names}.",) if names else ()
     if (steps := drawn.enumerate()) is not None:
         kept = drawn.keeps_facts(steps)
         if not kept.any():
-            raise DefinitionError("no step keeps the facts that the rewards declare.")
+            raise DefinitionError("no step satisfies the facts that the rewards declare.")
         whole = steps.take(np.flatnonzero(kept))
         every = _drop_repeated(whole)
         rest = float(1 - kept.mean())
         if len(every) <= means:
-            text = f"every step of the values that fields list ({len(whole):,} of them)"
+            text = f"all {len(whole):,} steps that the listed values allow"
             return Coverage(
                 text,
                 exact=True,
@@ -63,13 +63,11 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
             )
     bases = {each.declared.range_basis for each in entries.values() if each.declared.name not in ranges}
     what = "declared and seen ranges" if "seen" in bases else "declared ranges"
-    text = f"{format_count(samples, 'step')} drawn from {what}, each field by itself"
+    text = f"{format_count(samples, 'step')} drawn from {what}, each field independently"
     named = drawn.settle()
     remarks = [f"{each}." for each in texts]
     if named:
-        remarks.append(
-            f"Few draws keep the facts: half of them take {', '.join(named)} from the numbers that facts name."
-        )
+        remarks.append(f"Few draws satisfy the facts: half of them take {', '.join(named)} from numbers in the facts.")
     remarks += lost
     return Coverage(text, rejected=drawn.rejected, remarks=tuple(remarks), blocks=drawn, keeps_facts=drawn.keeps_facts)
 
@@ -92,21 +90,25 @@ def find_spans(
             low, high = ranges[declared.name]
             inside = all(math.isfinite(end) and declared.holds(float(end)) for end in (low, high))
             if not inside or low > high:
-                raise DefinitionError(f"ranges={{{declared.name!r}: ({low}, {high})}} is no range of that field.")
+                raise DefinitionError(
+                    f"ranges={{{declared.name!r}: ({low}, {high})}} is not a valid range of that field."
+                )
             spans[entry.name] = (float(low), float(high))
             continue
         furthest = 2 * max(cuts[entry.name], default=0.0)
         if (declared.low is None or declared.high is None) and not furthest:
             raise DefinitionError(
                 f"{declared.name!r} has no {'low' if declared.low is None else 'high'}=, and no reward compares it "
-                f"with a number, so nothing says between what to draw it. Declare it, or give ranges= (--range)."
+                f"with a number, so its range is unknown. Declare it, or give ranges= (--range)."
             )
         low = -furthest if declared.low is None else declared.low
         high = furthest if declared.high is None else declared.high
         spans[entry.name] = (min(low, high), max(low, high))
         if declared.low is None or declared.high is None:
             shown = f"{format_value(spans[entry.name][0])} to {format_value(spans[entry.name][1])}"
-            texts[declared.name] = f"{declared.name} has no declared end: drawn from {shown}, twice as far as any cut"
+            texts[declared.name] = (
+                f"{declared.name} has no declared range: drawn from {shown}, twice the largest threshold"
+            )
     return spans, list(texts.values())
 
 
@@ -185,8 +187,8 @@ class Drawn:
                     self.named[entry.name] = np.union1d(self.named.get(entry.name, np.empty(0)), np.array(cuts))
         if self._try(trial) < LEAST_KEPT:
             raise DefinitionError(
-                f"only {1 - self.rejected:.2%} of the steps drawn from declared ranges keep the facts; compare on "
-                "steps that happened instead: transitions= or a ledger."
+                f"only {1 - self.rejected:.2%} of the steps drawn from declared ranges satisfy the facts; compare on "
+                "recorded steps instead: transitions= or a ledger."
             )
         return tuple(self.named)
 

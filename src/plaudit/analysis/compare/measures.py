@@ -197,7 +197,7 @@ def rank(values: Numbers) -> Numbers:
 
 
 def split(values: Numbers, blocks: int) -> Iterator[Numbers]:
-    """Yield the columns of a table in so many stretches."""
+    """Yield the columns of a table in `count` stretches."""
     yield from np.array_split(values, min(blocks, values.shape[1]), axis=1)
 
 

@@ -21,7 +21,7 @@ from plaudit.targets.numpy import NumpyReward
 Numbers = NDArray[np.float64]
 
 CHUNK = 16_384
-"""About so many pairs at a time: few enough that everything in between stays in the cache."""
+"""Number of pairs per block, small enough that intermediate results stay in the cache."""
 
 BEFORE, AFTER, BOTH = 1, 2, 3
 

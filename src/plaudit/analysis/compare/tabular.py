@@ -18,9 +18,9 @@ CONSTANT_TABLE = 1e-9
 """A canonical reward that is smaller than this, measured by the reward, is 0 but for rounding."""
 TABLE_RESAMPLES = 200
 MOST_RESAMPLED = 20_000
-"""Intervals are drawn for tables of so many numbers in all."""
+"""Maximum total size of tables to compute intervals for."""
 MOST_CELLS = 20_000_000
-"""So many numbers a table may hold: states² × actions."""
+"""Maximum size of a table: states² × actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,22 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
     entries = list_entries(rewards)
     names = [name for name, each in entries.items() if each.declared.name != action]
     if action is None:
-        raise InputError("no reward says which field is the action")
+        raise InputError("no reward names its action field")
     if lacking := [name for name in names if name not in steps.before]:
-        raise InputError(f"the transitions do not say what {', '.join(lacking)} was before each step (prev.…)")
+        raise InputError(f"the transitions lack {', '.join(f'prev.{name}' for name in lacking)}")
     if not names:
-        raise InputError("the rewards read nothing but the action, so there are no states")
+        raise InputError("the rewards read only the action, so there are no states")
     size = len(steps)
     both = np.stack([np.concatenate((steps.before[name], steps.after[name])).astype(np.float64) for name in names])
     states, numbers = np.unique(both, axis=1, return_inverse=True)
     chosen = steps.after.get(action)
     if chosen is None:
-        raise InputError(f"the transitions do not say which {action} was taken")
+        raise InputError(f"the transitions lack {action}")
     actions, taken = np.unique(chosen, return_inverse=True)
     count = states.shape[1]
     if count * count * len(actions) > MOST_CELLS or size < count * len(actions):
         raise InputError(
-            f"there are {count:,} states and {len(actions):,} actions, and {size:,} transitions: too few for a table "
-            "of where each action leads"
+            f"{size:,} transitions are too few for a table of {count:,} states and {len(actions):,} actions"
         )
     numbers = numbers.reshape(-1)
     places = (numbers[:size], taken.reshape(-1), numbers[size:])
@@ -73,7 +72,7 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
     seen = len(np.unique(places[0] * len(actions) + places[1]))
     if seen < count * len(actions):
         pairs = count * len(actions)
-        raise InputError(f"of {pairs:,} pairs of a state and an action {pairs - seen:,} were never seen")
+        raise InputError(f"{pairs - seen:,} of {pairs:,} state-action pairs were never seen")
     before, act, after = (each.reshape(-1) for each in np.indices(shape))
     found = []
     for reward in rewards:
@@ -84,7 +83,7 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
         total = score(select_inputs(reward, first, {**last, action: actions[act]})).total
         found.append(np.broadcast_to(np.asarray(total, np.float64), len(act)).reshape(shape))
     if not np.isfinite(found).all():
-        raise InputError("some steps between states that were seen cannot be scored")
+        raise InputError("some steps between known states cannot be scored")
     return Tables(places, tuple(found))
 
 
@@ -176,7 +175,7 @@ def measure_tables(tables: Tables, counts: Numbers, discount: float) -> dict[str
 def resample_tables(
     tables: Tables, groups: Sequence[NDArray[np.int64]], discount: float, seed: int
 ) -> dict[str, tuple[Numbers, Numbers]] | None:
-    """Return between what the distances lie where groups of transitions are drawn anew.
+    """Return intervals of the distances from resampled groups of transitions.
 
     None where that would take long, or where draws often leave a pair of a state and an action unseen.
     """

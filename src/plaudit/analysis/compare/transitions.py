@@ -27,7 +27,11 @@ FEWEST_EPISODES = 10
 
 @dataclass(frozen=True, slots=True)
 class Transitions:
-    """Steps to compare rewards on."""
+    """Steps to compare rewards on.
+
+    >>> Transitions({"prev.x": [0.0, 1.0], "curr.x": [1.0, 2.0]}, episodes=[0, 0]).columns["curr.x"]
+    [1.0, 2.0]
+    """
 
     columns: Mapping[str, Any]
     """`prev.x` and `curr.x` or `x` of each field, and the action, by name."""
@@ -79,27 +83,27 @@ def read_transitions(rewards: Sequence[Reward], transitions: Transitions, *, mea
             spelling = next((each for each in spellings if each in columns), None)
             if spelling is None:
                 if record == "after" or entry.before:
-                    raise MissingField(f"transitions= lacks {spellings[0]!r}, what {name} is {record} each step.")
+                    raise MissingField(f"transitions= lacks {spellings[0]!r}, the value of {name} {record} each step.")
                 continue
             column, _ = convert_column(rewards[0].name, spelling, entry.declared, columns[spelling])
             if column.ndim != 1 or size not in (None, len(column)):
-                raise ShapeMismatch(f"transitions={{{spelling!r}: ...}}: all columns must have one length.")
+                raise ShapeMismatch(f"transitions={{{spelling!r}: ...}}: all columns must have the same length.")
             size = len(column)
             given[record][name] = column
     if size is None or size < FEWEST_STEPS:
-        raise InputError(f"{size or 0} transitions are too few to compare rewards on; {FEWEST_STEPS} are needed.")
+        raise InputError(f"{size or 0} transitions are too few to compare rewards; at least {FEWEST_STEPS} are needed.")
     if "terminal" in columns:
         terminal = np.asarray(columns["terminal"]).astype(bool)
     numbers = None
     if episodes is not None:
         _, numbers = np.unique(np.asarray(episodes), return_inverse=True)
         if len(numbers) != size:
-            raise ShapeMismatch(f"episodes= has {len(numbers):,} entries, and there are {size:,} transitions.")
+            raise ShapeMismatch(f"episodes= has {len(numbers):,} entries, but there are {size:,} transitions.")
     remarks: tuple[str, ...] = ()
     if numbers is not None and numbers.max() + 1 < FEWEST_EPISODES:
         count = format_count(int(numbers.max()) + 1, "episode")
-        remarks = (f"There {'is' if numbers.max() == 0 else 'are'} only {count}: intervals are rough, or none.",)
-    text = transitions.text or format_count(size, "transition") + " that were given"
+        remarks = (f"Only {count}: intervals are rough or missing.",)
+    text = transitions.text or format_count(size, "given transition")
     return Coverage(
         text, remarks=remarks, blocks=Given(Steps(given["before"], given["after"], terminal), numbers, means, seed)
     )
@@ -131,7 +135,7 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
         episodes.append(Classes(labels, codes))
     if not parts:
         why = "; ".join(f"{count:,} lack {names}" for names, count in lacking.items()) or "there are none"
-        raise MissingField(f"{name}: no record can be compared on: {why}.")
+        raise MissingField(f"{name}: no record can be used for the comparison: {why}.")
     shared = set.intersection(*(set(part) for part in parts))
     columns = {each: np.concatenate([part[each] for part in parts]) for each in shared}
     labels, codes = join_classes(episodes)
@@ -139,7 +143,7 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
     chosen = codes if known else None
     text = f"{format_count(len(codes), 'step')} recorded in {name}"
     found = read_transitions(rewards, Transitions(columns, chosen, text), means=means, seed=seed)
-    left_out = [f"{format_count(count, 'record')} left out: without {names}." for names, count in lacking.items()]
+    left_out = [f"{format_count(count, 'record')} excluded for lack of {names}." for names, count in lacking.items()]
     return replace(found, remarks=(*found.remarks, *left_out))
 
 

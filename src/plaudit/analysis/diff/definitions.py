@@ -66,7 +66,15 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionChanges:
-    """What differs between two definitions; nothing is in it where they say the same."""
+    """The differences between two definitions; empty (false) if there are none.
+
+    Example:
+        ```python
+        changes = diff(before, after).definition
+        for each in changes.numbers:
+            print(each)                  # near.reach: 2 → 3
+        ```
+    """
 
     functions: tuple[FunctionChange, ...] = ()
     numbers: tuple[ValueChange, ...] = ()
@@ -74,18 +82,22 @@ class DefinitionChanges:
     inputs: tuple[ValueChange, ...] = ()
     """Ranges, units, kinds and the rest of each field, by dotted name: `distance.high`."""
     steps: tuple[ValueChange, ...] = ()
-    """What is declared of steps besides: the action, and what the task says, such as `speed.better`."""
+    """Other declarations: the action, and those of the task, such as `speed.better`."""
     only_before: tuple[str, ...] = ()
-    """Inputs that only the first one reads."""
+    """Inputs that only the old version reads."""
     only_after: tuple[str, ...] = ()
     renamed: Mapping[str, str]
-    """Terms that have another name now, by the name that they had."""
+    """Renamed terms: the new name by the old one."""
 
     def __bool__(self) -> bool:
         return bool(self.functions or self.numbers or self.inputs or self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         values = {
             name: [{"name": e.name, "before": _to_plain(e.before), "after": _to_plain(e.after)} for e in listed]
             for name, listed in (("numbers", self.numbers), ("fields", self.inputs), ("steps", self.steps))
@@ -111,7 +123,14 @@ class DefinitionChanges:
         )
 
     def describe(self, width: int = 120) -> Iterator[str]:
-        """Yield lines for people, no longer than `width`; formulas stand side by side."""
+        """Describe the differences as text, with formulas side by side.
+
+        Args:
+            width: Maximum line length.
+
+        Yields:
+            The lines.
+        """
         for kind, head in _HEADS.items():
             alike = [each for each in self.functions if each.kind == kind]
             if alike:
@@ -120,7 +139,7 @@ class DefinitionChanges:
                     yield f"  {each.name}: {each.what}{f' ({each.note})' if each.note else ''}"
                     if each.what not in ("renamed", "moved"):
                         yield from set_side_by_side(each.before or "", each.after or "", width - 4, indent=4)
-        for head, values in (("Numbers", self.numbers), ("Fields", self.inputs), ("Declared of steps", self.steps)):
+        for head, values in (("Numbers", self.numbers), ("Fields", self.inputs), ("Declared for steps", self.steps)):
             if values:
                 yield f"\n{head}"
                 yield from (f"  {each}" for each in values)
@@ -232,7 +251,7 @@ def _compare_functions(before: _Definition, after: _Definition, renamed: Mapping
         places = before.describe_place(was), after.describe_place(name)
         moved = f"{places[0]} → {places[1]}" if places[0] != places[1] else ""
         if was != name:
-            yield FunctionChange(kind, "renamed", name, *texts, note="; ".join(filter(None, (f"it was {was}", moved))))
+            yield FunctionChange(kind, "renamed", name, *texts, note="; ".join(filter(None, (f"was {was}", moved))))
         elif before.formulas[was] != after.formulas[name]:
             yield FunctionChange(kind, "changed", name, *texts, note=moved)
         elif moved:

@@ -27,40 +27,51 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """What is different between two rewards; `print` it."""
+    """The differences between two versions of a reward; `print` it.
+
+    Example:
+        ```python
+        found = diff(before, after, ledger="rewards.db", run="night-3")
+        found.verdict                    # "equal", "different" or "undecided"
+        found.effect.changes             # what it does to recorded steps
+        ```
+    """
 
     before: str
     """The first reward: `following@1`."""
     after: str
     definition: DefinitionChanges
     proof: Proof | None
-    """Whether they are provably the same, or where they differ; None where they cannot be compared so."""
+    """Whether they are provably equal, or where they differ; None if no proof is possible."""
     unproved: str = ""
-    """Why they cannot."""
+    """Why no proof is possible."""
     left_out: tuple[str, ...] = ()
-    """Terms that were not compared, because they read what the other reward does not."""
+    """Terms that were not compared, because the other version does not read their inputs."""
     effect: Effect | None = None
-    """What the change does to recorded steps, where some were given."""
+    """The effect on recorded steps, if some were given."""
 
     @property
     def verdict(self) -> str:
-        """Over everything that the fields are declared to be: "equal", "different" or "undecided"."""
+        """Over all declared inputs: "equal", "different" or "undecided"."""
         return "undecided" if self.proof is None else self.proof.verdict
 
     @property
     def largest(self) -> Difference | None:
-        """The row at which the totals differ most, as far as was found; it was scored by both."""
+        """The row with the largest known difference of totals; both versions scored it."""
         return next(iter(self.proof.differences), None) if self.proof is not None else None
 
     def plot(self, *, terms: bool = False, ax: "Axes | None" = None) -> "Axes":
-        """Draw one version against the other, on recorded steps where some were given, else where they differ most.
+        """Plot one version against the other: on recorded steps if there are some, otherwise where they differ most.
 
         Args:
-            terms: Whether to draw what each term paid, and not returns or totals.
-            ax: Where to draw; a new figure unless given.
+            terms: Plot what each term paid instead of returns or totals.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
-            InputError: There is nothing to draw: they are the same, or no difference was found.
+            InputError: There is nothing to plot, because the versions are the same or no difference was found.
             MissingExtra: matplotlib is not installed.
         """
         names = (self.before, self.after)
@@ -74,13 +85,17 @@ class Diff:
             [each.left for each in found],
             [each.right for each in found],
             names=names,
-            measured="value, each in the row where it differs most",
+            measured="value in the row where each differs most",
             title="Where the versions differ",
             ax=ax,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {
             "before": self.before,
             "after": self.after,
@@ -96,29 +111,36 @@ class Diff:
         return self.format()
 
     def _repr_html_(self) -> str:
-        said = f"Whether they are the same cannot be told: {self.unproved}"
-        left_out = f"Compared on what both read; left out: {', '.join(self.left_out)}."
+        said = f"Could not tell whether they are equal: {self.unproved}"
+        left_out = f"Compared on shared inputs; terms left out: {', '.join(self.left_out)}."
         return join(
             build_heading(f"{self.before} → {self.after}"),
             build_note(left_out) if self.left_out else None,
-            Markup(self.definition._repr_html_()) if self.definition else build_note("The definitions say the same."),
+            Markup(self.definition._repr_html_()) if self.definition else build_note("The definitions are the same."),
             build_note(said) if self.proof is None else Markup(self.proof._repr_html_()),
             None if self.effect is None else Markup(self.effect._repr_html_()),
         )
 
     def format(self, width: int = 120) -> str:
-        """Return a text for people in lines of at most `width` characters, formulas side by side."""
+        """Format the differences as text, with formulas side by side.
+
+        Args:
+            width: Maximum line length.
+
+        Returns:
+            The text, in several lines.
+        """
         return escape_controls("\n".join(self._list_lines(width)))
 
     def _list_lines(self, width: int) -> Iterator[str]:
         yield f"{self.before} → {self.after}"
         if self.left_out:
-            yield f"Compared on what both read; left out: {', '.join(self.left_out)}."
+            yield f"Compared on shared inputs; terms left out: {', '.join(self.left_out)}."
         yield from self.definition.describe(width)
         if not self.definition:
-            yield "\nThe definitions say the same."
+            yield "\nThe definitions are the same."
         yield ""
-        yield f"Whether they are the same cannot be told: {self.unproved}" if self.proof is None else str(self.proof)
+        yield f"Could not tell whether they are equal: {self.unproved}" if self.proof is None else str(self.proof)
         if self.effect is not None:
             yield from self.effect.describe(width)
 
@@ -136,7 +158,7 @@ def diff(
     progress: Progress | None = None,
     **query: Any,
 ) -> Diff:
-    """Return what is different between two versions of a reward, and what that does to recorded steps.
+    """Compare two versions of a reward: their definitions, where they differ, and the effect on recorded steps.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -148,27 +170,30 @@ def diff(
     ('different', 'near.reach: 2 → 3')
 
     Args:
-        before: The version that was.
-        after: The version that is.
-        task: What is wanted and what can happen, for both; what only their own tasks say is kept.
-        ledger: A ledger, or where it is: its records are scored by both, and nothing is written.
-        data: A Parquet, CSV or JSON Lines file, or a folder of Parquet parts, whose rows are scored by both.
-        shared: Whether to leave out terms that read what the other reward does not read.
-        timeout: The most seconds for proving the two equal or different; recorded steps are not part of it.
-        examples: How many rows are compared where nothing can be proved.
-        progress: Called with how much is done, and how much there is, while a data set is read.
-        **query: Which records of the ledger, as for `Ledger.history`.
+        before: The old version.
+        after: The new version.
+        task: The task to add to those of both.
+        ledger: A ledger, or its path or URL, whose records both score. Nothing is written.
+        data: A Parquet, CSV or JSON Lines file, or a folder of Parquet parts, whose rows both score.
+        shared: Leave out terms that read inputs that the other reward does not read.
+        timeout: Time limit in seconds for proving the two equal or different, without recorded steps.
+        examples: Number of rows to compare if nothing can be proved.
+        progress: Called with how much of a data set is read, and its total.
+        **query: Which records of the ledger to use, as for `Ledger.history`.
+
+    Returns:
+        The differences.
 
     Raises:
-        DefinitionError: What was asked for makes no sense, such as both a ledger and data.
-        MissingField: The recorded steps lack what one of the two reads; `shared=True` may help.
+        DefinitionError: An argument is invalid, such as both a ledger and data.
+        MissingField: The recorded steps lack an input of one reward; `shared=True` may help.
         NotInLedger: The ledger has no such records.
-        BrokenEpisode: A reward carries a state, and steps of an episode are missing.
+        BrokenEpisode: A reward carries state, and steps of an episode are missing.
     """
     if ledger is not None and data is not None:
-        raise DefinitionError("give a ledger or data to compare on, not both.")
+        raise DefinitionError("give either a ledger or data, not both.")
     if query and ledger is None:
-        raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
+        raise DefinitionError(f"{', '.join(query)}= selects records of a ledger; give ledger= too.")
     before, after = before._join_task(task), after._join_task(task)
     left_out: tuple[str, ...] = ()
     if shared:
@@ -215,7 +240,7 @@ def _measure_ledger(
     lacking = dict.fromkeys(
         str(each) for plan in plans for each in plan.lacking if each.needed != NO_TERMINAL_TERM or not plan.records
     )
-    hint = " Terms that read what only one of the two reads can be left out: shared=True (--shared)."
+    hint = " To leave out terms whose inputs only one version reads, use shared=True (--shared)."
     effect = Effect(definition.renamed, where.name, remarks=tuple(f"Left out: {each}." for each in lacking))
     whole = {name: value for name, value in query.items() if name in CHOSEN_BY}
     effect.changes.episodes.unfinished = find_unfinished(where.episodes(**whole))
@@ -241,7 +266,7 @@ def _measure_data(
         if not (definition.only_before or definition.only_after):
             raise
         raise MissingField(
-            f"{error}\nTerms that read what only one reads can be left out: shared=True (--shared)."
+            f"{error}\nTo leave out terms whose inputs only one version reads, use shared=True (--shared)."
         ) from None
     effect = Effect(definition.renamed, source, "row")
     rows = 0
@@ -257,8 +282,8 @@ def _measure_data(
         if reasons
     ]
     if scorer.unreadable:
-        remarks.append(f"{format_count(scorer.unreadable, 'line')} left out: no row can be read there.")
+        remarks.append(f"{format_count(scorer.unreadable, 'line')} skipped: not readable as rows.")
     if not len(effect.changes.episodes):
-        remarks.append("No column 'episode' says what belongs together: nothing is said of episodes.")
+        remarks.append("No column 'episode', so episodes are not compared.")
     effect.remarks = tuple(remarks)
     return effect

@@ -58,7 +58,7 @@ class StepChange:
 
     @property
     def name(self) -> str:
-        """The step as people call it."""
+        """The display name of the step."""
         where = "" if self.episode is None else f" ({name_episode(self.episode)}, step {self.step})"
         return f"{self.number}{where if self.step is not None else where.replace(', step None', '')}"
 
@@ -90,10 +90,18 @@ class EpisodeChange:
 
 @dataclass(slots=True)
 class Effect:
-    """How two rewards pay the same steps, fed in batches."""
+    """What a change of a reward does to recorded steps.
+
+    Example:
+        ```python
+        effect = diff(before, after, ledger="rewards.db").effect
+        effect.terms["near"].changed     # steps in which this term pays something else
+        effect.moved[0].rank_after       # the episode whose rank changed most
+        ```
+    """
 
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """Terms that have another name now, by the name that they had."""
+    """Renamed terms: the new name by the old one."""
     source: str = ""
     what: str = "record"
     """What a step is in the source: a record or a row."""
@@ -125,7 +133,11 @@ class Effect:
         return sorted(changed, key=lambda each: (-abs(each.rank_after - each.rank_before), each.rank_after))
 
     def add(self, batch: ScoredBatch) -> None:
-        """Add steps that both rewards scored."""
+        """Add steps that both rewards scored.
+
+        Args:
+            batch: The scores of both.
+        """
         before, after = batch.scores
         self.changes.add(
             before.total,
@@ -140,7 +152,7 @@ class Effect:
         self._keep_largest(batch, np.where(both, np.abs(after.total - before.total), 0.0))
 
     def _number_decisions(self, batch: ScoredBatch) -> NDArray[np.int64] | None:
-        """Return which decision each step is a candidate of; None where nobody numbered the steps."""
+        """Return which decision each step is a candidate of; None if the steps have no numbers."""
         if batch.episodes is None or batch.steps is None or not len(batch.steps) or np.isnan(batch.steps).all():
             return None
         labels, codes = batch.episodes
@@ -177,15 +189,18 @@ class Effect:
     def plot(
         self, *, names: tuple[str, str] = ("before", "after"), terms: bool = False, ax: "Axes | None" = None
     ) -> "Axes":
-        """Draw what episodes, or steps, are paid now over what they were paid; or what each term paid, side by side.
+        """Plot new against old returns, or steps; or what each term paid, side by side.
 
         Args:
-            names: What the two versions are called.
-            terms: Whether to draw the sum of each term.
-            ax: Where to draw; a new figure unless given.
+            names: Names of the two versions.
+            terms: Plot the sum of each term instead.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
-            InputError: There is nothing to draw.
+            InputError: There is nothing to plot.
             MissingExtra: matplotlib is not installed.
         """
         if not terms:
@@ -199,12 +214,16 @@ class Effect:
             [each.after for each in rows],
             names=names,
             measured=f"sum over {self.changes.records:,} {self.what}s",
-            title="Version against version, by term",
+            title="Both versions, by term",
             ax=ax,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {
             "source": self.source,
             "changes": self.changes.to_dict(),
@@ -229,7 +248,14 @@ class Effect:
         return join(*parts)
 
     def describe(self, width: int = 120) -> Iterator[str]:
-        """Yield lines for people, no longer than `width` where that can be."""
+        """Describe the effect as text.
+
+        Args:
+            width: Maximum line length, where possible.
+
+        Yields:
+            The lines.
+        """
         yield f"\nOn {escape_line(self.source)}"
         yield from self.remarks
         yield str(self.changes)
@@ -274,7 +300,7 @@ def _format_episode(each: EpisodeChange) -> tuple[str, ...]:
 
 
 def set_tables(before: str, after: str, width: int, *, indent: int = 0) -> Iterator[str]:
-    """Yield the lines of two tables beside each other, or one below the other where there is no room."""
+    """Yield the lines of two tables side by side, or one below the other if there is no room."""
     left, right = before.splitlines(), after.splitlines()
     room = max(map(len, left), default=0)
     if room + _GAP + max(map(len, right), default=0) > width - indent:

@@ -1,4 +1,4 @@
-"""`attribute`: how much of what episodes earned, and of what makes them earn differently, each term carries."""
+"""`attribute`: the share of each term in the return of episodes and in its variance."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,50 +29,72 @@ TINY = 1e-12
 
 
 class TermShare(NamedTuple):
-    """How much one term carries, of some episodes."""
+    """What one term contributes to some episodes.
+
+    Example:
+        ```python
+        share = attribute(ledger.episodes(run="night-3"))["gain"]
+        share.share, share.variance_share
+        ```
+    """
 
     term: str
     mean: float
-    """What it paid in an episode, on average."""
+    """Its mean pay per episode."""
     share: float
-    """That, as a share of the mean return: below 0 where it takes away; NaN where the mean return is 0."""
+    """The same as a share of the mean return; NaN if that is 0."""
     variance_share: float
     """Its covariance with the return, as a share of the variance of returns between episodes: `own` and `shared`.
 
-    That is its Shapley value for the variance of the sum. Below 0 where it levels out what others do; NaN where returns
+    This is its Shapley value for the variance of the sum. It is negative if the term evens out others, NaN if returns
     do not vary.
     """
     own: float
     """The variance of what it paid, as a share of the variance of returns."""
     shared: float
-    """Half of its covariances with the other terms, as such a share, all of them together: the other half is theirs."""
+    """Half of its covariances with the other terms, as the same kind of share; the other half is theirs."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data for JSON; None where there is no number."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values, with None instead of NaN.
+        """
         return {name: None if value != value else value for name, value in self._asdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeBin:
-    """Episodes that began one after the other, and how much each term carries of them."""
+    """Consecutive episodes, and what each term contributes to them.
+
+    Example:
+        ```python
+        for each in attribute(ledger.episodes(run="night-3"), bins=5).bins:
+            print(each.first, each.last, each["gain"].mean)
+        ```
+    """
 
     first: str
-    """The name of the first of them, with its actor where there are several."""
+    """The name of the first episode, with its actor if there are several."""
     last: str
     began: datetime
     episodes: int
     mean: float
     """Their mean return."""
     variance: float
-    """The variance of their returns; NaN of a single one."""
+    """The variance of their returns; NaN for a single episode."""
     terms: tuple[TermShare, ...]
 
     def __getitem__(self, term: str) -> TermShare:
-        """Return how much one term carries; KeyError where there is no such term."""
+        """Return the shares of one term; raise KeyError if there is no such term."""
         return {each.term: each for each in self.terms}[term]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data for JSON; None where there is no number."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values, with None instead of NaN.
+        """
         return {
             "first": self.first,
             "last": self.last,
@@ -86,28 +108,40 @@ class EpisodeBin:
 
 @dataclass(frozen=True, slots=True)
 class Attribution(Tabular):
-    """How much each term carries of a run, in all and over time; `print` it."""
+    """What each term contributes to a run, in total and over time; `print` it.
+
+    Example:
+        ```python
+        found = attribute(ledger.episodes(run="night-3"))
+        found["gain"].share              # of the mean return
+        found.bins[-1]["gain"].mean      # in the last episodes
+        ```
+    """
 
     reward: str
     """`following@1`."""
     whole: EpisodeBin
-    """Of all episodes."""
+    """All episodes."""
     bins: tuple[EpisodeBin, ...]
-    """Of each stretch of episodes, in the order in which they began."""
+    """Consecutive stretches of episodes, in the order in which they began."""
     actors: int = 1
-    """How many actors they are of."""
+    """Number of actors."""
 
     def __getitem__(self, term: str) -> TermShare:
-        """Return how much one term carries of all episodes; KeyError where there is no such term."""
+        """Return the shares of one term in all episodes; raise KeyError if there is no such term."""
         return self.whole[term]
 
     @property
     def terms(self) -> tuple[TermShare, ...]:
-        """How much each term carries of all episodes; what separates their sum from the total stands last."""
+        """The shares of each term in all episodes; the difference between their sum and the total comes last."""
         return self.whole.terms
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return a row for each bin and term."""
+        """Return a row for each bin and term.
+
+        Returns:
+            The columns by name.
+        """
         rows = [(at, each, term) for at, each in enumerate(self.bins) for term in each.terms]
         about = ("first", "last", "began", "episodes")
         columns: dict[str, list[Any]] = {"bin": [at for at, _, _ in rows]}
@@ -116,16 +150,23 @@ class Attribution(Tabular):
         return columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON; None where there is no number."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values, with None instead of NaN.
+        """
         bins = [each.to_dict() for each in self.bins]
         return {"reward": self.reward, **self.whole.to_dict(), "bins": bins}
 
     def plot(self, *, variance: bool = False, ax: "Axes | None" = None) -> "Axes":
-        """Draw over time what each term paid in an episode, on average, or its share of the variance between them.
+        """Plot over time what each term paid per episode, or its share of the variance between episodes.
 
         Args:
-            variance: Whether to draw shares of the variance.
-            ax: Where to draw; a new figure unless given.
+            variance: Plot shares of the variance.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
             MissingExtra: matplotlib is not installed.
@@ -142,15 +183,17 @@ class Attribution(Tabular):
             {name: [each[name].mean for each in self.bins] for name in names},
             [each.mean for each in self.bins],
             along="bin",
-            measured="mean of an episode",
-            title=f"What each term paid, {format_count(self.whole.episodes, 'episode')}",
+            measured="mean per episode",
+            title=f"Return by term, {format_count(self.whole.episodes, 'episode')}",
             ax=ax,
         )
 
     def _repr_html_(self) -> str:
         headers, *rows = self._list_rows()
         table = build_table(headers, rows, right=headers[1:])
-        note = build_note("The variance is that of returns between episodes; a covariance goes half to each term.")
+        note = build_note(
+            "The variance is that of returns between episodes; each covariance is split equally between its two terms."
+        )
         return join(build_heading(self._title()), table, note)
 
     def _title(self) -> str:
@@ -160,7 +203,7 @@ class Attribution(Tabular):
         return f"{about}: mean return {format_value(whole.mean)}{spread}"
 
     def _list_rows(self) -> list[tuple[str, ...]]:
-        heads = ("term", "mean", "of the return", "of its variance", "own", "half of what is shared")
+        heads = ("term", "mean", "share of return", "share of variance", "own", "half of covariances")
         return [heads, *((each.term, format_value(each.mean), *map(_format_share, each[2:])) for each in self.terms)]
 
     def _name_stretches(self) -> list[str]:
@@ -190,10 +233,11 @@ class Attribution(Tabular):
 
 
 def attribute(episodes: Sequence[Episode], *, bins: int = 10) -> Attribution:
-    """Return how much of what episodes earned, and of the variance between them, each term carries.
+    """Attribute the return of episodes, and its variance, to the terms of a reward.
 
-    Shares of the return add up to 1, and so do shares of its variance: a covariance of two terms goes half to each.
-    What separates the sum of the terms from the total (a gate, overrides, the clamp) has a row of its own.
+    Shares of the return add up to 1, and so do shares of its variance: each covariance of two terms is split equally
+    between them. The difference between the sum of the terms and the total (a gate, overrides, the clamp) has its own
+    row.
 
     >>> import tempfile
     >>> from plaudit import Field, Ledger, Reward, term
@@ -212,22 +256,26 @@ def attribute(episodes: Sequence[Episode], *, bins: int = 10) -> Attribution:
     (2.0, -1.0, 1.0)
 
     Args:
-        episodes: Episodes of one reward, as `Ledger.episodes` lists them; those that are unfinished do not count.
-        bins: Into how many stretches of as many episodes to cut them; fewer where there are not two for each.
+        episodes: Episodes of one reward, as `Ledger.episodes` lists them. Unfinished ones are ignored.
+        bins: Number of stretches of equal length to divide them into; each has at least two episodes.
+
+    Returns:
+        The shares of each term.
 
     Raises:
-        InputError: There are no finished episodes, or they are of several rewards.
+        InputError: There are no finished episodes, or they belong to several rewards.
+        DefinitionError: `bins` is less than 1.
     """
     if bins < 1:
-        raise DefinitionError(f"bins={bins!r} must be an integer from 1 up.")
+        raise DefinitionError(f"bins={bins!r} must be an integer of at least 1.")
     episodes = [each for each in episodes if each.finished]
     rewards = dict.fromkeys(f"{each.reward}@{each.version}" for each in episodes)
     if len(rewards) != 1:
         named = ", ".join(rewards)
         raise InputError(
-            f"these episodes are of several rewards ({named}); choose those of one: reward=, version=."
+            f"these episodes belong to several rewards ({named}); select one with reward= and version=."
             if rewards
-            else "there are no finished episodes to attribute anything of."
+            else "there are no finished episodes."
         )
     terms = tuple(dict.fromkeys(term for each in episodes for term in each.terms))
     paid = np.array([[each.terms.get(term, 0.0) for term in terms] for each in episodes]).reshape(len(episodes), -1)

@@ -1,4 +1,4 @@
-"""`nearest_branches`: which branches of a reward a step takes, how far the next ones are and what they had paid."""
+"""`nearest_branches`: the branches that a step takes, the nearest other ones and what these would pay."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,16 +23,15 @@ from plaudit.reward.signal import Signal
 FINEST = 2.0**-12
 """How far from a number the search begins, as a share of it; each further place is twice as far."""
 MOST_EDGES = 16
-"""So many branches that pay the same are passed in one direction."""
+"""Maximum number of branches with equal pay to pass in one direction."""
 
 
 def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBranches:
-    """Return which branches of a reward a step takes, how far the nearest other ones are and what they had paid.
+    """Find which branches of a reward a step takes, how far the nearest other ones are, and what they would pay.
 
-    One input is changed at a time, everything else stays: to the first value at which a condition, a clamp or a choice
-    comes out differently and the term pays something else, or begins to. Each such step is really scored. Conditions
-    that do not follow an input in a straight line are looked for at distances that double: a zone between two of these
-    may be passed over.
+    One input is changed at a time, to the first value at which a condition, a clamp or a choice comes out differently
+    and the term pays something else, or begins to. Each such step is really scored. Conditions that are not linear in
+    an input are searched at doubling distances, so a zone between two of these may be missed.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -45,11 +44,14 @@ def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBra
     near: 0
       line 3: 0
       distance <= 2 is false (2.4)
-      0.4 m less distance (2) and it had paid 1, 1 in all
+      0.4 m less distance (2): it would pay 1, total 1
 
     Args:
-        reward: A reward. One that was loaded knows no source lines; the rest is there.
+        reward: A reward. One that was loaded from a ledger has no source lines.
         row: The inputs of a step, as `reward.score` takes them by keyword, or its signal.
+
+    Returns:
+        The branches of each term.
 
     Raises:
         InputError: The row cannot be scored.
@@ -107,7 +109,7 @@ def _list_decisions(reward: Reward) -> _Decisions:
 
 
 class _Step:
-    """One step of a reward, and what had been if one of its inputs were another."""
+    """One step of a reward, and its scores with one input changed."""
 
     def __init__(self, reward: Reward, signal: Signal) -> None:
         self.reward, self.signal = reward, signal
@@ -127,7 +129,7 @@ class _Step:
         return self.branches.trace.values({name: row[name] for name in self.program.inputs})
 
     def explain(self) -> StepBranches:
-        """Return what each row of the score hangs on."""
+        """Return the branches of each row of the score."""
         nearest = self._find_nearest()
         functions = {each.name: each for each in self.reward._functions}
         terms = []

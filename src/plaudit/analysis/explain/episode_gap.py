@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from plaudit.plots.axes import Axes
 
 SHOWN = 10
-"""So many steps are printed."""
+"""Maximum number of steps to print."""
 
 
 class TermGap(NamedTuple):
-    """What one term paid in two episodes."""
+    """What one term paid in two episodes.
+
+    >>> TermGap("speed", first=4.0, second=1.5).gap
+    -2.5
+    """
 
     term: str
     first: float
@@ -31,61 +35,90 @@ class TermGap(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How much more it paid in the second one."""
+        """How much more it paid in the second episode."""
         return self.second - self.first
 
 
 class StepGap(NamedTuple):
-    """What one step paid in two episodes."""
+    """What one step paid in two episodes.
+
+    Example:
+        ```python
+        for step in compare_episodes(ledger, "12", "57", run="night-3").largest(3):
+            print(step.step, step.gap, step.term)
+        ```
+    """
 
     step: int
     first: float | None
     """None where the episode has no such step."""
     second: float | None
     gap: float
-    """How much more it paid in the second one."""
+    """How much more it paid in the second episode."""
     so_far: float
-    """The same of all steps up to it."""
+    """The sum of the gaps up to this step."""
     term: str
-    """The term that carries most of it."""
+    """The term with the largest gap in this step."""
     term_gap: float
     first_record: int | None
-    """The number of its record: `ledger.why` takes it."""
+    """The number of its record, for `ledger.why`."""
     second_record: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeGap(Tabular):
-    """What separates two episodes; `print` it."""
+    """The difference between two episodes, by term and by step; `print` it.
+
+    Example:
+        ```python
+        found = compare_episodes(ledger, "12", "57", run="night-3")
+        found.gap, found.parts_at, found.terms[0].term
+        ```
+    """
 
     first: Episode
     second: Episode
     terms: tuple[TermGap, ...]
-    """Those that separate them most first."""
+    """The terms, largest gap first."""
     steps: tuple[StepGap, ...]
-    """Every step of either, in order."""
+    """Every step of either episode, in order."""
     remarks: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
-        """How much more the second one earned."""
+        """How much more the second episode earned."""
         return self.second.total - self.first.total
 
     @property
     def parts_at(self) -> int | None:
-        """The first step that paid differently; None where none did."""
+        """The first step that paid differently; None if there is none."""
         return next((each.step for each in self.steps if each.gap), None)
 
     def largest(self, count: int = SHOWN) -> tuple[StepGap, ...]:
-        """Return the steps that separate them most, the largest first."""
+        """Return the steps with the largest gaps, largest first.
+
+        Args:
+            count: Maximum number of steps.
+
+        Returns:
+            Steps that paid differently.
+        """
         return tuple(sorted((each for each in self.steps if each.gap), key=lambda each: -abs(each.gap))[:count])
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return a row for each step."""
+        """Return a row for each step.
+
+        Returns:
+            The columns by name.
+        """
         return {name: [getattr(each, name) for each in self.steps] for name in StepGap._fields}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {
             "first": self.first.to_dict(),
             "second": self.second.to_dict(),
@@ -97,10 +130,13 @@ class EpisodeGap(Tabular):
         }
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw what each term paid in the two episodes, side by side.
+        """Plot what each term paid in the two episodes, side by side.
 
         Args:
-            ax: Where to draw; a new figure unless given.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
             MissingExtra: matplotlib is not installed.
@@ -113,7 +149,7 @@ class EpisodeGap(Tabular):
             [*(each.second for each in self.terms), self.second.total],
             names=self._name_both(),
             measured="sum over the episode",
-            title="Episode against episode, by term",
+            title="Two episodes, by term",
             ax=ax,
         )
 
@@ -127,8 +163,8 @@ class EpisodeGap(Tabular):
 
     def _title(self) -> str:
         first, second = self._name_both()
-        earned = f"{first} earned {format_value(self.first.total)}, {second} {format_value(self.second.total)}"
-        return f"{earned}: {format_value(self.gap)} apart"
+        earned = f"{first} earned {format_value(self.first.total)}, {second} earned {format_value(self.second.total)}"
+        return f"{earned}: gap {format_value(self.gap)}"
 
     def _list_tables(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
         """Return the terms and the steps that separate them most as rows, the headers first."""
@@ -138,38 +174,46 @@ class EpisodeGap(Tabular):
             (str(each.step), *map(_format_paid, each[1:5]), f"{each.term} {each.term_gap:+z.6g}")
             for each in self.largest()
         ]
-        return [("term", *names, "apart"), *terms], [("step", *names, "apart", "so far", "most by"), *steps]
+        return [("term", *names, "gap"), *terms], [("step", *names, "gap", "so far", "largest term"), *steps]
 
     def __str__(self) -> str:
         terms, steps = self._list_tables()
         lines = [self._title(), "", format_table(terms)]
         if len(steps) > 1:
-            lines += ["", f"They part at step {self.parts_at}. The steps that separate them most:"]
+            lines += ["", f"They diverge at step {self.parts_at}. The steps with the largest gaps:"]
             lines += ["", format_table(steps)]
         return escape_controls("\n".join([*lines, *(["", *self.remarks] if self.remarks else [])]))
 
 
 def compare_episodes(ledger: Ledger, first: Episode | str, second: Episode | str, **query: Any) -> EpisodeGap:
-    """Return the terms and the steps that make one episode of a ledger earn more than another.
+    """Compare two episodes of a ledger: which terms and steps make one earn more than the other.
 
-    Steps are laid side by side by their numbers, or in the order in which they were recorded where they have none; a
-    step that only one of them has counts with what it paid. The gaps of all terms add up to that of the returns, and so
-    do those of all steps.
+    Steps are matched by number, or by the order of recording if they have none. A step that only one episode has counts
+    in full. The gaps of all terms add up to the gap of the returns, and so do those of all steps.
+
+    Example:
+        ```python
+        with Ledger("rewards.db") as ledger:
+            print(compare_episodes(ledger, "12", "57", run="night-3"))
+        ```
 
     Args:
         ledger: The ledger.
         first: An episode, by name or as `Ledger.episodes` lists it.
         second: Another one.
-        **query: Of which run, actor and so on, as for `Ledger.episodes`.
+        **query: Which run, actor and so on, as for `Ledger.episodes`.
+
+    Returns:
+        The gaps.
 
     Raises:
         NotInLedger: There is no such episode.
-        InputError: A name stands for several episodes: say of which run, actor, reward or version.
+        InputError: A name matches several episodes, or the two were scored by different rewards.
     """
     found = [_find_episode(ledger, name, query) for name in (first, second)]
     if len({(each.reward, each.version) for each in found}) > 1:
         named = " and ".join(f"{each.reward}@{each.version}" for each in found)
-        raise InputError(f"the two episodes were scored by {named}; compare what one reward paid: version=.")
+        raise InputError(f"the two episodes were scored by {named}; choose episodes of one reward: version=.")
     paid = [_read_steps(ledger, each, query) for each in found]
     names = dict.fromkeys(term for each in found for term in each.terms)
     terms = [TermGap(name, *(each.terms.get(name, 0.0) for each in found)) for name in names]
@@ -181,7 +225,7 @@ def compare_episodes(ledger: Ledger, first: Episode | str, second: Episode | str
         steps.append(_build_step(number, paid[0].get(number), paid[1].get(number), so_far))
         so_far = steps[-1].so_far
     remarks = [
-        f"{name_episode((each.run, each.actor, each.episode))}: the numbers of its steps leave some out."
+        f"{name_episode((each.run, each.actor, each.episode))}: some step numbers are missing."
         for each, listed in zip(found, paid, strict=True)
         if each.first_step is not None
         and each.last_step is not None
@@ -202,7 +246,7 @@ def _find_episode(ledger: Ledger, name: Episode | str, query: Mapping[str, Any])
         parts = ("run", "actor", "reward", "version")
         apart = [part for part in parts if len({getattr(each, part) for each in found}) > 1]
         raise InputError(
-            f"{ledger.name} has {format_count(len(found), 'episode')} called {name!r}; say which one is meant: "
+            f"{ledger.name} has {format_count(len(found), 'episode')} called {name!r}; choose one with "
             f"{', '.join(f'{part}=' for part in apart)}."
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""What the reward of one step hangs on, as `nearest_branches` found it: conditions, lines, other branches near by."""
+"""The result of `nearest_branches`: the conditions, lines and nearest other branches of one step."""
 
 import math
 from dataclasses import dataclass
@@ -13,33 +13,44 @@ from plaudit.terminal import escape_controls, format_value
 
 
 class NearestBranch(NamedTuple):
-    """How far one input is from another branch, everything else as it was; that step was really scored."""
+    """The nearest value of one input that leads to another branch, with all other inputs unchanged.
+
+    Example:
+        ```python
+        for each in nearest_branches(reward, row)["safety"].nearest:
+            print(each)                  # 0.4 m less distance (just below 5): it would pay -5, total -4.97
+        ```
+    """
 
     input: str
     before: Value
     after: Value
     unit: str
     condition: str
-    """What comes out differently there: `distance < 5`."""
+    """The condition that changes there: `distance < 5`."""
     value: float
-    """What the term would have paid."""
+    """What the term would pay."""
     total: float
-    """What the step would have paid."""
+    """What the step would pay."""
     breaks: tuple[str, ...] = ()
-    """Facts that such a step would break and this one does not: it may be that it cannot happen."""
+    """Facts that the changed step would break and this one does not: it may be impossible."""
     begins: bool = False
-    """Whether the same is paid at this very value, and something else beyond it: a clamp that stops to bind."""
+    """Whether the pay is unchanged at this value and changes beyond it, as where a clamp stops binding."""
 
     @property
     def delta(self) -> float | None:
-        """By how much the input would have to change; None where it is a flag or category, or infinite."""
+        """How much the input would have to change; None if it is a flag, a category or infinite."""
         if isinstance(self.before, str | bool) or isinstance(self.after, str | bool):
             return None
         delta = float(self.after) - float(self.before)
         return delta if math.isfinite(delta) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {
             "input": self.input,
             "from": _to_plain(self.before),
@@ -54,34 +65,45 @@ class NearestBranch(NamedTuple):
         }
 
     def __str__(self) -> str:
-        """Return it as a sentence: '0.4 m less distance (just below 5) and it had paid -5, -4.97 in all'."""
+        """Return it as a sentence: '0.4 m less distance (just below 5): it would pay -5, total -4.97'."""
         moved = f"{self.input} = {_describe_place(self.after)}"
         if (delta := self.delta) is not None:
             unit = f" {self.unit}" if self.unit else ""
             way = "more" if delta > 0 else "less"
             moved = f"{format_number(abs(delta))}{unit} {way} {self.input} ({_describe_place(self.after)})"
-        broken = f"; that would break {', '.join(self.breaks)}" if self.breaks else ""
-        paid = f"and it had paid {format_number(self.value)}, {format_number(self.total)} in all"
+        broken = f"; this would break {', '.join(self.breaks)}" if self.breaks else ""
+        paid = f"it would pay {format_number(self.value)}, total {format_number(self.total)}"
         if self.begins:
-            paid = f"and it begins to change from {format_number(self.value)}"
-        return escape_controls(f"{moved} {paid}{broken}")
+            paid = f"it would start to change from {format_number(self.value)}"
+        return escape_controls(f"{moved}: {paid}{broken}")
 
 
 class TermBranches(NamedTuple):
-    """What one term hangs on in a step, or one of the rows that separate the sum of the terms from the total."""
+    """The branches that one term takes in a step; also of the gate, the overrides or the clamp of the total.
+
+    Example:
+        ```python
+        found = nearest_branches(reward, row)["safety"]
+        found.conditions, found.nearest
+        ```
+    """
 
     term: str
     value: float
     inputs: tuple[str, ...]
-    """What the value depends on in this step."""
+    """The inputs that the value depends on in this step."""
     lines: tuple[SourceLine, ...]
-    """The places that only some steps get to, and this one did; none where the source is not at hand."""
+    """The source lines that only some steps reach, and this one did; empty without the source."""
     conditions: tuple[Condition, ...]
     nearest: tuple[NearestBranch, ...]
-    """For each input the nearest value on either side at which another branch pays differently; the nearest first."""
+    """For each input and direction, the nearest value at which another branch pays differently; nearest first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {
             "term": self.term,
             "value": self.value,
@@ -95,16 +117,23 @@ class TermBranches(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StepBranches:
-    """What the reward of one step hangs on; `print` it."""
+    """The branches that each term takes in a step; `print` it.
+
+    Example:
+        ```python
+        found = nearest_branches(reward, {"distance": 5.4})
+        print(found["safety"].nearest[0].condition)
+        ```
+    """
 
     reward: str
     """Its name and version: `following@1`."""
     total: float
     terms: tuple[TermBranches, ...]
-    """The terms; then the gate, the overrides and the clamp of the total, where there are any."""
+    """The terms, then the gate, the overrides and the clamp of the total, if any."""
 
     def __getitem__(self, term: str) -> TermBranches:
-        """Return what one term hangs on.
+        """Return the branches of one term.
 
         Raises:
             KeyError: There is no such term; the message suggests one.
@@ -116,11 +145,15 @@ class StepBranches:
         raise KeyError(f"{self.reward} has no term {term!r}.{near}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {"reward": self.reward, "total": self.total, "terms": [each.to_dict() for each in self.terms]}
 
     def __str__(self) -> str:
-        """Return for each term the lines and conditions that made it, and what it would take to make it another."""
+        """Format for each term its lines, conditions and nearest other branches."""
         lines = [f"{self.reward} pays {format_number(self.total)}"]
         for each in self.terms:
             lines += ["", f"{each.term}: {format_number(each.value)}"]

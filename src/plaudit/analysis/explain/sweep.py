@@ -71,26 +71,38 @@ class SweptWitness:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep(Tabular):
-    """What a term, or the total, is over one or two inputs; `plot` it."""
+    """The values of a term, or of the total, over one or two inputs; `plot` it.
+
+    Example:
+        ```python
+        found = sweep(reward, "distance", term="safety")
+        found.cuts                       # where it jumps or bends
+        found.plot()
+        ```
+    """
 
     reward: str
     term: str
-    """The term whose value it is, or "total"."""
+    """The term, or "total"."""
     over: tuple[Swept, ...] = field(repr=False)
     values: Numbers = field(repr=False)
-    """A number for each value of the input; of two, a row for each of the second. NaN where it cannot be scored."""
+    """A number for each value of the input; with two inputs, a row for each value of the second. NaN if it fails."""
     at: Mapping[str, Value]
-    """What the other inputs are that it reads."""
+    """The values of the other inputs."""
     cuts: tuple[float, ...] = ()
-    """Where it jumps or bends: where one zone ends and the next begins."""
+    """Where it jumps or bends: the borders of zones."""
     beyond: float | None = None
-    """What it is where the input is infinite; None where that cannot be."""
+    """The value at an infinite input; None if the input cannot be infinite."""
     witnesses: tuple[SweptWitness, ...] = ()
     position: int | None = None
-    """The place of the term in its reward, which has a colour in every picture."""
+    """The position of the term in its reward, which determines its color in every plot."""
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return a column for each input that runs, and what comes of them under the name of the term."""
+        """Return a column for each swept input, and one for the value.
+
+        Returns:
+            The columns by name; the value has the name of the term.
+        """
         grid = np.meshgrid(*(each.values for each in self.over))
         columns = {each.name: column.ravel().tolist() for each, column in zip(self.over, grid, strict=True)}
         return {
@@ -113,10 +125,13 @@ class Sweep(Tabular):
         )
 
     def plot(self, *, ax: "Axes | None" = None) -> Axes:
-        """Draw a curve over one input, with its zones and witnesses, or a map over two.
+        """Plot a curve over one input, with its zones and witnesses, or a map over two.
 
         Args:
-            ax: Where to draw; a new figure unless given.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
             MissingExtra: matplotlib is not installed.
@@ -156,7 +171,7 @@ def sweep(
     report: Report | None = None,
     points: int = POINTS,
 ) -> Sweep:
-    """Return what a term, or the total, is over one or two of its inputs, all others held.
+    """Compute a term, or the total, over one or two of its inputs, with all others fixed.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -168,22 +183,26 @@ def sweep(
 
     Args:
         reward: The reward.
-        over: The input that runs through its values, `"distance"` or `"prev.x"`; or two of them.
-        term: The term whose value is wanted; the total unless given.
-        task: What is wanted and what can happen; what only the reward's own task says is kept.
-        at: What other inputs are; those that are not named are as an idle agent meets them, or at rest.
-        ranges: Between what an input runs, where that is not all that is declared.
-        report: What `check` found: rows of its findings are marked.
-        points: How many values of an input are taken, where it does not list its own.
+        over: The input to vary, such as `"distance"` or `"prev.x"`; or two of them.
+        term: The term to compute. If omitted, the total.
+        task: The task to add to the reward's own.
+        at: Values of other inputs. If not named, an input is as an idle agent sees it, or at rest.
+        ranges: Ranges of the inputs to vary, if not the declared ones.
+        report: A report of `check`; rows of its findings are marked.
+        points: Number of values of an input that does not list its own.
+
+    Returns:
+        The values.
 
     Raises:
-        UnknownField: The term reads no such input.
+        UnknownField: The term does not read such an input.
         UnknownParameter: There is no such term.
-        DefinitionError: Nothing says between what an input runs, or a value is not one that it can have.
+        DefinitionError: The range of an input is unknown, or a value is not valid.
+        InputError: `over` does not name one or two different inputs, or `points` is less than 2.
     """
     names = [over] if isinstance(over, str) else list(over)
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names) or points < 2:
-        raise InputError("over= is one input or two different ones, and points= at least 2.")
+        raise InputError("over= must name one input or two different ones, and points= must be at least 2.")
     reward = reward._join_task(task)
     known = [each.name for each in reward.terms]
     if term != "total" and term not in known:
@@ -299,13 +318,13 @@ def _read_held(reward: Reward, names: Sequence[str], at: Mapping[str, Value]) ->
         if name not in fields:
             listed = ", ".join(fields)
             raise UnknownField(
-                f"{reward.name!r} reads no {name!r} here.{did_you_mean(name, fields)} It reads {listed}."
+                f"{reward.name!r} does not read {name!r} here.{did_you_mean(name, fields)} It reads {listed}."
             )
     held = {**{name: value for name, value in (reward._bound.idle or {}).items() if name in fields}, **at}
     for name, value in held.items():
         if not fields[name].holds(value):
             allowed = format_allowed(fields[name])
-            raise DefinitionError(f"{name}={value!r:.60} is not a value that the field can have: {allowed}.")
+            raise DefinitionError(f"{name}={value!r:.60} is not a valid value of the field: {allowed}.")
     encoded = {name: encode_value(fields[name], value) for name, value in held.items()}
     return {name: encoded.get(name, value_at_rest(field)) for name, field in fields.items() if name not in names}
 

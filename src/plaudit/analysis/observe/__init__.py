@@ -1,1 +1,1 @@
-"""Learning a task from steps that happened: what can be, what follows, what ends an episode."""
+"""Learn a task from observed steps: ranges, relations, ends of episodes."""

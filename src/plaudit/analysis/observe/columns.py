@@ -24,7 +24,7 @@ def build_column(
 ) -> Column | None:
     """Return the values of a field as a column; None where some are absent (None), so that it has no column.
 
-    In messages `where` says which row it is, and `what` who gave the values: "the features give ".
+    In messages `where` says which row it is, and `what` who gave the values: "the features return ".
 
     Raises:
         WrongType: They are not all numbers, all bools, all strings, or all vectors of one shape.
@@ -50,9 +50,9 @@ def build_column(
         (type(value), getattr(value, "shape", len(value) if isinstance(value, Sized) else None)) for value in values
     ]
     odd = next((at for at, form in enumerate(forms) if form != forms[0]), None)
-    then = where(0) if odd is None else f"in the first one and {shorten(values[odd], 40)} {where(odd)}"
+    then = where(0) if odd is None else f"in the first step and {shorten(values[odd], 40)} {where(odd)}"
     raise WrongType(
-        f"{what}{name!r}, and a field is a number, a bool, a string or a vector of one shape in every step: here it is "
+        f"{what}{name!r}, which must be a number, a bool, a string or a vector of one shape in every step: it is "
         f"{shorten(values[0], 40)} {then}."
     )
 
@@ -93,7 +93,7 @@ def build_transitions(
 ) -> Transitions:
     """Return the steps of columns: `prev.x` and `curr.x`, or `x` alone, which is known only after a step.
 
-    Rows of an episode stand together, in order. An episode whose every action is `idle` was idled, whoever played it;
+    Rows of an episode stand together, in order. An episode whose every action is `idle` counts as idle;
     a recorded one whose actions are all alike, a constant policy's.
     """
     given = {name: column for name, column in columns.items() if name.rpartition(".")[2] not in OUTCOMES}
@@ -105,7 +105,7 @@ def build_transitions(
         record, _, plain = name.rpartition(".")
         if plain in after and record != "prev" and not np.array_equal(after[plain], column):
             raise InputError(
-                f"{source}: {plain!r} is not 'curr.{plain}', and both are {plain!r} after a step: give one."
+                f"{source}: {plain!r} and 'curr.{plain}' differ, but both mean {plain!r} after a step: give only one."
             )
         if record == "prev" or plain in after:
             continue
@@ -119,7 +119,7 @@ def build_transitions(
             before[plain] = np.concatenate((column[:1], column[:-1]))
             before[plain][first] = column[first]
     if not after:
-        raise InputError(f"{source}: there is nothing to learn from: no field is known after a step.")
+        raise InputError(f"{source}: nothing to learn from: no field is known after a step.")
     if actions is not None:
         policy = _label_policies(policy, episode, actions.reshape(len(episode), -1), idle)
     return Transitions(

@@ -20,17 +20,17 @@ SLIGHT = 1e-6
 
 
 def refuse_disagreement(task: Task, steps: SeenSteps, env: str) -> None:
-    """Refuse a task that says of steps what they are not.
+    """Refuse a task that contradicts the steps.
 
     Raises:
-        DefinitionError: It names the statement, and what was seen instead.
+        DefinitionError: The message names the statement and what was seen instead.
     """
     for part, name, says, instead in _list_disagreements(task, steps):
         seen = task.seen.get(f"{part}.{name}" if name else part)
         basis = "declared" if seen is None else f"seen in {seen}"
         raise DefinitionError(
-            f"task {task.name!r} says that {says} ({basis}), and in {env} {instead}. It is the task of another "
-            f"environment, or of another version of it: correct the statement, or observe again with `plaudit observe`."
+            f"task {task.name!r} says that {says} ({basis}), but in {env} {instead}. The task may be for another "
+            f"environment or version: correct the statement, or run `plaudit observe` again."
         )
 
 
@@ -51,13 +51,13 @@ def _list_disagreements(task: Task, steps: SeenSteps) -> Iterator[tuple[str, str
         largest = task.max_change.get(name)
         if largest is not None and np.abs(change).max() > largest * (1 + SLIGHT):
             moved = format_number(np.abs(change).max())
-            yield "max_change", name, f"{name} changes by {format_number(largest)} at most", f"it changes by {moved}"
+            yield "max_change", name, f"{name} changes by at most {format_number(largest)}", f"it changes by {moved}"
         way = task.monotone.get(name)
         if way is not None and ((change < 0) if way == "up" else (change > 0)).any():
             yield "monotone", name, f"{name} only goes {way}", f"it goes {'down' if way == 'up' else 'up'} as well"
     lengths = np.diff(np.append(np.flatnonzero(steps.first), len(steps)))
     if task.horizon is not None and int(lengths.max()) > task.horizon:
-        says = f"an episode has {format_number(task.horizon)} steps at most"
+        says = f"an episode has at most {format_number(task.horizon)} steps"
         yield "horizon", "", says, f"one has {format_number(int(lengths.max()))}"
 
 
@@ -80,7 +80,7 @@ def _compare_range(task: Task, field: Field, values: np.ndarray[Any, Any]) -> It
             + [f"{'' if np.isfinite(low) else f'{field.name} is '}at most {format_number(high)}"]
             * bool(np.isfinite(high))
         )
-        yield "fields", field.name, says, f"it is {format_number(value)} at times"
+        yield "fields", field.name, says, f"it is sometimes {format_number(value)}"
 
 
 def _list_changes(task: Task, steps: SeenSteps) -> Iterator[tuple[str, Any]]:

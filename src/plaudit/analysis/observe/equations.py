@@ -49,7 +49,7 @@ class Equation:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields it speaks of."""
+        """The fields that it reads."""
         return tuple(part.field for part in self.parts)
 
     def compute_rest(self, columns: Mapping[str, Numbers]) -> Numbers | None:

@@ -12,7 +12,7 @@ from plaudit.analysis.observe.steps import Numbers, Steps
 from plaudit.analysis.observe.transitions import Column, Mask
 
 FEWEST_TIMES = 20
-"""How often a condition must have begun to be true: what stays true for long is not seen anew in each step."""
+"""How often a condition must have begun to be true: one that stays true for long is a single case."""
 EXPECTED = 12
 """How often a consequence would have failed, were it only as common as in the other steps.
 
@@ -131,7 +131,7 @@ def _drop_implied(found: list[_Implication]) -> list[_Implication]:
 
 
 def _write_all(steps: Steps, found: list[_Implication]) -> Iterator[Relation]:
-    """Yield a fact for each pair of fields: what the values of the one fix the other to."""
+    """Yield a fact for each pair of fields: which values of one determine the other."""
     groups: dict[tuple[str, str], list[_Implication]] = {}
     for each in found:
         groups.setdefault((each.condition.field, each.consequence.field), []).append(each)

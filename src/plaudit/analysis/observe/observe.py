@@ -15,11 +15,18 @@ if TYPE_CHECKING:
     from plaudit.checks.seen_steps import SeenSteps
 
 MOST_RECORDED = 200_000
-"""Recorded steps that are learnt from unless more are asked for."""
+"""Default number of recorded steps to learn from."""
 
 
 class Observation(NamedTuple):
-    """What was seen: the task that was learnt of it, and the steps themselves, for `check(reward, task=…, steps=…)`."""
+    """What was observed: the learned task and the steps.
+
+    Example:
+        ```python
+        task, steps = observe("CartPole-v1")
+        check(reward, task=task, steps=steps)
+        ```
+    """
 
     task: Task
     steps: "SeenSteps"
@@ -37,29 +44,37 @@ def observe(
     name: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Observation:
-    """Play an environment, and learn a task of what is seen: ranges, rates, events, ends, facts, each with a count.
+    """Play an environment and learn a task from it: ranges, rates, events, ends and facts, each with a count.
 
-    Doing nothing, constant, random and slowly changing actions are played. Of the environment only `reset` and `step`
-    are called. The same seed gives the same task. `task, steps = observe(env)` also has the steps that were played.
+    It plays idle, constant, random and slowly changing actions, and calls only `reset` and `step`. The same seed gives
+    the same task.
+
+    Example:
+        ```python
+        task, steps = observe("CartPole-v1", steps=20_000)
+        print(check(reward, task=task, steps=steps))
+        ```
 
     Args:
-        env: An environment, a function that makes one, or the id of one: "CartPole-v1".
-        features: A function of (obs, action, next_obs, info) to fields by name, and `env` if it takes that too, as for
-            `probe`. Unless given, fields are the entries of the observation (`obs_0`, or its own names), numbers and
-            bools of `info`, and the action.
-        steps: How many steps are played, by all policies together.
-        seed: Random seed, of the environment and of the policies.
-        max_steps: After how many steps an episode is cut off where the environment itself sets no limit.
-        idle: The action that does nothing. Unless given, 0 where actions are numbers that can be anything in between
-            (a Box), or switches (a MultiBinary); of others, none is known.
-        make: Options for making the environment, where it is not there yet: {"gravity": 5}.
-        name: What the task is called; as the environment unless given.
-        progress: Called with how many steps were played, and how many there are to play.
+        env: An environment, a function that makes one, or an environment id: "CartPole-v1".
+        features: A function of (obs, action, next_obs, info), and optionally `env`, to fields by name, as for `probe`.
+            If omitted, fields are the entries of the observation (`obs_0`, or its own names), numbers and bools of
+            `info`, and the action.
+        steps: Number of steps to play, over all policies.
+        seed: Random seed of the environment and the policies.
+        max_steps: Time limit of an episode if the environment sets none.
+        idle: The action that does nothing. If omitted, 0 for a Box or MultiBinary action space, and unknown for others.
+        make: Options for making the environment: {"gravity": 5}.
+        name: Name of the task. If omitted, that of the environment.
+        progress: Called with the number of steps played and their total.
+
+    Returns:
+        The task and the steps.
 
     Raises:
-        DefinitionError: There is no such environment, the features fail, or an argument is not what it should be.
+        DefinitionError: There is no such environment, the features fail, or an argument is invalid.
         EnvironmentFailed: The environment raised an error.
-        NotFinite: The environment or the features gave NaN.
+        NotFinite: The environment or the features returned NaN.
         MissingExtra: Gymnasium is not installed.
     """
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
@@ -93,21 +108,31 @@ def observe_ledger(
     progress: Callable[[int, int], None] | None = None,
     **query: Any,
 ) -> Observation:
-    """Learn a task of what recorded episodes show; return it and their steps.
+    """Learn a task from recorded episodes.
 
-    Fields are the inputs of the recorded reward; how an episode ended is what its records say.
+    Fields are the inputs of the recorded reward. The records say how an episode ended.
+
+    Example:
+        ```python
+        with Ledger("rewards.db") as ledger:
+            task, steps = observe_ledger(ledger, run="night-3")
+        ```
 
     Args:
-        ledger: Where the steps are recorded.
-        steps: About how many steps are read at most; of more, every second episode, every third, ….
-        idle: The action that does nothing. Unless given, 0 of numbers that are not all integers, or False.
-        name: What the task is called; as the reward unless given.
-        progress: Called with how many records were read, and how many there are.
-        query: Which records, as `Ledger.history` takes them: `run="night-3"`.
+        ledger: The ledger.
+        steps: Approximate maximum number of steps to read; of more, every second, third, … episode is read.
+        idle: The action that does nothing. If omitted, 0 for numbers that are not all integers, or False.
+        name: Name of the task. If omitted, that of the reward.
+        progress: Called with the number of records read and their total.
+        query: Which records to read, as for `Ledger.history`: `run="night-3"`.
+
+    Returns:
+        The task and the steps.
 
     Raises:
         NotInLedger: There is no such record.
-        InputError: No record says which episode it belongs to, or rewards with nothing in common are recorded.
+        InputError: The records have no episodes, or belong to rewards that share no input.
+        WrongType: `ledger` is not a Ledger.
     """
     from plaudit.analysis.observe.learn import learn_task
     from plaudit.analysis.observe.recorded import read_ledger
@@ -127,21 +152,29 @@ def observe_file(
     name: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Observation:
-    """Learn a task of what the steps in a file show, Parquet, CSV or JSON lines; return it and the steps.
+    """Learn a task from the steps in a Parquet, CSV or JSON Lines file.
 
-    A row is a step, and rows of an episode are in order, or have a column `step`. The column `episode` says which
-    episode it is, `terminated` and `truncated`, or `end` with these words, how it ended. Every other column is a field:
-    `x` as it is after the step or, where both ends are known, `prev.x` and `curr.x`.
+    Each row is a step. Rows of an episode are in order, or have a column `step`. The column `episode` names the
+    episode; `terminated` and `truncated`, or `end` with these words, say how it ended. Every other column is a field:
+    `x` after the step or, if both are known, `prev.x` and `curr.x`.
+
+    Example:
+        ```python
+        task, steps = observe_file("steps.parquet", action="throttle")
+        ```
 
     Args:
         path: The file.
-        action: The column that is the action, or begins the names of its entries: `action_0`, `action[0]`.
-        idle: The action that does nothing. Unless given, 0 of numbers that are not all integers, or False.
-        name: What the task is called; as the file unless given.
-        progress: Called with how much was read, and how much there is.
+        action: The action column, or the start of the names of its entries: `action_0`, `action[0]`.
+        idle: The action that does nothing. If omitted, 0 for numbers that are not all integers, or False.
+        name: Name of the task. If omitted, that of the file.
+        progress: Called with how much was read, and the total.
+
+    Returns:
+        The task and the steps.
 
     Raises:
-        FileError: The file cannot be read, or is not what its format says.
+        FileError: The file cannot be read or is not valid.
         InputError: It has no steps, or no column `episode`.
     """
     from plaudit.analysis.observe.learn import learn_task

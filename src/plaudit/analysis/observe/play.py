@@ -14,7 +14,7 @@ from plaudit.analysis.observe.readers import FeatureReader, LeafTable, SpaceRead
 from plaudit.analysis.observe.smooth import Held, Wave, list_smooth_policies
 from plaudit.analysis.observe.spaces import list_action_leaves, list_declared, list_observation_leaves
 from plaudit.analysis.observe.transitions import Transitions
-from plaudit.analysis.probe.policies import Act, Constant, Policy, list_dull_policies
+from plaudit.analysis.probe.policies import Act, Constant, Policy, list_baseline_policies
 from plaudit.errors import DefinitionError, shorten
 from plaudit.terminal import format_count
 
@@ -42,7 +42,7 @@ def plan_turns(space: spaces.Space[Any], steps: int, idle: Any = None) -> list[T
     Raises:
         DefinitionError: There is no simple policy for such actions, or `idle` is not one of them.
     """
-    dull = list_dull_policies(space)
+    baseline = list_baseline_policies(space)
     if idle is not None:
         try:
             action = np.asarray(idle, space.dtype) if space.shape else idle
@@ -50,10 +50,10 @@ def plan_turns(space: spaces.Space[Any], steps: int, idle: Any = None) -> list[T
             action = None
         if action is None or not space.contains(action):
             raise DefinitionError(f"idle={shorten(idle, 40)} is not an action of {space}.")
-        others = [each for each in dull if not (isinstance(each, Constant) and np.array_equal(each.action, action))]
-        dull = [Constant("idle", "idle", action), *(each for each in others if each.kind != "idle")]
+        others = [each for each in baseline if not (isinstance(each, Constant) and np.array_equal(each.action, action))]
+        baseline = [Constant("idle", "idle", action), *(each for each in others if each.kind != "idle")]
     by_kind: dict[str, list[Any]] = {}
-    for each in dull:
+    for each in baseline:
         by_kind.setdefault(each.kind, []).append(each)
     doing_nothing = next((each.action for each in by_kind.get("idle", ())), None)
     by_kind["smooth"] = [*list_smooth_policies(space, doing_nothing)]
@@ -172,7 +172,7 @@ class _Session:
             names = find_action_names(columns, actions)
         kinds = np.array([kind for *_, kind in self._policies])
         source = f"{self._name}, {format_count(len(self._episode), 'step')} of {format_count(self.episodes, 'episode')}"
-        without = f", without {', '.join(left_out)}: not known in every step" if left_out else ""
+        without = f", without {', '.join(left_out)} (missing in some steps)" if left_out else ""
         return build_transitions(
             columns,
             episode=self._episode,

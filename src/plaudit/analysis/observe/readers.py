@@ -66,21 +66,22 @@ class FeatureReader:
         try:
             row = _flatten(self._features(obs, action, next_obs, info))
         except PlauditError as error:
-            error.add_note(f"It is {where(at)}.")
+            error.add_note(f"This happened {where(at)}.")
             raise
         if at == 0:
             self._columns = {name: [] for name in row}
         elif row.keys() != self._columns.keys():
             first, now = (", ".join(names) or "nothing" for names in (self._columns, row))
             raise DefinitionError(
-                f"the features give {first} in the first step and {now} {where(at)}; give the same names in every step."
+                f"the features return {first} in the first step and {now} {where(at)}; return the same names in every "
+                "step."
             )
         for name, value in row.items():
             self._columns[name].append(value)
 
     def finish(self, first: Mask, where: Where) -> tuple[dict[str, Column], list[str]]:
         """Return a column for each name, and the names that have none, since some values are None."""
-        return _build_columns(self._columns, where, "the features give ")
+        return _build_columns(self._columns, where, "the features return ")
 
 
 def _flatten(given: Any) -> dict[str, Any]:
@@ -96,7 +97,9 @@ def _flatten(given: Any) -> dict[str, Any]:
             flat[name] = value
     for name in flat:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise DefinitionError(f"the features give {name!r:.60}, and a field is a plain identifier like 'distance'.")
+            raise DefinitionError(
+                f"the features return {name!r:.60}; a field name must be a plain identifier like 'distance'."
+            )
     return flat
 
 
@@ -130,7 +133,7 @@ class SpaceReader:
         try:
             table.write(at, obs)
         except (ValueError, TypeError, LookupError, OverflowError):
-            what = f"{shorten(obs, 60)}, {where(at)}, is not an observation of the space that the environment declares"
+            what = f"{shorten(obs, 60)}, {where(at)}, is not in the observation space that the environment declares"
             raise EnvironmentFailed(f"{what}: {shorten(self._space, 80)}.") from None
 
     def finish(self, first: Mask, where: Where) -> tuple[dict[str, Column], list[str]]:

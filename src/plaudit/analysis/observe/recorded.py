@@ -61,14 +61,14 @@ class RecordedSteps:
         lost = np.unique(episode[broken])
         kept = ~np.isin(episode, lost)
         if not kept.any():
-            raise InputError(f"{source}: every episode lacks steps or values; there is nothing to learn from.")
+            raise InputError(f"{source}: nothing to learn from: every episode lacks steps or values.")
         order, episode = order[kept], np.unique(episode[kept], return_inverse=True)[1]
         columns = join_entries({name: column[order] for name, column in self.columns.items()})
         names = [name for name in columns if action is not None and _is_action(name, action)]
         entries = [columns[name] for name in names]
         actions = None if not entries else entries[0] if len(entries) == 1 else np.stack(entries, 1)
         counted = f"{format_count(len(order), 'step')} of {format_count(int(episode[-1]) + 1, 'episode')}"
-        left_out = [f"{format_count(len(lost), 'episode')} left out for missing steps or values"] if len(lost) else []
+        left_out = [f"{format_count(len(lost), 'episode')} excluded for missing steps or values"] if len(lost) else []
         return build_transitions(
             columns,
             episode=episode,
@@ -132,7 +132,7 @@ def read_ledger(
         raise InputError(f"{ledger.name}: no record{history.query.describe()} says which episode it belongs to.")
     shared = [name for name in pages[0].columns if all(name in each.columns for each in pages)]
     if not shared:
-        raise InputError(f"{ledger.name}: these records are of several rewards with nothing in common; choose one.")
+        raise InputError(f"{ledger.name}: these records belong to several rewards that share no input; choose one.")
     joined = _join_pages(pages, shared)
     joined.end(over)
     notes = [f"1 in {every} episodes"] if every > 1 else []

@@ -40,8 +40,8 @@ def read_file(path: str, *, action: str, idle: Any, progress: Progress) -> Trans
     terminated, truncated = _read_ends(source.name, ends, context["context"], rows)
     if context["episode"] is None and not (terminated | truncated).any():
         raise InputError(
-            f"{source.name} does not say which episode a step belongs to: it has no column 'episode', and none of "
-            "'terminated', 'truncated' and 'end' marks where one ends."
+            f"{source.name} does not show which episode a step belongs to: add a column 'episode', or one of "
+            "'terminated', 'truncated' and 'end' that marks where episodes end."
         )
     keys = list(zip(*(context[part] or [None] * rows for part in ("run", "actor", "episode")), strict=True))
     positions: dict[Any, int] = {}
@@ -58,7 +58,7 @@ def read_file(path: str, *, action: str, idle: Any, progress: Progress) -> Trans
         np.array([name_policy(each) for each in context["policy"] or context["actor"] or [None] * rows]),
         np.zeros(rows, bool),
     )
-    notes = [f"without {', '.join(absent)}: not known in every step"] if absent else []
+    notes = [f"without {', '.join(absent)} (missing in some steps)"] if absent else []
     return steps.arrange(os.path.basename(source.name), action=action, idle=idle, declared={}, notes=notes)
 
 
@@ -67,8 +67,8 @@ def _read_columns(source: RowSource, progress: Progress) -> tuple[dict[str, list
     names = [".".join(path) for path in source.paths]
     if "plaudit_ledger" in names:
         raise InputError(
-            f"{source.name} is an export of a whole ledger: import it into a ledger (`plaudit ledger import`) and name "
-            "that, or export .parquet or .csv."
+            f"{source.name} is an export of a whole ledger: import it with `plaudit ledger import` and observe "
+            "that ledger, or export .parquet or .csv."
         )
     names = [name for name in names if not any(other.startswith((f"{name}[", f"{name}.")) for other in names)]
     columns: dict[str, list[Any]] = {name: [] for name in names if name}
@@ -103,12 +103,12 @@ def _read_ends(
     for end in ENDS:
         for at, value in enumerate(given[end] or ()):
             if value not in (0, 1, None):
-                raise InputError(f"{name}: {end!r} is {value!r:.40} in row {at + 1}; it is true or false.")
+                raise InputError(f"{name}: {end!r} is {value!r:.40} in row {at + 1}; it must be true or false.")
             flags[end][at] = bool(value)
     for at, value in enumerate(given["end"] or ()):
         if value not in (*ENDS, None, ""):
             words = " or ".join(map(repr, ENDS))
-            raise InputError(f"{name}: 'end' is {value!r:.40} in row {at + 1}; it is {words}, or empty.")
+            raise InputError(f"{name}: 'end' is {value!r:.40} in row {at + 1}; it must be {words}, or empty.")
         if value:
             flags[value][at] = True
     for at, value in enumerate(contexts or ()):
@@ -128,4 +128,4 @@ def _read_numbers(name: str, given: list[Any] | None, rows: int) -> NDArray[np.f
     try:
         return np.array([math.nan if value is None else float(value) for value in given or [None] * rows])
     except (TypeError, ValueError):
-        raise InputError(f"{name}: the column 'step' is to hold the number of each step.") from None
+        raise InputError(f"{name}: the column 'step' must hold step numbers.") from None

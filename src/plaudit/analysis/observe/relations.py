@@ -21,7 +21,7 @@ FEWEST_EQUAL = 30
 """Steps in which two ordered fields were equal, so that the order looks like a limit and not like a distance."""
 FEWEST_EPISODES = 5
 SAMPLE = 1000
-"""Rows that a sum is looked for in, before it is held against all of them."""
+"""Rows that a sum is looked for in, before it is tested on all of them."""
 
 
 @dataclass(frozen=True)

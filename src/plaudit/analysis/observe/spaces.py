@@ -56,7 +56,7 @@ def list_observation_leaves(space: spaces.Space[Any]) -> list[Leaf]:
     seen: set[str] = set()
     for each in (name for leaf in leaves for name in leaf.names):
         if each in seen:
-            raise _explain(space, f"two parts would be called {each!r}")
+            raise _explain(space, f"two parts would have the name {each!r}")
         seen.add(each)
     if len(seen) > MOST_ENTRIES:
         raise _explain(space, f"they have {len(seen):,} entries")
@@ -80,9 +80,8 @@ def _list_boxes(space: spaces.Space[Any]) -> Iterator[spaces.Box]:
 
 def _explain(space: spaces.Space[Any], why: str) -> DefinitionError:
     return DefinitionError(
-        f"observations of {shorten(space, 80)} cannot be fields as they are: {why}. Give features, a function of "
-        "(obs, action, next_obs, info) that returns the numbers that matter by name: features=, or "
-        "--features FILE.py:NAME."
+        f"observations of {shorten(space, 80)} cannot be used as fields: {why}. Give features, a function of "
+        "(obs, action, next_obs, info) that returns named values: features=, or --features FILE.py:NAME."
     )
 
 

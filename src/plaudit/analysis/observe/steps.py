@@ -1,4 +1,4 @@
-"""Steps sorted by what can be learnt from them: numbers, flags, categories, and where episodes begin and end."""
+"""Steps sorted by what can be learned from them: numbers, flags, categories, and where episodes begin and end."""
 
 import keyword
 from collections.abc import Mapping

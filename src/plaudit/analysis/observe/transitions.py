@@ -1,4 +1,4 @@
-"""Steps that happened, played or recorded, as columns: what a task is learnt from."""
+"""Steps that happened, played or recorded, as columns: the input for learning a task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Transitions:
     """Fields before the step. Actions have none."""
     after: Mapping[str, Column]
     """Fields after the step, actions among them: float64, bool or str. A vector is (rows, k); only its range,
-    whether it is an action and what idling meets are learnt."""
+    whether it is an action and what idling meets are learned."""
     actions: Column | None
     """The actions as played: (rows,) or (rows, k)."""
     episode: NDArray[np.int64]
@@ -48,7 +48,7 @@ class Transitions:
     action_names: tuple[str, ...] = ()
     """Fields of `after` that are the action, or an entry of it."""
     paid: NDArray[np.float64] | None = None
-    """What the environment itself paid in each step, where it is known; nothing is learnt from it."""
+    """What the environment itself paid in each step, where it is known; nothing is learned from it."""
 
     def __len__(self) -> int:
         return len(self.episode)
@@ -59,7 +59,7 @@ class Transitions:
         return np.concatenate(([True], self.episode[1:] != self.episode[:-1])) if len(self) else np.zeros(0, bool)
 
     def to_seen_steps(self) -> SeenSteps:
-        """Return what of it the witnesses of findings are held against."""
+        """Return the part that witnesses of findings are compared with."""
         return SeenSteps(
             before=self.before,
             after=self.after,

@@ -1,1 +1,1 @@
-"""Playing dull and simple policies in an environment that a reward pays: what earns most, and is it what is wanted."""
+"""Probe an environment: play baseline and searched policies, and compare the best-paid one with the objective."""

@@ -205,7 +205,7 @@ class FeaturesByName:
     def _explain(self, name: str, obs: Any, info: dict[str, Any]) -> DefinitionError:
         parts = [*(obs if isinstance(obs, Mapping) else ("observation",)), self._action, *info]
         return DefinitionError(
-            f"reward {self._reward!r} reads {name!r}, and nothing in a step of the environment has this name "
-            f"(it has {', '.join(map(str, dict.fromkeys(parts)))}).\nSay where it is in a function "
-            f"`features(obs, action, next_obs, info)` beside the reward: return {{{name!r}: next_obs[0], …}}."
+            f"reward {self._reward!r} reads {name!r}, but a step of the environment has nothing of that name "
+            f"(it has {', '.join(map(str, dict.fromkeys(parts)))}).\nDefine a function "
+            f"`features(obs, action, next_obs, info)` next to the reward: return {{{name!r}: next_obs[0], …}}."
         )

@@ -1,4 +1,4 @@
-"""What a probe says: the verdict in a sentence, findings with episodes that show them, and why something is open."""
+"""What a probe reports: the verdict in a sentence, findings with episodes as evidence, and open questions."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
@@ -15,13 +15,11 @@ from plaudit.reward.reward import Reward
 
 Records = dict[tuple[str, int | None], tuple[int, int]]
 """The first and last record of an episode, by policy and seed."""
-NOTHING_WANTED = (
-    "nothing says what is wanted; give a task with a goal= or with fields that are better= low or high, or --reference"
-)
+NOTHING_WANTED = "no objective is known; give a task with goal=, better= or aim=, or a reference (--reference)"
 
 
 class Speaker:
-    """Puts into words what was found of the policies that a reward pays."""
+    """Describes what was found about the policies."""
 
     def __init__(self, reward: Reward, standings: Standings, judgements: Sequence[Judgement]) -> None:
         self._reward, self._standings, self._judgements = reward, standings, judgements
@@ -38,7 +36,7 @@ class Speaker:
         reasons = [Undecided(_find_code(each.measure), "total", self._explain(each)) for each in open_ones]
         if goal_lacks:
             goal = self._name_goal()
-            why = f"whether the goal {goal} is reached is not known, as the features do not give what it reads"
+            why = f"cannot tell whether the goal {goal} is reached: the features do not return what it reads"
             reasons = [Undecided("goal-not-best", "total", why)]
         warned = next((each for each in self._worse if each.severity == "warning"), None)
         if warned is not None:
@@ -52,7 +50,7 @@ class Speaker:
         elif not self._judgements and not goal_lacks:
             reasons = [Undecided("outcome-order", "total", NOTHING_WANTED)]
         reasons = reasons or [
-            Undecided(_find_code(each.measure), "total", f"{self.describe(each)}; this alone decides nothing")
+            Undecided(_find_code(each.measure), "total", f"{self.describe(each)}; this alone is not conclusive")
             for each in self._worse[:1]
         ]
         return Verdict("undecided", _end("Undecided: " + "; ".join(each.why for each in reasons[:2]))), tuple(reasons)
@@ -68,54 +66,52 @@ class Speaker:
         assert reference is not None
         paid = format_estimate(reference.earned)
         if top is reference:
-            return f"What earns most is also what is wanted: nothing earns more than the reference, {paid}."
-        more = f"'{top.name}', with {format_estimate(top.earned)}"
-        return f"Nothing earns clearly more than the reference, {paid}; next to it is {more}."
+            return f"The best-paid policy also meets the objective: nothing earns more than the reference ({paid})."
+        more = f"'{top.name}' ({format_estimate(top.earned)})"
+        return f"Nothing earns clearly more than the reference ({paid}); the closest is {more}."
 
     def _describe_best(self, best: Judgement) -> str:
         top, measure = best.earns, best.measure
-        known = f"What earns most is also what is wanted: '{top.name}' earns {format_estimate(top.earned)}"
+        known = f"The best-paid policy also meets the objective: '{top.name}' earns {format_estimate(top.earned)}"
         if measure.name == GOAL:
             hits, count = _count(top, GOAL)
             known += f", reaches the goal {self._name_goal()} in {hits} of {count} episodes, "
-            known += "and nothing that was played does clearly better"
+            known += "and no other policy does clearly better"
         else:
-            known += (
-                f", and by {self._name(measure)} ({_format(top, measure)}) nothing that was played is clearly better"
-            )
+            known += f", and no other policy is clearly better by {self._name(measure)} ({_format(top, measure)})"
         tastes = [each for each in self._judgements if each.answer == "taste" and each.measure.rank]
         if tastes and tastes[0].wanted is not None:
             other = tastes[0]
             known += (
-                f". '{tastes[0].wanted.name}' is better by {self._name(other.measure)}, and worse by another measure"
+                f". '{tastes[0].wanted.name}' is better by {self._name(other.measure)} but worse by another measure"
             )
         return _end(known)
 
     # -- one measure ---------------------------------------------------------------------------------------------------
 
     def describe(self, found: Judgement) -> str:
-        """Return what an agent will do instead of what is wanted, and how sure that is."""
+        """Return what an agent will do instead of the objective, and in how many seeds."""
         earns, wanted = found.earns, found.wanted
         assert wanted is not None
         agreeing = count_agreeing_seeds(found)
-        sure = "" if agreeing is None else f" (so in {agreeing[0]} of {agreeing[1]} seeds)"
+        sure = "" if agreeing is None else f" (in {agreeing[0]} of {agreeing[1]} seeds)"
         is_plan = found.severity == "warning" and earns.kind != "random"
-        who = f"an agent will do what '{earns.name}' does: it" if is_plan else f"'{earns.name}'"
+        who = f"an agent will behave like '{earns.name}': it" if is_plan else f"'{earns.name}'"
         return (
             f"{who} earns {format_estimate(earns.earned)}, more than "
-            f"'{wanted.name}' with {format_estimate(wanted.earned)}, and {self._describe_worse(found)}{sure}"
+            f"'{wanted.name}' ({format_estimate(wanted.earned)}), but {self._describe_worse(found)}{sure}"
         )
 
     def _describe_worse(self, found: Judgement) -> str:
         assert found.wanted is not None
         measure, (hits, count) = found.measure, _count(found.earns, found.measure.name)
         other = _count(found.wanted, measure.name)
-        rest = f"in {hits} of {count} episodes, the other in {other[0]}{'' if other[1] == count else f' of {other[1]}'}"
+        rest = f"in {hits} of {count} episodes instead of {other[0]}{'' if other[1] == count else f' of {other[1]}'}"
         if measure.kind == "goal":
             return f"reaches the goal {self._name_goal()} {rest}"
         if measure.kind == "end":
             return f"ends with {measure.name!r} {rest}"
-        numbers = f"{_format(found.earns, measure)} against {_format(found.wanted, measure)}"
+        numbers = f"{_format(found.earns, measure)} vs. {_format(found.wanted, measure)}"
         return f"is worse by {self._name(measure)}: {numbers}"
 
     def _name(self, measure: Measure) -> str:
@@ -142,59 +138,57 @@ class Speaker:
         top, name = found.earns, self._name(found.measure)
         if found.answer == "unreached":
             best = max(_count(each, GOAL) for each in self._standings.policies if GOAL in each.episodes[0].measures)
-            often = f", at best in {best[0]} of {best[1]} episodes" if best[0] else ""
+            often = f" (at best in {best[0]} of {best[1]} episodes)" if best[0] else ""
             return (
-                f"nothing that was played reaches {name} beyond chance{often}; "
-                "give a --reference that does, a longer --budget or more --seeds"
+                f"no policy reaches {name} beyond chance{often}; "
+                "try a --reference that does, a larger --budget or more --seeds"
             )
         if found.answer == "same":
-            return f"by {name}, nothing that was played differs beyond chance"
+            return f"by {name}, no two policies differ beyond chance"
         if found.answer == "chance":
             paid = format_estimate(top.earned)
             if any(each.kind == "search" for each in self._standings.policies):
-                return f"nothing that was searched for earns more than chance, {paid}; a longer --budget may"
-            return (
-                f"no search was finished, and of what was played chance earns most, {paid}; a longer --budget may tell"
-            )
+                return f"no search found a policy that earns more than chance ({paid}); try a larger --budget"
+            return f"no search finished, and random actions earn most ({paid}); try a larger --budget"
         assert found.wanted is not None
         other, pay = found.wanted, f"{format_estimate(top.earned)} and {format_estimate(found.wanted.earned)}"
-        values = f"{_format(top, found.measure)} against {_format(other, found.measure)}"
+        values = f"{_format(top, found.measure)} vs. {_format(other, found.measure)}"
         match found.answer:
             case "unclear":
-                why = f"'{top.name}' earns most, and '{other.name}' may be better by {name}, {values}"
-                return f"{why}, but not beyond chance; a longer --budget or more --seeds may tell"
+                why = f"'{top.name}' earns most, and '{other.name}' may be better by {name} ({values})"
+                return f"{why}, but not beyond chance; try a larger --budget or more --seeds"
             case "tie":
-                why = f"'{top.name}' and '{other.name}' earn about the same, {pay}, and differ by {name}: {values}"
-                return f"{why}; more --seeds may tell them apart"
+                why = f"'{top.name}' and '{other.name}' earn about the same ({pay}) but differ by {name}: {values}"
+                return f"{why}; more --seeds may separate them"
             case "paid":
                 return (
                     f"'{top.name}' earns most, and '{other.name}' is better by {name} ({values}), but episodes that do "
-                    "well by it are paid at least as much: the task may only be hard; a longer --budget or a "
-                    "--reference may tell"
+                    "well by it are paid at least as much: the task may just be hard; try a larger --budget or a "
+                    "--reference"
                 )
             case "unconfirmed":
-                why = f"'{top.name}' earned more than '{other.name}', {pay}, and was worse by {name}: {values}"
-                return f"{why}; other seeds do not confirm it; more --seeds may tell"
+                why = f"'{top.name}' earned more than '{other.name}' ({pay}) and was worse by {name}: {values}"
+                return f"{why}; other seeds do not confirm this; try more --seeds"
             case "taste":
                 return (
-                    f"'{top.name}' earns most, and '{other.name}' is better by {name} ({values}) and worse by another "
-                    "measure: a matter of taste"
+                    f"'{top.name}' earns most, and '{other.name}' is better by {name} ({values}) but worse by another "
+                    "measure: a matter of preference"
                 )
-        return f"{self.describe(found)}; this alone decides nothing"
+        return f"{self.describe(found)}; this alone is not conclusive"
 
     # -- findings ------------------------------------------------------------------------------------------------------
 
     def list_findings(self, records: Records) -> Iterator[Finding]:
-        """Yield what is wrong: the gravest measure speaks, and names others that say the same."""
+        """Yield what is wrong by the most severe measure, which names the others that agree."""
         if self._worse:
             first, *others = self._worse
             same = [self._name(each.measure) for each in others if each.severity == first.severity]
-            more = f" So it is by {' and '.join(same)}." if same else ""
+            more = f" The same holds by {' and '.join(same)}." if same else ""
             yield self._build(first, self.describe(first) + "." + more, first.severity, records)
         yield from self._compare_with_reference(records)
 
     def _compare_with_reference(self, records: Records) -> Iterator[Finding]:
-        """Yield advice where something earns more than the reference, and no measure tells the two apart."""
+        """Yield advice if a policy earns more than the reference, and no measure separates the two."""
         reference, standings = self._standings.reference, self._standings
         if reference is None or any(each.severity == "warning" for each in self._worse):
             return
@@ -204,8 +198,8 @@ class Speaker:
             standings.is_better(one, other, each) for one, other in pairs for each in standings.measures
         ):
             message = (
-                f"'{top.name}' earns {format_estimate(top.earned)}, more than the reference with "
-                f"{format_estimate(reference.earned)}, and no measure tells the two apart."
+                f"'{top.name}' earns {format_estimate(top.earned)}, more than the reference "
+                f"({format_estimate(reference.earned)}), and no measure separates the two."
             )
             any_measure = Measure("earned", "wish")
             yield self._build(Judgement(any_measure, "worse", top, reference), message, "advice", records)
@@ -219,8 +213,8 @@ class Speaker:
             severity=severity,
             term=term,
             message=message,
-            advice=f"Look at what pays in such an episode: {term} gives {format_number(paid)} there and "
-            f"{format_number(instead)} in the other. Pay for what is wanted, once, or less for this.",
+            advice=f"Per episode, {term} pays {format_number(paid)} in the first and {format_number(instead)} in the "
+            "other. Lower this term, pay it only once, or pay more for the objective.",
             witness=tuple(_list_steps(found, records)),
             place=None if source is None else SourceLine(source.file, source.first),
         )

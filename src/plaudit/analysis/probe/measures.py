@@ -42,7 +42,7 @@ class Measure:
 
 
 def list_measures(reward: Reward) -> Iterator[Measure]:
-    """Yield everything by which the task of a reward can be measured, the gravest first."""
+    """Yield every measure of the task of a reward, the most important first."""
     task, bound = reward.task, reward._bound
     if bound.goal is not None:
         yield Measure(GOAL, "goal", rank=2)

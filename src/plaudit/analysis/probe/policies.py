@@ -1,4 +1,4 @@
-"""The policies of a probe: dull ones, which look at nothing, and simple ones, which a search finds numbers for."""
+"""The policies of a probe: baseline ones, which ignore the observation, and simple ones, which a search tunes."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -79,7 +79,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Cycle:
-    """A few actions, one after the other, over and over: what walks a lap."""
+    """A cycle of a few actions, repeated."""
 
     name: str
     actions: tuple[int, ...]
@@ -117,7 +117,7 @@ def skip_to_allowed(action: Any, allowed: Any) -> Any:
 # -- what can be done --------------------------------------------------------------------------------------------------
 
 
-def list_dull_policies(space: spaces.Space[Any]) -> list[Policy]:
+def list_baseline_policies(space: spaces.Space[Any]) -> list[Policy]:
     """Return every policy that looks at nothing: doing nothing, where it is known what that is, constants, chance.
 
     Raises:
@@ -142,8 +142,9 @@ def list_dull_policies(space: spaces.Space[Any]) -> list[Policy]:
             made = (Constant(name, kinds[name], np.full(space.shape, bit, space.dtype)) for name, bit in rows.items())
             return [*made, Random(space)]
     raise DefinitionError(
-        f"there is no simple policy for actions of {space}. Those of Discrete, Box, MultiDiscrete and MultiBinary can "
-        "be played: wrap the environment in one that takes such actions."
+        f"there is no simple policy for actions of {space}. Supported are Discrete, Box, MultiDiscrete and "
+        "MultiBinary: "
+        "wrap the environment in one that takes such actions."
     )
 
 

@@ -104,8 +104,8 @@ def _build_call(given: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
         return call
     if not callable(given):
         raise DefinitionError(
-            f"reference={shorten(given)} is neither a function of an observation, nor an object with predict(), nor "
-            "recorded episodes, ledger.history(run=...)."
+            f"reference={shorten(given)} must be a function of an observation, an object with predict(), or recorded "
+            "episodes: ledger.history(run=...)."
         )
     plain = [
         each
@@ -116,7 +116,7 @@ def _build_call(given: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
     if len(needed) > 2:
         raise DefinitionError(
             f"reference={shorten(given)} takes {', '.join(each.name for each in needed)}; a policy takes the "
-            "observation, and `info` if it needs that."
+            "observation, and optionally `info`."
         )
     informed = len(needed) == 2 or any(each.name == "info" for each in plain[1:2])
     return lambda observation, info, state: (given(observation, info) if informed else given(observation), None)
@@ -154,11 +154,11 @@ def read_reference(history: History, reward: Reward) -> tuple[PolicyOutcome, str
     if lacking:
         names = ", ".join(dict.fromkeys(lacking))
         raise InputError(
-            f"the reference, {where}, cannot be paid by reward {reward.name!r}: its records lack {names}. Record them "
-            f"with a reward that reads these, or give a policy as the reference."
+            f"the reference, {where}, cannot be scored by reward {reward.name!r}: its records lack {names}. Record the "
+            "episodes with a reward that reads them, or give a policy as the reference."
         )
     if first.episode is None:
-        raise InputError(f"the reference, {where}, does not say to which episode a record belongs.")
+        raise InputError(f"the reference, {where}, has records without an episode.")
     scored = {
         number: at for batch in score_history(history._store, [reward], history.query) for number, at in _split(batch)
     }
@@ -175,7 +175,7 @@ def read_reference(history: History, reward: Reward) -> tuple[PolicyOutcome, str
         for each in played
     )
     left = len(episodes) - len(whole)
-    without = f"; {left} without an end left out" if left else ""
+    without = f"; {left} without an end excluded" if left else ""
     remark = f"The reference: {format_count(len(kept), 'episode')} of {where}{without}."
     return PolicyOutcome(REFERENCE, "reference", kept), remark
 
@@ -202,7 +202,9 @@ def _build_episode(
         total = float(scores.total[row])
         signal = scores.explain(row) if total == total else None
         if signal is None:
-            raise InputError(f"the reference cannot be paid: reward {reward.name!r} does not score record {record.id}.")
+            raise InputError(
+                f"the reference cannot be scored: reward {reward.name!r} does not score record {record.id}."
+            )
         is_step = record.signal.frame.part != "final"
         earned += factor * total
         for name, values in scores.values.items():

@@ -1,4 +1,4 @@
-"""What `probe` returns: how each policy fared, and where something earns more than what is wanted."""
+"""What `probe` returns: the outcome of each policy, the verdict and the findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,50 +56,68 @@ class PlayedEpisode:
 
 @dataclass(frozen=True)
 class PolicyOutcome:
-    """How a policy fared, over an episode for each seed; all policies that were played have the same seeds."""
+    """How one policy fared, with one episode per seed; all played policies have the same seeds.
+
+    Example:
+        ```python
+        outcome = probe("CartPole-v1", reward)["random"]
+        outcome.earned.value, outcome.measures, outcome.length
+        ```
+    """
 
     name: str
     kind: Kind
     episodes: tuple[PlayedEpisode, ...]
 
     @property
-    def is_dull(self) -> bool:
-        """Whether it looks at nothing."""
+    def is_baseline(self) -> bool:
+        """Whether it ignores the observation."""
         return self.kind in ("idle", "constant", "random")
 
     @property
     def is_recorded(self) -> bool:
-        """Whether its episodes were recorded before, and have no seeds in common with others."""
+        """Whether its episodes were recorded before, so that they share no seeds with others."""
         return self.episodes[0].records is not None
 
     @cached_property
     def earned(self) -> Estimate:
-        """What the reward paid in an episode."""
+        """The mean return per episode, with its interval."""
         return estimate_mean(self.column("earned"))
 
     @cached_property
     def measures(self) -> Mapping[str, Estimate]:
-        """What an episode was like by each measure."""
+        """The mean of each measure per episode, with its interval."""
         return {name: estimate_mean(self.column(name)) for name in self.episodes[0].measures}
 
     @property
     def length(self) -> float:
-        """How many steps an episode has, on average."""
+        """Mean episode length in steps."""
         return float(np.mean([each.length for each in self.episodes]))
 
     @property
     def terminated(self) -> float:
-        """The share of episodes that terminated, and were not cut off."""
+        """The share of episodes that terminated rather than being truncated."""
         return float(np.mean([each.ended == "terminated" for each in self.episodes]))
 
     def column(self, measure: str) -> Numbers:
-        """Return what each episode earned, or was like by a measure, in the order of the seeds."""
+        """Return one measure of each episode, in the order of the seeds.
+
+        Args:
+            measure: "earned", or the name of a measure.
+
+        Returns:
+            One number per episode.
+        """
         if measure == "earned":
             return np.array([each.earned for each in self.episodes])
         return np.array([each.measures[measure] for each in self.episodes])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         return {
             "policy": self.name,
             "kind": self.kind,
@@ -131,32 +149,40 @@ def _to_plain(estimate: Estimate) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether what earns most is also what is wanted."""
+    """Whether the best-paid policy meets the objective."""
 
     answer: Literal["wanted", "unwanted", "undecided"]
     text: str
-    """The answer in a sentence, or why there is none."""
+    """The answer in a sentence, or the reason why it is undecided."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probe(Tabular):
-    """How policies fare in an environment that a reward pays, best paid first; `print` it."""
+    """What policies earn from a reward in an environment, highest first, and what they achieve; `print` it.
+
+    Example:
+        ```python
+        found = probe("CartPole-v1", reward, seconds=30)
+        print(found.verdict.answer)      # "wanted", "unwanted" or "undecided"
+        print(found["random"].earned)
+        ```
+    """
 
     env: str
     reward: str
     """`landing@1`."""
     discount: float
     measures: tuple[str, ...]
-    """What episodes are measured by, beside what they earn: "native", "goal", ends, fields that say what is better."""
+    """The measures besides the earned return: "native", "goal", ends, and `better=` or `aim=` fields."""
     compared: tuple[str, ...]
-    """The measures that the verdict goes by."""
+    """The measures that decide the verdict."""
     policies: tuple[PolicyOutcome, ...]
     report: Report
-    """What was found: `outcome-order` and `goal-not-best`, as it happened."""
+    """The findings: `outcome-order` and `goal-not-best`, with episodes that were played."""
     verdict: Verdict = Verdict("undecided", "")
-    """Whether what earns most is also what is wanted."""
+    """Whether the best-paid policy meets the objective."""
     steps: int
-    """Steps taken in all, those of the search with them."""
+    """Total number of steps, including those of the search."""
     seconds: float = field(compare=False)
     ledger: str | None = None
     run: str | None = None
@@ -167,7 +193,7 @@ class Probe(Tabular):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong, gravest first."""
+        """The findings, most severe first."""
         return self.report.findings
 
     @property
@@ -176,11 +202,15 @@ class Probe(Tabular):
         return self.report.ok
 
     def __getitem__(self, policy: str) -> PolicyOutcome:
-        """Return how a policy fared, by its name; KeyError where there is none."""
+        """Return the outcome of a policy by name; raise KeyError if there is none."""
         return {each.name: each for each in self.policies}[policy]
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return a row for each policy: what it earned and was like by each measure, with intervals."""
+        """Return a row for each policy: what it earned and each measure, with intervals.
+
+        Returns:
+            The columns by name.
+        """
         columns: dict[str, list[Any]] = {
             "policy": [each.name for each in self.policies],
             "kind": [each.kind for each in self.policies],
@@ -194,7 +224,11 @@ class Probe(Tabular):
         return columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return everything as plain data for JSON.
+
+        Returns:
+            A dictionary of plain values.
+        """
         located = self.located or LocatedReport(self.report)
         return {
             "env": self.env,
@@ -242,10 +276,13 @@ class Probe(Tabular):
         )
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw what each policy earns, best paid first, with its interval over seeds.
+        """Plot what each policy earns, highest first, with its interval over seeds.
 
         Args:
-            ax: Where to draw; a new figure unless given.
+            ax: Axes to draw on. If omitted, a new figure.
+
+        Returns:
+            The axes.
 
         Raises:
             InputError: No policy was played.
@@ -260,24 +297,24 @@ class Probe(Tabular):
             [each[0].earned.low for each in groups],
             [each[0].earned.high for each in groups],
             title=f"{self.reward} in {self.env}",
-            measured="earned in an episode",
+            measured="earned per episode",
             note=next(self._list_notes()),
             ax=ax,
         )
 
     def _list_notes(self) -> Iterator[str]:
         episodes = next((len(each.episodes) for each in self.policies if not each.is_recorded), 0)
-        paid = "" if self.discount == 1.0 else f" What is earned is discounted by {self.discount:g} a step."
+        paid = "" if self.discount == 1.0 else f" Earnings are discounted by {self.discount:g} per step."
         yield (
             f"Means over {format_count(episodes, 'seed')} ± {CONFIDENCE:.0%} intervals; "
             f"{format_count(self.steps, 'step')} in all.{paid}"
         )
         yield from self.remarks
         if self.ledger is not None:
-            yield f"The episodes are in {self.ledger}, run {self.run!r}; their actor is the policy."
+            yield f"The episodes are recorded in {self.ledger}, run {self.run!r}, with the policy as actor."
 
     def _group_policies(self) -> list[list[PolicyOutcome]]:
-        """Return the policies, best paid first; constant actions that fared alike in every episode are together.
+        """Return the policies, best paid first, with constant actions that had identical episodes in one group.
 
         Where a mask forbids most actions, most constant policies are the same one.
         """
@@ -299,7 +336,7 @@ class Probe(Tabular):
 
 
 def _name_group(group: Sequence[PolicyOutcome]) -> str:
-    return group[0].name if len(group) == 1 else f"{group[0].name} ({format_count(len(group) - 1, 'other')} alike)"
+    return group[0].name if len(group) == 1 else f"{group[0].name} (+{len(group) - 1:,} identical)"
 
 
 def _name_measure(name: str) -> str:
@@ -313,7 +350,7 @@ def _format_measure(name: str, estimate: Estimate | None) -> str:
 
 
 def format_estimate(estimate: Estimate) -> str:
-    """Return a mean and how far its interval reaches.
+    """Format a mean with half the width of its interval.
 
     >>> format_estimate(Estimate(12.3456, 11.3, 13.4)), format_estimate(Estimate(1.0, float("nan"), float("nan")))
     ('12.3 ± 1.0', '1')

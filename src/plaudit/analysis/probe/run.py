@@ -1,4 +1,4 @@
-"""One probe from beginning to end: dull policies first, then searches, each best one compared in the same episodes."""
+"""One probe from beginning to end: baseline policies first, then searches; all are compared in the same episodes."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from plaudit.analysis.probe.policies import (
     Policy,
     can_be_seen,
     count_outputs,
-    list_dull_policies,
+    list_baseline_policies,
 )
 from plaudit.analysis.probe.reference import ReferencePolicy, read_reference
 from plaudit.analysis.probe.result import PlayedEpisode, PolicyOutcome, Probe
@@ -32,15 +32,15 @@ from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
-DULL_SHARE = 0.3
-"""How much of the budget dull policies may take; where that is not enough for all seeds, there are fewer."""
+BASELINE_SHARE = 0.3
+"""The share of the budget for baseline policies; if it is too small for all seeds, fewer are played."""
 FEWEST_SEEDS = 4
 """Of fewer episodes, always and never are not beyond chance."""
 REWARD, CYCLES, WANTED = 0.35, 0.05, 0.4
 """How much goes into the search for what earns most, for cycles that do, and for what is wanted; the rest into what is
 both or, where nothing else than what is wanted earns most, into what earns even more."""
 MOST_WISHES = 2
-"""Fields that say what is better, of which the best policy is searched for where nothing else says what is wanted."""
+"""Maximum `better=` or `aim=` fields to search the best policy of, if no other objective is known."""
 _TICKS = 1000
 """What a whole budget is in the eyes of `progress`."""
 
@@ -98,7 +98,7 @@ class ProbeRun:
     ) -> None:
         self._reward, self._ledger, self._name = reward, ledger, name
         self._run = None if ledger is None else _choose_run(ledger, run or f"probe {name}")
-        self._first = list_dull_policies(env.action_space)
+        self._first = list_baseline_policies(env.action_space)
         self._recorded: PolicyOutcome | None = None
         self._remarks: list[str] = []
         if isinstance(reference, History):
@@ -140,7 +140,7 @@ class ProbeRun:
         except PlauditError as error:
             kept = sum(len(played) for _, played in self._played.values())
             if self._ledger is not None and kept:
-                error.add_note(f"The {kept} episodes before it are in {self._ledger.name}, run {self._run!r}.")
+                error.add_note(f"The {kept} episodes played before are in {self._ledger.name}, run {self._run!r}.")
             raise
         finally:
             self._env.flush()
@@ -149,10 +149,10 @@ class ProbeRun:
     # -- playing -------------------------------------------------------------------------------------------------------
 
     def _play_first(self, seeds: Iterable[int]) -> None:
-        """Play every dull policy, and the reference, with each seed, or with as many as there is time for."""
+        """Play every baseline policy and the reference with each seed, or with as many seeds as the budget allows."""
         for at, seed in enumerate(seeds):
-            if at >= FEWEST_SEEDS and self._budget.spent > DULL_SHARE * (at + 1) / at:
-                self._remarks.append(f"The budget was enough for {at} seeds.")
+            if at >= FEWEST_SEEDS and self._budget.spent > BASELINE_SHARE * (at + 1) / at:
+                self._remarks.append(f"The budget was enough for only {at} seeds.")
                 return
             for policy in self._first:
                 self._play(policy, [seed], seen=self._seen if policy.kind == "random" else None)
@@ -166,7 +166,7 @@ class ProbeRun:
     # -- searching -----------------------------------------------------------------------------------------------------
 
     def _search(self) -> None:
-        """Search for what earns most, then for what is wanted and, where the one is not the other, for what is both."""
+        """Search for what earns most, then for the objective and, if these differ, for a policy that does both."""
         linear = self._build_linear_family()
         wanted = self._list_wanted()
         share = REWARD if wanted else REWARD + WANTED
@@ -204,7 +204,7 @@ class ProbeRun:
     def _build_linear_family(self) -> LinearFamily | None:
         if not can_be_seen(self._env.observation_space):
             self._remarks.append(
-                f"No linear policy reads such observations: {shorten(self._env.observation_space, 80)}."
+                f"Linear policies cannot read these observations: {shorten(self._env.observation_space, 80)}."
             )
             return None
         outputs = count_outputs(self._env.action_space)
@@ -294,7 +294,7 @@ class ProbeRun:
         for name in self._against:
             if name not in there:
                 known = ", ".join(there)
-                raise DefinitionError(f"nothing is measured by {name!r}.{did_you_mean(name, there)} There is: {known}.")
+                raise DefinitionError(f"there is no measure {name!r}.{did_you_mean(name, there)} Available: {known}.")
         return tuple(dict.fromkeys(self._against))
 
     def _list_outcomes(self) -> list[PolicyOutcome]:
@@ -345,14 +345,14 @@ class ProbeRun:
     def _list_remarks(self, compared: Sequence[str], interrupted: bool) -> Iterable[str]:
         yield from self._remarks
         if NATIVE not in compared and self._env.same_as_native:
-            yield "The environment pays the same itself: its own reward is no measure."
+            yield "The environment's own reward is the same, so it is not used as a measure."
         elif self._env.pays_nothing:
-            yield "The environment's own reward was always 0: it is not a measure."
+            yield "The environment's own reward was always 0, so it is not used as a measure."
         if self._env.lacking:
             names = ", ".join(sorted(self._env.lacking))
-            yield f"Not measured, as the features do not give what is read: {names}."
+            yield f"Not measured, because the features lack its inputs: {names}."
         if interrupted:
-            yield "It was interrupted: this is what was known then, and it was not confirmed in other seeds."
+            yield "Interrupted: these results are partial and were not confirmed on other seeds."
 
     def _find_records(self) -> Records:
         """Return the first and the last record of each episode, by policy and seed; nothing without a ledger."""

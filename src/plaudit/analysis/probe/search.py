@@ -1,4 +1,4 @@
-"""Cross-entropy search: numbers of a policy are drawn, the best of them say where the next are drawn."""
+"""Cross-entropy search: draw the weights of policies, and draw the next ones near the best."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ FINALISTS, FINAL_EPISODES = 4, 4
 FIRST_SEARCH_SEED = 2**20
 """From here on are the seeds of the search; below are those that policies are compared with."""
 SETTLED = 0.12
-"""A search that draws no wider than this begins anew: it has found what is to be found there."""
+"""A search whose spread falls below this starts again: it has converged."""
 _NARROWEST = 0.02
 
 Value = TypeVar("Value")
@@ -60,7 +60,7 @@ class Search(Generic[Value]):
         self.mean, self.deviation = self.family.mean.copy(), self.family.deviation.copy()
 
     def run(self) -> Iterator[None]:
-        """Search for as long as anybody asks for more; each candidate is a turn."""
+        """Search until the caller stops; each candidate is a turn."""
         noise = NOISE
         while True:
             seeds = self._draw_seeds(EPISODES)

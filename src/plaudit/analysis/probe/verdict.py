@@ -24,10 +24,10 @@ SHARE = 1 / 3
 NEAR = 0.02
 """What differs by less than this part of its size is about the same."""
 GOOD_EPISODES, AS_WELL = 3, 0.75
-"""So many episodes that are paid more show that doing well pays, where they do three quarters as well as is wanted."""
+"""This many better-paid episodes show that doing well pays, if they do at least three quarters as well as the best."""
 
 FLAT_OUT = 0.9
-"""Whoever does what should be low at this share of its range, or the other way round, does not do what is wanted."""
+"""A policy at this share of the range of a measure that should be low (or the reverse) does not meet the objective."""
 
 Answer = Literal["best", "worse", "unreached", "same", "chance", "unclear", "tie", "taste", "paid", "unconfirmed"]
 """What earns most by one measure: as good as anything played; clearly worse than something that earns less; not known,
@@ -67,7 +67,7 @@ class Standings:
         }
 
     def judge(self, unconfirmed: Collection[Key] = ()) -> list[Judgement]:
-        """Return what is known of the best paid policy by each measure, the gravest first."""
+        """Return the judgement of the best-paid policy by each measure, the most severe first."""
         if not self.policies:
             return []
         found = [self._judge(measure, unconfirmed) for measure in self.measures if self._having(measure)]
@@ -202,7 +202,7 @@ class Standings:
         gap: float,
         unconfirmed: Collection[Key],
     ) -> Judgement:
-        """Return the verdict against the first rival that nothing speaks for `top` against."""
+        """Return the verdict against the first rival that `top` is not better than by another measure."""
         least = self._mean(top, measure) + gap
         doubts: list[Judgement] = []
         for rival in rivals:
@@ -217,7 +217,7 @@ class Standings:
         return doubts[0]
 
     def _weigh(self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome, gap: float) -> tuple[Answer, Severity]:
-        """Return whether `top` is worse than a policy that is better by the measure, and how grave that is."""
+        """Return whether `top` is worse than a policy that is better by the measure, and how severe that is."""
         if rival.kind == "reference" and not self._is_preferred(top, rival):
             return "worse", "warning"
         if self._has_excuse(measure, top, rival):
@@ -239,7 +239,7 @@ class Standings:
         return "worse", "advice" if measure.rank == 0 else "warning"
 
     def _has_excuse(self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome) -> bool:
-        """Return whether what earns most is better by another measure that counts as much, and none above speaks."""
+        """Return whether what earns most is better by another measure of equal priority, none higher deciding."""
         others = [each for each in self.measures if each is not measure]
         if any(each.rank > measure.rank and self.is_better(rival, top, each) for each in others):
             return False
@@ -249,7 +249,7 @@ class Standings:
         return any(self._find_gain(top, rival, each) >= FLAT_OUT * (each.width or 0.0) > 0 for each in chosen)
 
     def _is_preferred(self, top: PolicyOutcome, reference: PolicyOutcome) -> bool:
-        """Return whether what earns most does the task better than the reference: the gravest measure says so."""
+        """Return whether what earns most does the task better than the reference, by the most important measure."""
         gravest = [each for each in self.measures if each.rank == self.measures[0].rank]
         return any(self.is_better(top, reference, each) for each in gravest if each.kind in ("goal", "native"))
 
@@ -276,12 +276,12 @@ class Standings:
     def _find_plainest(
         self, measure: Measure, top: PolicyOutcome, rival: PolicyOutcome, tied: Sequence[PolicyOutcome], gap: float
     ) -> PolicyOutcome:
-        """Return a dull policy that earns as much, if there is one: it says most plainly what is wrong."""
-        if top.is_dull:
+        """Return a baseline policy that earns as much, if there is one: it shows the problem most plainly."""
+        if top.is_baseline:
             return top
         for each in tied:
             near = top.earned.value - each.earned.value <= NEAR * abs(top.earned.value)
-            if each.is_dull and near and self.earns_less(rival, each) and self.is_better(rival, each, measure, gap):
+            if each.is_baseline and near and self.earns_less(rival, each) and self.is_better(rival, each, measure, gap):
                 return each
         return top
 

@@ -36,7 +36,7 @@ def _format_report(located: LocatedReport, root: str | Path) -> Iterator[str]:
         yield _format_finding(finding, located, root)
     for broken in report.failed:
         yield format_command(
-            "error", f"{broken.error}. This is a fault of plaudit.", title=f"{name}: {broken.code} failed"
+            "error", f"{broken.error}. This is a bug in plaudit.", title=f"{name}: {broken.code} failed"
         )
     for each in report.undecided:
         yield format_command("notice", f"{each.term}: {each.why}", title=f"{name}: {each.code} is undecided")

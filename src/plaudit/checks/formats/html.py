@@ -1,4 +1,4 @@
-"""Findings and what pays most as HTML for notebooks; witnesses as tables."""
+"""Findings and the best-paid behaviors as HTML for notebooks; witnesses as tables."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ def build_finding(finding: Finding, rest: Mapping[str, Value]) -> Markup:
 
 
 def build_witness(steps: Sequence[Step], rest: Mapping[str, Value]) -> Markup:
-    """Return a table with a row a step; what inputs are when nothing happens, `rest`, need not be said."""
+    """Return a table with one row per step; inputs at their `rest` value can be left out."""
     view = next(choose_columns(steps, rest))
     rows = [
         (
@@ -42,6 +42,6 @@ def build_witness(steps: Sequence[Step], rest: Mapping[str, Value]) -> Markup:
 
 
 def build_incentives(incentives: Sequence[Incentive]) -> Markup:
-    """Return what pays most as a table."""
+    """Return the best-paid behaviors as a table."""
     rows = [(LABELS[each.kind], format_incentive_pay(each), each.where, each.worth) for each in incentives]
-    return build_table(("what pays most", "pays", "where", "adds up to"), rows, right=["pays"])
+    return build_table(("behavior", "pays", "where", "adds up to"), rows, right=["pays"])

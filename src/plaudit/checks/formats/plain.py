@@ -17,7 +17,7 @@ MOST_SENTENCES = 6
 """Of longer witnesses the rest is counted."""
 
 NOTHING = 1e-9
-"""A number nearer to 0 is told as 0."""
+"""A number nearer to 0 is shown as 0."""
 LONGEST = 1e15
 """Numbers from here on have an exponent."""
 MOST_DIGITS = 9
@@ -28,7 +28,7 @@ Value = float | bool | str
 
 
 def format_number(value: Any) -> str:
-    """Return a number as people write it: six digits, no exponent up to 1e15, and 0 for what is next to nothing.
+    """Return a number as people write it: six digits, no exponent up to 1e15, and 0 for anything below 1e-9.
 
     >>> format_number(12000.0), format_number(0.30000000000000004), format_number(2e-05), format_number(-4.9e-324)
     ('12,000', '0.3', '0.00002', '0')
@@ -184,7 +184,7 @@ def format_uri(file: str, root: str | Path) -> str:
 
 
 def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
-    """Return a finding as lines: what is wrong, what was seen of it, its witness, what to do, the facts it rests on.
+    """Return a finding as lines: the message, the evidence, its witness, the advice, the facts it rests on.
 
     >>> stay = Step({"near": True}, 0.5, "stay")
     >>> found = Finding(code="jump", severity="advice", term="gap", message="Oh.", advice="Do.", witness=(stay,))
@@ -205,7 +205,7 @@ def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
 
 def _format_steps(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[str]:
     named = {name for step in steps for name, value in step.inputs.items() if name not in rest or value != rest[name]}
-    resting = ", the others at rest" if any(step.inputs.keys() - named for step in steps) else ""
+    resting = ", other inputs at rest" if any(step.inputs.keys() - named for step in steps) else ""
     for step in steps[:MOST_SENTENCES]:
         note = f"{escape_line(step.note)}: " if step.note else ""
         inputs = ", ".join(f"{name} {format_value(value)}" for name, value in step.inputs.items() if name in named)

@@ -13,13 +13,13 @@ from plaudit.terminal import escape_line, format_count
 
 _INDENT = 2
 FEW = 6
-"""Up to so many inputs are all shown; of more, only those that say something."""
+"""Up to this many inputs are all shown; beyond that, only those that matter."""
 MOST_STEPS = 12
 """Of longer witnesses the middle is left out."""
 _GAP = "   "
 _SHORTEST_NOTE = 16
 SLIGHTLY = 0.01
-"""By this share of a pay another one is slightly more."""
+"""A pay that is larger by less than this share is slightly more."""
 
 Part = Literal["", "title", "warning", "advice", "note", "dim"]
 
@@ -37,7 +37,7 @@ Line = tuple[Piece, ...]
 LABELS: Mapping[IncentiveKind, str] = {
     "step": "a step",
     "stay": "staying",
-    "lap": "a lap",
+    "lap": "a cycle",
     "pace": "moving",
     "goal": "the goal",
     "end": "the end",
@@ -48,18 +48,18 @@ LABELS: Mapping[IncentiveKind, str] = {
 
 
 def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Iterator[Line]:
-    r"""Yield what pays most, a line each; of a single one the summary says it all.
+    r"""Yield the best-paid behaviors, one line each; a single one is already in the summary.
 
     >>> stay = Incentive("stay", 0.5, "distance beyond 40 m", (), 0.5, "500 over 1,000 steps")
     >>> goal = Incentive("goal", 100, "distance 0 m", (), 100)
     >>> print("\n".join(join_pieces(line) for line in format_incentive_lines([stay, goal], 80)))
-    What pays most:
+    Best-paid behaviors:
       staying    0.5 a step: distance beyond 40 m (500 over 1,000 steps)
       the goal   100: distance 0 m
     """
     if len(incentives) < 2:
         return
-    yield (Piece("What pays most:", "dim"),)
+    yield (Piece("Best-paid behaviors:", "dim"),)
     longest = max(len(LABELS[each.kind]) for each in incentives)
     before = None
     for each in incentives:
@@ -78,13 +78,13 @@ def format_incentive(incentive: Incentive) -> str:
 
 
 def format_incentive_pay(incentive: Incentive) -> str:
-    """Return what it pays: "adds 2" of an end, "4.999 or slightly more" where few digits pay a little less than most.
+    """Return what it pays: "adds 2" for an end, "4.999 or slightly more" if few digits pay a little less.
 
-    "5 or more" where it was not decided how much more it may be.
+    "5 or more" if the exact maximum was not decided.
     """
     pay, bound = (format_number(value) if math.isfinite(value) else "" for value in (incentive.pay, incentive.bound))
     if not pay:
-        pay = "as much as you like"
+        pay = "an unbounded amount"
     elif bound != pay:
         near = incentive.bound - incentive.pay <= SLIGHTLY * max(abs(incentive.pay), SLIGHTLY)
         pay = f"{pay} or {'slightly ' if near else ''}more"
@@ -96,7 +96,7 @@ def format_incentive_pay(incentive: Incentive) -> str:
 
 
 def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:
-    """Yield a finding: what and where, in a sentence, as a table, and what to do."""
+    """Yield a finding: its head, the message, the witness and the advice."""
     head = Piece(finding.severity, finding.severity), Piece(f"  {finding.code}", "title"), Piece(f"  {finding.term}")
     place = finding.place and f"{escape_line(short_path(finding.place.file, Path.cwd()))}:{finding.place.line}"
     if place and len(join_pieces(head)) + 2 + len(place) <= width:
@@ -143,7 +143,7 @@ def wrap_paragraph(text: str, *, width: int, indent: int = 0, first: str = "", p
 
 @dataclass(frozen=True)
 class Columns:
-    """Which inputs have a column, which are said once for all rows, and how many go without saying."""
+    """Which inputs have a column, which are stated once for all rows, and how many are left out."""
 
     columns: tuple[str, ...]
     constant: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class Columns:
 def format_witness(
     steps: Sequence[Step], *, rest: Mapping[str, Value], width: int = 80, indent: int = 0
 ) -> Iterator[Line]:
-    r"""Yield the lines of a table; `rest` is what inputs are when nothing happens, and need not be said.
+    r"""Yield the lines of a table; inputs at their `rest` value can be left out.
 
     >>> lap = Step({"before": 3.0, "after": 2.0}, 0.04, "closer"), Step({"before": 2.0, "after": 3.0}, -0.01, "away")
     >>> print("\n".join(join_pieces(line) for line in format_witness(lap, rest={})))
@@ -180,7 +180,7 @@ def format_witness(
 
 
 def choose_columns(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[Columns]:
-    """Yield what could be shown, the most first."""
+    """Yield possible choices of columns, the most columns first."""
     every = tuple(dict.fromkeys(name for step in steps for name in step.inputs))
     values = {name: {step.inputs.get(name) for step in steps} for name in every}
     lively = tuple(name for name in every if name not in rest or values[name] != {rest[name]})
@@ -199,11 +199,11 @@ def format_remark(step: Step, view: Columns, *, left_out: int) -> str:
     """Return what a table of a witness does not show."""
     parts = []
     if left_out:
-        parts.append(f"{format_count(left_out, 'row')} before the last two left out")
+        parts.append(f"{format_count(left_out, 'row')} omitted before the last two")
     if view.constant:
         parts.append(f"in every row {', '.join(f'{name} {_format_cell(step, name)}' for name in view.constant)}")
     if view.resting:
-        parts.append("the others at rest" if view.columns or view.constant else "all inputs at rest")
+        parts.append("other inputs at rest" if view.columns or view.constant else "all inputs at rest")
     return f"({'; '.join(parts)})" if parts else ""
 
 
@@ -212,7 +212,7 @@ def _format_cell(step: Step, name: str) -> str:
 
 
 def _format_by_step(steps: Sequence[Step], columns: tuple[str, ...], room: int) -> list[Line] | None:
-    """Return a table with a row a step; None where it is too wide."""
+    """Return a table with one row per step; None if it is too wide."""
     grid = [
         [*columns, "total"],
         *([*(_format_cell(step, name) for name in columns), format_total(step.total)] for step in steps),
@@ -233,7 +233,7 @@ def _format_by_step(steps: Sequence[Step], columns: tuple[str, ...], room: int) 
 
 
 def _format_by_input(steps: Mapping[int, Step], names: tuple[str, ...], room: int) -> list[Line] | None:
-    """Return a table with a row an input and a column a step; None where it is too wide."""
+    """Return a table with one row per input and one column per step; None if it is too wide."""
     numbers = [str(number) for number in steps] if len(steps) > 1 else [""]
     grid = [["", *numbers], *([name, *(_format_cell(step, name) for step in steps.values())] for name in names)]
     grid.append(["total", *(format_total(step.total) for step in steps.values())])
@@ -252,7 +252,7 @@ def _format_by_input(steps: Mapping[int, Step], names: tuple[str, ...], room: in
 
 
 def _format_in_words(steps: Mapping[int, Step], names: tuple[str, ...], room: int) -> list[Line]:
-    """Return a sentence a step: what is left where no table fits."""
+    """Return one sentence per step, for when no table fits."""
     lines: list[Line] = []
     for number, step in steps.items():
         inputs = ", ".join(f"{name} {_format_cell(step, name)}" for name in names if name in step.inputs)

@@ -1,4 +1,4 @@
-"""Whether a program in any language computes the same reward, found out by asking it."""
+"""Test whether another implementation, in any language, computes the same reward."""
 
 from plaudit.checks.parity.adapters import Command, Function
 from plaudit.checks.parity.answers import Answer, Mismatch, ParityReport

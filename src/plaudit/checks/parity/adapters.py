@@ -1,4 +1,4 @@
-"""What can be asked for the reward of a row: a Python function, or a program in any language as a child process."""
+"""Implementations to compare with: a Python function, or a program in any language as a child process."""
 
 import os
 import shlex
@@ -14,20 +14,20 @@ from plaudit.rows.row import encode_row
 
 
 class Session:
-    """Something that is asked row by row; a function does nothing else."""
+    """An implementation that is asked row by row; a function needs nothing else."""
 
     def ask(self, row: Mapping[str, Any]) -> Answer:
-        """Return the answer to a row as `reward.score` takes it; NoAnswer where there is none."""
+        """Return the answer to a row as `reward.score` takes it; NoAnswer if it gives none."""
         raise NotImplementedError
 
     def check_silence(self) -> None:
-        """Raise NoAnswer where there is a second answer to the same row."""
+        """Raise NoAnswer if there is a second answer to the same row."""
 
     def finish(self) -> None:
-        """Raise NoAnswer where something comes after the last row."""
+        """Raise NoAnswer if there is output after the last row."""
 
     def restart(self) -> None:
-        """Begin afresh."""
+        """Start again."""
 
     def __enter__(self) -> Self:
         return self
@@ -38,22 +38,22 @@ class Session:
 
 @runtime_checkable
 class Adapter(Protocol):
-    """A way to ask: `Command` or `Function`."""
+    """An implementation to compare with: `Command` or `Function`."""
 
     @property
     def name(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
 
     def start(self, terms: Sequence[str], timeout: float) -> Session:
-        """Return what is asked."""
+        """Return a session, ready to be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that takes what `reward.score` takes, by keyword, and returns what a program answers.
+    """A Python implementation to compare with: a function with the keywords of `reward.score`.
 
-    That is a total, a mapping with `total` and perhaps `values`, or an object with these two. It runs without a time
-    limit.
+    It returns a total, a mapping with `total` and optionally `values`, or an object with these two attributes. It runs
+    without a time limit.
 
     >>> Function(max).name
     'builtins:max'
@@ -64,13 +64,21 @@ class Function:
 
     @property
     def name(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         module = getattr(self.function, "__module__", None)
         name = getattr(self.function, "__qualname__", repr(self.function))
         return self.title or (f"{module}:{name}" if module else name)
 
     def start(self, terms: Sequence[str], timeout: float) -> "FunctionSession":
-        """Return the function, ready to be asked."""
+        """Return a session of the function.
+
+        Args:
+            terms: Names of the terms whose values it may return.
+            timeout: Not used.
+
+        Returns:
+            The session.
+        """
         return FunctionSession(self.function, tuple(terms))
 
 
@@ -94,12 +102,12 @@ class FunctionSession(Session):
 
 
 STRAY = 0.05
-"""Seconds in which a second line for the same row would come."""
+"""Seconds to wait for an unexpected second line for the same row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line, which is started without a shell unless `shell` is true.
+    """A program to compare with, by its command line. It runs without a shell unless `shell` is true.
 
     >>> Command("./reward --fast").name
     './reward --fast'
@@ -114,20 +122,31 @@ class Command:
         return self.command if isinstance(self.command, str) else shlex.join(self.command)
 
     def start(self, terms: Sequence[str], timeout: float) -> "CommandSession":
-        """Return the running program."""
+        """Start the program.
+
+        Args:
+            terms: Names of the terms whose values it may answer.
+            timeout: Time limit for each answer, in seconds.
+
+        Returns:
+            The session with the running program.
+
+        Raises:
+            DefinitionError: The command line is empty or cannot be split into words.
+        """
         words: str | Sequence[str] = self.command
         if isinstance(words, str) and not self.shell and os.name != "nt":
             try:
                 words = shlex.split(words)
             except ValueError as error:
-                raise DefinitionError(f"{self.command!r} is no command line: {error}.") from None
+                raise DefinitionError(f"{self.command!r} is not a valid command line: {error}.") from None
         if not words:
             raise DefinitionError("the command line is empty.")
         return CommandSession(words, self.shell, tuple(terms), timeout)
 
 
 class CommandSession(Session):
-    """A program that is asked, and started again after it has failed."""
+    """A running program, which is restarted after it fails."""
 
     def __init__(self, command: str | Sequence[str], shell: bool, terms: Sequence[str], timeout: float) -> None:
         self._command = command
@@ -159,17 +178,17 @@ class CommandSession(Session):
             raise
 
     def check_silence(self) -> None:
-        """Refuse a second line for the same row."""
+        """Raise NoAnswer for a second line for the same row."""
         if self._conversation is not None:
             self._conversation.check_silence(wait=STRAY)
 
     def finish(self) -> None:
-        """Tell it that there are no more rows, and refuse what it still prints."""
+        """Close its input; raise NoAnswer if it still prints something."""
         if self._conversation is not None:
             self._conversation.finish()
 
     def restart(self) -> None:
-        """Let the next row be asked of a fresh start."""
+        """End the program; the next row starts it again."""
         if self._conversation is not None:
             self._conversation.end()
             self._conversation = None

@@ -20,11 +20,11 @@ from plaudit.reward.reward import Reward
 from plaudit.rows.row import FlatRow, Value
 
 EXPLORED = 400
-"""Rows that are drawn at random to see which branches they take. Only the reward itself is asked."""
+"""Random rows that are drawn to see which branches they take. Only the reward itself scores them."""
 KEPT = 6
 """Rows that are kept of each branch."""
 VARIED = 24
-"""How often a row that takes a branch is changed at random to find others that take it."""
+"""Random changes of a row that takes a branch, to find others that take it."""
 MOST_VALUES = 24
 """Values of one input that are tried to take a decision the other way."""
 MOST_EDGES = 2
@@ -33,7 +33,7 @@ COMPARISONS = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne)
 
 
 class Sample(NamedTuple):
-    """A row that can be compared, with what goes on inside the reward on it."""
+    """A row that can be compared, with the values of all nodes of the reward."""
 
     row: FlatRow
     values: Values
@@ -56,7 +56,7 @@ class Aim:
         self._chance = Random(seed)
 
     def list_rows(self, *, most: int) -> list[FlatRow]:
-        """Return rows that take each branch, at most so many; then up to half as many at thresholds, and others."""
+        """Return up to `most` rows: some that take each branch, then some at thresholds, then others."""
         drawn = [{name: draw_value(pool, self._chance) for name, pool in self.pools.items()} for _ in range(EXPLORED)]
         for row in drawn:  # all are drawn: what is drawn later stays the same
             if all(len(self.found.get(branch, ())) >= KEPT for branch in self._branches.all):
@@ -76,7 +76,7 @@ class Aim:
         return list(distinct.values())[: min(most, max(most // 2, len(covering)))]
 
     def draw_row(self, chance: Random) -> FlatRow:
-        """Return a random row: boundaries, what lies between, and boundaries that several inputs make together."""
+        """Return a random row: at thresholds, between them, and at thresholds that several inputs form together."""
         row: FlatRow = {}
         for name, pool in self.pools.items():
             row[name] = draw_value(pool, chance)
@@ -95,7 +95,7 @@ class Aim:
         return bool(pool.marks and self.pools[other].marks) and pool.field.holds(value)
 
     def _mend(self, row: FlatRow) -> FlatRow:
-        """Return a row with numbers that can be sent, and that change as their fields declare."""
+        """Return a row with numbers that can be sent and that change as their fields declare."""
         if self._judge.single:
             row = row | {name: to_float32(float(row[name])) for name, pool in self.pools.items() if pool.marks}
         return self.steps.mend(row)
@@ -159,7 +159,7 @@ class Aim:
     def _list_edges(self, decision: Decision) -> list[FlatRow]:
         """Return rows on both sides of a threshold, by moving single inputs across it.
 
-        Rows are wanted on which it matters to the term which side they are on.
+        It prefers rows on which the side changes the term.
         """
         samples = [each for way in (1, 0) for each in self.found.get(Branch(decision, way), ())]
         rows: list[FlatRow] = []
@@ -196,7 +196,7 @@ class Aim:
 
 
 def _list_far_values(near: float, marks: Sequence[float], is_same: Callable[[float], bool]) -> Iterator[float]:
-    """Yield the nearest values below and above `near` at which a comparison comes out otherwise."""
+    """Yield the nearest values below and above `near` at which a comparison has another result."""
     if math.isfinite(near):
         nearest = sorted(marks, key=lambda mark: abs(mark - near))
         for side in ([mark for mark in nearest if mark < near], [mark for mark in nearest if mark > near]):

@@ -1,4 +1,4 @@
-"""Answers to rows, and what a comparison of them found."""
+"""Answers to rows, and the results of comparing them."""
 
 import json
 import math
@@ -13,22 +13,26 @@ from plaudit.language.codec import build_object
 from plaudit.rows.row import Value
 
 KEYS = ("total", "values", "breakdown")
-"""What an answer may hold; `breakdown` is another name for `values`."""
+"""The keys of an answer; `breakdown` is another name for `values`."""
 MOST_SHOWN = 80
-"""Characters of a wrong answer that are repeated in a message."""
+"""Characters of a wrong answer that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reward, or a program that claims to compute it, makes of one row."""
+    """The answer to one row, of a reward or of another implementation.
+
+    >>> Answer(-4.0, {"safety": -5.0, "comfort": 1.0}).total
+    -4.0
+    """
 
     total: float
     values: Mapping[str, float] = field(default_factory=dict)
-    """By term; a program may leave some out, or all."""
+    """The value of each term; a program may leave out some or all."""
 
 
 class NoAnswer(Exception):
-    """A program that gave no answer. The text goes on after "it": `ended with exit code 3`."""
+    """A program gave no answer. The text continues after "it": `ended with exit code 3`."""
 
     def __init__(self, kind: str, text: str, *, row_before: bool = False, slow: bool = False) -> None:
         super().__init__(text if text.endswith((".", "?")) or "\n" in text else f"{text}.")
@@ -38,7 +42,7 @@ class NoAnswer(Exception):
         self.row_before = row_before
         """Whether it is about the row before the one that was asked."""
         self.slow = slow
-        """Whether simpler rows are not worth trying: it took the whole time limit, or no single row is to blame."""
+        """Whether to skip simpler rows: it took the whole time limit, or no single row causes the failure."""
 
 
 def parse_line(line: bytes, terms: Sequence[str]) -> Answer:
@@ -52,7 +56,7 @@ def parse_line(line: bytes, terms: Sequence[str]) -> Answer:
     except UnicodeDecodeError:
         raise NoAnswer("garbage", f"answered with bytes that are not UTF-8: {shorten_answer(line)}") from None
     except (ValueError, RecursionError):
-        other = " Whatever is no answer belongs on standard error."
+        other = " Print anything else to standard error."
         raise NoAnswer("garbage", f"answered with something that is not JSON: {shorten_answer(line)}.{other}") from None
     return parse_answer(found, terms)
 
@@ -77,7 +81,9 @@ def _parse_mapping(found: Mapping[Any, Any], terms: Sequence[str]) -> Answer:
     if "total" not in found:
         raise NoAnswer("wrong keys", f"answered without a 'total': {shorten_answer(found)}")
     if "values" in found and "breakdown" in found:
-        raise NoAnswer("wrong keys", "answered with both 'values' and 'breakdown', which are two names of the same")
+        raise NoAnswer(
+            "wrong keys", "answered with both 'values' and 'breakdown', which are two names for the same thing"
+        )
     return Answer(
         _parse_number("total", found["total"]), _parse_values(found.get("values", found.get("breakdown")), terms)
     )
@@ -87,23 +93,25 @@ def _parse_values(found: Any, terms: Sequence[str]) -> dict[str, float]:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise NoAnswer("wrong keys", f"answered with 'values' that are no object: {shorten_answer(found)}")
+        raise NoAnswer("wrong keys", f"answered with 'values' that are not an object: {shorten_answer(found)}")
     for name in found:
         if name not in terms:
             near = did_you_mean(str(name), terms)
-            raise NoAnswer("wrong keys", f"answered with a value of {shorten_answer(name)}, which is no term.{near}")
+            raise NoAnswer(
+                "wrong keys", f"answered with a value for {shorten_answer(name)}, which is not a term.{near}"
+            )
     return {name: _parse_number(name, found[name]) for name in terms if name in found}
 
 
 def _parse_number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise NoAnswer("no number", f"answered with {name} {shorten_answer(value)}, which is no number")
+        raise NoAnswer("no number", f"answered with {name} {shorten_answer(value)}, which is not a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise NoAnswer("no number", f"answered with {name} {number}, which no reward can be")
+        raise NoAnswer("no number", f"answered with {name} {number}, which is not a finite number")
     return number
 
 
@@ -123,36 +131,51 @@ def shorten_answer(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """A row on which the two do not agree, or on which the program failed."""
+    """A row on which the two differ, or on which the program failed.
+
+    >>> from plaudit import Field, Reward, term
+    >>> from plaudit.checks.parity import parity
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> mismatch = parity(reaching, lambda distance: 1 if distance <= 2 else 0).mismatch
+    >>> mismatch.row, mismatch.expected.total, mismatch.got.total
+    ('{"distance": 2.0}', 0.0, 1.0)
+    """
 
     inputs: Mapping[str, Value]
-    """By the names of a row: `distance`, `prev.phase`, `torque[0]`."""
+    """The inputs by name: `distance`, `prev.phase`, `torque[0]`."""
     row: str
-    """The row as the program gets it: one line of JSON."""
+    """The row as the program receives it: one line of JSON."""
     expected: Answer
-    """What the reward makes of it."""
+    """The answer of the reward."""
     got: Answer | None
-    """What the program answered; None where it failed."""
+    """The answer of the program; None if it failed."""
     terms: tuple[str, ...] = ()
-    """The terms that differ; those that may be it where the program does not give their values; "total" where every
-    value is right and the total is not; none where it failed."""
+    """The terms that differ, or the candidates if the program gives no values for them. "total" if every value is
+    right but the total is not. Empty if the program failed."""
     kind: str = "different"
     """`different`, or how the program failed: `timeout`, `ended`, `garbage` …"""
     failure: str = ""
-    """How the program failed, in a sentence without its subject: `ended with exit code 3`."""
+    """How the program failed, as the end of a sentence: `ended with exit code 3`."""
     tolerance: float = 0.0
-    """How far the numbers of this row may be apart."""
+    """The largest allowed difference for this row."""
     breaks: tuple[str, ...] = ()
     """Declared facts that this row breaks."""
     simplest: bool = True
-    """Whether simpler rows were tried; they are not where each would take the whole time limit."""
+    """Whether simpler rows were tried. They are not if each would take the whole time limit."""
     line: int | None = None
-    """The line of a file of recorded pairs."""
+    """The line number in a file of recorded pairs."""
     note: str = ""
-    """What else is odd about it."""
+    """A remark: the program keeps state between rows, or its answers are random."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the mismatch as plain data.
+
+        Returns:
+            A dict that `json.dumps` accepts.
+        """
         names = ("kind", "inputs", "row", "expected", "got", "terms", "failure", "tolerance", "breaks", "simplest")
         found = {name: getattr(self, name) for name in (*names, "line", "note")}
         return {
@@ -167,7 +190,18 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityReport:
-    """How a reward and another implementation of it compare."""
+    """The result of comparing a reward with another implementation.
+
+    >>> from plaudit import Field, Reward, term
+    >>> from plaudit.checks.parity import parity
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> report = parity(reaching, lambda distance: distance < 2 and 1 or 0, examples=100)
+    >>> report.ok, report.branches, report.complete
+    (True, 2, True)
+    """
 
     reward: str
     version: str
@@ -175,22 +209,22 @@ class ParityReport:
     against: str
     """The program, the function or the file."""
     tested: int
-    """Rows that were compared until the two disagreed, or until the end."""
+    """Number of rows compared, up to the first mismatch or to the end."""
     refused: int = 0
-    """Rows that the reward itself refuses: they are not compared."""
+    """Number of rows that the reward itself cannot score; they are not compared."""
     aside: int = 0
-    """Rows set aside: they stand so close to a boundary of an inexact number that rounding alone decides the side."""
+    """Number of rows set aside because rounding alone decides on which side of a threshold they are."""
     differing: int = 0
-    """Of a file of recorded pairs, the lines that differ; else 1 where there is a mismatch."""
+    """Number of lines that differ in a file of recorded pairs; otherwise 1 if there is a mismatch."""
     mismatch: Mismatch | None = None
     tolerance: float | None = None
-    """How far two numbers may be apart; None where each row says for itself (see `Mismatch.tolerance`)."""
+    """The largest allowed difference; None if it is computed for each row (see `Mismatch.tolerance`)."""
     branches: int = 0
-    """How many branches the reward has: the ways its decisions can go."""
+    """Number of branches of the reward: the outcomes of its decisions."""
     unreached: tuple[str, ...] = ()
-    """Where the two agree, the branches that no row took: whether they agree there is not known."""
+    """If the two agree, the branches that no row took: they were not compared."""
     unreachable: tuple[str, ...] = ()
-    """Where the two agree, the branches that no row can take, given the declared ranges and facts."""
+    """If the two agree, the branches that no row can take within the declared ranges and facts."""
 
     @property
     def ok(self) -> bool:
@@ -199,16 +233,20 @@ class ParityReport:
 
     @property
     def reached(self) -> int:
-        """How many branches were reached."""
+        """Number of branches that were reached."""
         return self.branches - len(self.unreached) - len(self.unreachable)
 
     @property
     def complete(self) -> bool:
-        """Whether every branch was reached, or shown to be out of reach."""
+        """Whether every branch was reached or shown to be unreachable."""
         return not self.unreached
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the report as plain data.
+
+        Returns:
+            A dict that `json.dumps` accepts.
+        """
         names = ("reward", "version", "fingerprint", "against", "ok", "complete", "tested", "refused", "aside")
         found = {name: getattr(self, name) for name in (*names, "differing", "tolerance", "branches")}
         return {
@@ -228,4 +266,4 @@ def _spell_infinity(value: Value) -> Value:
 
 
 Progress = Callable[[int], None]
-"""Told how many rows have been compared, before each one, and while a counterexample is made simpler."""
+"""Called with the number of rows compared so far, before each row and while a counterexample is simplified."""

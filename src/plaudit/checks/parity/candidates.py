@@ -1,4 +1,4 @@
-"""Which values are worth sending: the boundaries of the expression, and steps that can happen."""
+"""The values that are worth sending: the thresholds of the expression."""
 
 import math
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ class Pool(NamedTuple):
 
     field: Field
     values: tuple[Value, ...]
-    """The simplest first."""
+    """Simplest first."""
     cuts: tuple[Value, ...]
-    """Those at which a comparison, a clamp or a kink changes sides, and infinity."""
+    """Values at which a comparison, a clamp or a kink changes, and infinity."""
     marks: tuple[float, ...]
     """The finite numbers among them, in order: what lies between two of them is worth trying too. Empty where only the
     listed values are allowed."""
@@ -72,7 +72,7 @@ def simpler_values(pool: Pool, value: Value) -> Iterator[Value]:
 
 
 def draw_value(pool: Pool, chance: Random) -> Value:
-    """Return a random value: one worth trying, one that something changes at, or whatever lies between."""
+    """Return a random value: one worth trying, one at which something changes, or any between."""
     kind, marks = chance.randrange(10), pool.marks
     if len(marks) < 2 or kind < 3:
         return chance.choice(pool.values)
@@ -85,7 +85,7 @@ def draw_value(pool: Pool, chance: Random) -> Value:
 
 
 def list_odd_values(field: Field, *, single: bool = False) -> list[float]:
-    """Return values at the ends of what a field allows, beside them and beyond; with `single`, 32-bit floats.
+    """Return values at the ends of the range of a field, next to them and beyond; with `single`, 32-bit floats.
 
     >>> list_odd_values(Field("phase", values=("plan", "code")))
     [-1.0, 2.0]

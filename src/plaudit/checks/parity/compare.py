@@ -1,4 +1,4 @@
-"""Compare a reward with another implementation of it, and find the simplest row on which they differ."""
+"""Compare a reward with another implementation and find the simplest row on which they differ."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,11 +21,11 @@ from plaudit.reward.reward import Reward
 from plaudit.rows.row import FlatRow, nest_row
 
 SIMPLIFYING = 20.0
-"""Seconds that may be spent on making a counterexample simpler."""
+"""Time limit for simplifying a counterexample, in seconds."""
 ROUNDS = 3
-"""How often every input of it is made simpler, one after the other."""
+"""Rounds of simplifying each input in turn."""
 SOLVING = 60.0
-"""Seconds that may be spent on branches that no row takes."""
+"""Time limit for the solver on branches that no row takes, in seconds."""
 
 
 def parity(
@@ -39,12 +39,29 @@ def parity(
     float32: bool = False,
     progress: Progress = lambda tested: None,
 ) -> ParityReport:
-    """Return how `reward` and another implementation of it compare.
+    """Test whether another implementation computes the same reward.
 
-    `against` is `Command("./program")`, asked as a child process with `timeout` seconds for each answer; a Python
-    function; or `Recorded("pairs.jsonl")`. Rows are aimed at the boundaries of the expression and within the declared
-    ranges; a row on which the two differ is made as simple as it can be. With `float32`, only numbers that a 32-bit
-    float can hold are sent, and the reward's own constants are rounded likewise.
+    Rows are drawn within the declared ranges and close to the thresholds of the reward. A row on which the two differ
+    is simplified as far as possible.
+
+    Args:
+        reward: The reward that gives the expected answers.
+        against: The other implementation: `Command("./program")`, which runs as a child process, a Python function, or
+            `Recorded("pairs.jsonl")`, a file of rows with answers.
+        examples: Number of rows to compare.
+        timeout: Time limit for each answer of a program, in seconds.
+        tolerance: Largest allowed difference of two numbers. If omitted, the bound on the rounding error of each row.
+        seed: Random seed.
+        float32: Send only numbers that a 32-bit float can hold, and round the reward's own constants to float32.
+        progress: Called with the number of rows compared so far.
+
+    Returns:
+        A report; `report.mismatch` is the simplest row that differs, or None.
+
+    Raises:
+        DefinitionError: An argument is invalid, or the reward cannot score any row that was tried.
+        FileError: The program cannot be started, or the file cannot be used.
+        MissingExtra: hypothesis is not installed.
 
     >>> from plaudit import Field, term
     >>> @term
@@ -68,7 +85,9 @@ def parity(
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[parity]'") from None
+        raise MissingExtra(
+            "parity generates its rows with hypothesis. Install it: pip install 'plaudit[parity]'"
+        ) from None
     aim = Aim(reward, judge, questions, seed=seed)
     chosen = aim.list_rows(most=examples - 1)
     with adapter.start(judge.program.terms, timeout) as session:
@@ -78,7 +97,7 @@ def parity(
             row = next((each for each in chosen if search.tells_apart(each)), None)
         mismatch = search.describe_mismatch(row, aim.pools)
     if not search.tested:
-        raise DefinitionError(f"reward {reward.name!r} refuses every row that was tried: nothing can be compared.")
+        raise DefinitionError(f"reward {reward.name!r} cannot score any row that was tried: nothing can be compared.")
     return _build_report(
         reward,
         adapter.name,
@@ -105,15 +124,15 @@ def _build_report(reward: Reward, against: str, tolerance: float | None, **found
 
 def _validate_options(examples: int, timeout: float, tolerance: float | None) -> None:
     if not isinstance(examples, int) or examples < 1:  # type: ignore[redundant-expr]
-        raise DefinitionError(f"examples={examples!r} must be an integer of at least 1")
+        raise DefinitionError(f"examples={examples!r} must be an integer, at least 1")
     if not timeout > 0 or math.isinf(timeout):
         raise DefinitionError(f"timeout={timeout!r} must be a number of seconds above 0")
     if tolerance is not None and not 0 <= tolerance < math.inf:
-        raise DefinitionError(f"tolerance={tolerance!r} must be a number of at least 0")
+        raise DefinitionError(f"tolerance={tolerance!r} must be a number, 0 or more")
 
 
 class Search:
-    """The rows asked so far, and what came of it."""
+    """The rows asked so far and their results."""
 
     def __init__(
         self, judge: Judge, steps: StepFacts, coverage: Coverage, session: Session, progress: Progress
@@ -125,14 +144,14 @@ class Search:
         self._session = session
         self._progress = progress
         self._bad: dict[tuple[str, ...], Mismatch] = {}
-        """What was bad stays bad, even where a program answers otherwise when it is asked again."""
+        """A mismatch is kept even if the program gives another answer when asked again."""
         self._first: Mismatch | None = None
         self._until = 0.0
         self._slow = False
         self._before: FlatRow | None = None
 
     def tells_apart(self, row: FlatRow) -> bool | None:
-        """Return whether the two differ on a row as on the first such row; None where the row does not count."""
+        """Return whether the two differ on a row as on the first mismatch; None if the row cannot be compared."""
         if _key(row) in self._bad:
             return True
         if self._first and (self._slow or monotonic() > self._until):
@@ -151,7 +170,7 @@ class Search:
         return True
 
     def describe_mismatch(self, row: FlatRow | None, pools: Mapping[str, Pool]) -> Mismatch | None:
-        """Return what was found on the simplest row, after asking for it once more."""
+        """Return the mismatch on the simplest row, after asking for it again."""
         if row is None:
             return self._finish()
         row = self._simplify(row, pools)
@@ -161,15 +180,13 @@ class Search:
         self._session.restart()
         again = self._compare(row, self._judge.score(row))
         if again is None:
-            return replace(
-                found, note="Asked for this row alone, it gives the right answer: does it remember earlier rows?"
-            )
+            return replace(found, note="For this row alone it gives the right answer. Does it keep state between rows?")
         if (again.got, again.kind) != (found.got, found.kind):
-            return replace(found, note="Asked for this row once more, it answers otherwise: is it random?")
+            return replace(found, note="For the same row again it gives a different answer. Is it random?")
         return found
 
     def _simplify(self, row: FlatRow, pools: Mapping[str, Pool]) -> FlatRow:
-        """Return a row with the simplest value of each input that still tells the two apart, one after the other."""
+        """Return a row with the simplest value of each input, in turn, on which the two still differ."""
         for _ in range(ROUNDS):
             before = row
             for name, pool in pools.items():
@@ -219,7 +236,7 @@ class Search:
         return self._judge.describe(row, expected, breaks=self._steps.find_broken(row), **found)
 
     def _is_like_the_first(self, found: Mismatch) -> bool:
-        """Return whether a mismatch is of the same kind, so that simplifying one does not end up with another."""
+        """Return whether a mismatch is of the same kind, so that simplifying does not end at a different one."""
         if self._first is None:
             self._first = found
             self._until = monotonic() + SIMPLIFYING

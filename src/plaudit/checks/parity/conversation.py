@@ -1,7 +1,7 @@
-"""A conversation with a program: one line to it, one line back, within a time limit, whatever the program does.
+"""A conversation with a program: one line to it, one line back, within a time limit.
 
 Threads do the reading and writing, so that no pipe can block the caller; they work the same on every system. At the end
-the program and everything it started are killed.
+the program and all processes that it started are killed.
 """
 
 import contextlib
@@ -20,14 +20,14 @@ from plaudit.checks.parity.answers import NoAnswer, shorten_answer
 from plaudit.errors import FileError
 
 LONGEST_ANSWER = 1 << 20
-"""Bytes; what is longer is no answer."""
+"""In bytes. A longer line is an error."""
 LAST_WORDS = 4_096
-"""Bytes of standard error that are kept, and lines of it that are told."""
+"""Bytes of standard error that are kept, and lines of it that are shown."""
 LINES_TOLD = 5
 GLANCE = 0.2
-"""Seconds between two looks at a program that says nothing."""
+"""Seconds between two checks of a silent program."""
 GRACE = 0.5
-"""Seconds for a program to end by itself once its input or output is closed."""
+"""Seconds for a program to end once its input or output is closed."""
 
 
 class Conversation:
@@ -38,7 +38,7 @@ class Conversation:
         self._process = _start_process(command, shell=shell)
         self._changed = threading.Condition()
         self._heard = bytearray()
-        """What it printed and nobody has asked for yet."""
+        """Output that has not been read yet."""
         self._silent = False
         """It has closed its standard output."""
         self._deaf = False
@@ -51,14 +51,14 @@ class Conversation:
             thread.start()
 
     def ask(self, line: bytes, timeout: float) -> bytes:
-        """Return the line that it answers to `line`; Failed where it does anything else."""
+        """Return its answer to `line`; NoAnswer if it does anything else."""
         self.check_silence(row_before=True)
         self._lines.put(line)
         until = monotonic() + timeout
         with self._changed:
             while not self._has_spoken() and (left := until - monotonic()) > 0:
                 self._changed.wait_for(lambda: self._has_spoken() or self._deaf, min(left, GLANCE))
-                if self._deaf or _has_exited(self._process):  # what it has printed beforehand may still be on its way
+                if self._deaf or _has_exited(self._process):  # its last output may still be in the pipe
                     self._changed.wait_for(self._has_spoken, GRACE)
                     break
             answer, newline, rest = self._heard.partition(b"\n")
@@ -72,7 +72,7 @@ class Conversation:
         return bytes(answer)
 
     def check_silence(self, *, wait: float = 0.0, row_before: bool = False) -> None:
-        """Refuse output that answers nothing, which may come within `wait` seconds."""
+        """Raise NoAnswer for unexpected output, which may come within `wait` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._heard), wait)
             stray = _first_line(self._heard)
@@ -81,21 +81,21 @@ class Conversation:
             raise NoAnswer("extra output", text, row_before=row_before, slow=True)
 
     def finish(self) -> None:
-        """Close its input and refuse what it still prints."""
+        """Close its input; raise NoAnswer if it still prints something."""
         self._lines.put(None)
         with self._changed:
             self._changed.wait_for(lambda: self._silent or bool(self._heard), GRACE)
         self.check_silence(row_before=True)
 
     def end(self) -> None:
-        """Kill it and everything it started, and leave nothing behind."""
+        """Kill it and all processes that it started."""
         self._lines.put(None)
         if hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
-        for thread in self._threads:  # one that is held up by a stranger who keeps a pipe open is left to itself
+        for thread in self._threads:  # one may stay blocked if another process keeps a pipe open
             thread.join(GRACE)
 
     # -- the threads ------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Conversation:
         return NoAnswer(kind, text + self._format_stderr(), slow=True)
 
     def _has_ended(self, within: float) -> bool:
-        """Return whether it has ended; it is not yet reaped, so that its number stays its own."""
+        """Return whether it has ended. It is not reaped yet, so its process id is not reused."""
         until = monotonic() + within
         while not _has_exited(self._process):
             if monotonic() >= until:
@@ -204,7 +204,7 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _read_pieces(stream: IO[bytes] | None, take: Callable[[bytes], bool]) -> None:
-    """Hand over what comes out of a pipe until it ends, or until enough was taken."""
+    """Pass on the output of a pipe until it ends or `take` returns false."""
     with contextlib.suppress(OSError), _require_stream(stream) as open_stream:
         while piece := open_stream.read(1 << 16):
             if not take(piece):

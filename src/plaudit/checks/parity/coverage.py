@@ -1,4 +1,4 @@
-"""Which branches of a reward rows have taken, and whether there is a row that takes another."""
+"""Which branches of a reward rows have taken, and whether other branches can be taken."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ class Coverage:
         self._taken: set[Branch] = set()
 
     def add(self, row: FlatRow) -> None:
-        """Take a row into account."""
+        """Add the branches that a row takes."""
         if len(self._taken) < len(self.branches.all):
             self._taken |= self.branches.find_taken(self.branches.trace.values(row))
 
     def describe_rest(self, questions: "BranchQuestions") -> dict[str, Any]:
-        """Return what a report says of the branches: how many, those that no row took, those that none can take."""
+        """Return the branch parts of a report: their number, those that no row took, those that none can take."""
         rest = [branch for branch in self.branches.all if branch not in self._taken]
         impossible = {branch for branch in rest if isinstance(questions.find_row(branch), Impossible)}
         return {
@@ -37,10 +37,10 @@ class Coverage:
 
 
 class BranchQuestions:
-    """Which row takes a branch, asked of the solver: within the declared ranges, and true to the facts."""
+    """Asks the solver for rows that take a branch, within the declared ranges and the facts."""
 
     def __init__(self, branches: Branches, model: RewardModel, *, seconds: float) -> None:
-        """Ask for at most so many seconds in all."""
+        """Limit the total time to `seconds`."""
         self.branches = branches
         self._model = model
         self._solver = Solver(Deadline.after(seconds))
@@ -60,7 +60,7 @@ class BranchQuestions:
         return self._answers[branch]
 
     def complete_row(self, row: NumericRow) -> NumericRow:
-        """Return a row of an answer with what it leaves open."""
+        """Return a row of an answer, completed with the inputs that it leaves open."""
         return self._model.complete_row(row)
 
     def _ask(self, branch: Branch) -> SolverAnswer:

@@ -1,4 +1,4 @@
-"""Hypothesis draws the rows, and makes the one that tells two implementations apart as simple as it can."""
+"""Draw rows with Hypothesis, and shrink one on which two implementations differ."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from plaudit.rows.row import FlatRow
 
 
 class _Found(Exception):
-    """A row that tells the two apart."""
+    """A row on which the two differ."""
 
 
 def find_simplest(
@@ -26,7 +26,7 @@ def find_simplest(
     examples: int,
     seed: int,
 ) -> FlatRow | None:
-    """Return the simplest row that `tells_apart`, or None where none of so many examples does.
+    """Return the simplest row that `tells_apart`, or None if none of the examples does.
 
     Hypothesis makes what a row is drawn with; a row for which `tells_apart` returns None is no example.
     """

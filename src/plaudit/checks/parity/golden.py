@@ -1,6 +1,6 @@
-"""Golden rows: what a reward makes of chosen rows, for the tests of an implementation that runs without Python.
+"""Golden rows: chosen rows with their scores, for the tests of an implementation that runs without Python.
 
-They take every branch that can be taken, stand on both sides of every comparison, and hold what must be refused.
+They take every branch that can be taken, lie on both sides of every comparison, and include rows that must be refused.
 """
 
 import math
@@ -25,7 +25,7 @@ from plaudit.targets.inputs import list_columns
 
 MOST_ROWS = 400
 SOLVING = 10.0
-"""Seconds that may be spent on branches that are seldom taken."""
+"""Time limit for the solver on branches that are rarely taken, in seconds."""
 
 
 def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = True) -> list[GoldenRow]:
@@ -46,7 +46,7 @@ def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = Tru
     terms = reward.program.terms
     parts = [scores.total, *(scores.values[term] for term in terms), *(scores.scores[term] for term in terms)]
     numbers = np.stack([np.broadcast_to(np.asarray(part, np.float64), len(rows)) for part in parts], axis=1)
-    fine = np.broadcast_to(scores.ok, len(rows))  # one outcome for all, where nothing is read
+    fine = np.broadcast_to(scores.ok, len(rows))  # one outcome for all rows if there are no inputs
     inexact = any(node.inexact for node in bound.nodes)
     room = estimate_rounding(
         bound,

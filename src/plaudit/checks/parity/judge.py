@@ -14,7 +14,7 @@ from plaudit.rows.row import FlatRow, Value, encode_row, nest_row
 from plaudit.targets.python import PythonReward
 
 NEAR = 8
-"""How many floats away rounding may have taken an operand."""
+"""How many floats rounding may have moved an operand."""
 
 
 class Judge:
@@ -25,7 +25,7 @@ class Judge:
     """
 
     def __init__(self, program: Program, tolerance: float | None, *, single: bool = False) -> None:
-        """Judge by `program`; with `single`, as one that computes with 32-bit floats would do it."""
+        """Judge by `program`; with `single`, computed in 32-bit floats."""
         self.program = round_constants(program) if single else program
         self.single = single
         self.tolerance = tolerance
@@ -36,34 +36,34 @@ class Judge:
         self._steps = len(program.terms) + self._trace.operations
 
     def validate_row(self, inputs: Mapping[str, Any]) -> FlatRow:
-        """Return a row as it is past the door, with every input of the reward."""
+        """Return a row as the reward reads it, with every input."""
         past = zip(self.program.inputs.items(), self._compiled.convert_row(inputs), strict=True)
         return {name: decode_value(field, value) for (name, field), value in past}
 
     def score(self, row: Mapping[str, Value]) -> Answer:
-        """Return what the reward makes of a row; InputError where it refuses it."""
+        """Return the reward's own answer to a row; InputError if it cannot score it."""
         scores = self._compiled(row)
         if not all(map(math.isfinite, (scores.total, *scores.values.values()))):
-            raise InputError("the total or a value is beyond what a float can hold.")
+            raise InputError("the total or a value is too large for a float.")
         return Answer(scores.total, scores.values)
 
     def tolerance_of(self, row: Mapping[str, Value], expected: Answer) -> float:
-        """Return how far the numbers of this row may be apart."""
+        """Return the tolerance for this row."""
         if self.tolerance is not None:
             return self.tolerance
         largest = self._trace.largest_value(self._trace.values(row))
         return 4 * self._steps * self._epsilon * max(largest, sum(map(abs, expected.values.values())))
 
     def describe(self, row: FlatRow, expected: Answer, **found: Any) -> Mismatch:
-        """Return what is wrong with an answer to a row."""
+        """Return the mismatch of an answer to a row."""
         inputs = {name: self.program.inputs[name].as_declared(value) for name, value in row.items()}
         return Mismatch(inputs=inputs, row=encode_row(nest_row(self.program, row)), expected=expected, **found)
 
     def is_decided_by_rounding(self, row: FlatRow, got: Answer) -> bool:
-        """Return whether an answer is right for a row that only rounding tells from this one.
+        """Return whether an answer is right for a row that differs from this one only by rounding.
 
-        Such a row has an input a few floats away and goes the same way wherever the operands of a comparison are exact.
-        A tolerance that was asked for is kept to the letter: rounding is no excuse.
+        That row has one input a few floats away, and the same result of every comparison whose operands are exact.
+        A tolerance that the user sets is applied strictly.
         """
         if self.tolerance is not None:
             return False
@@ -100,7 +100,7 @@ class Judge:
 
 
 def find_differing_terms(expected: Answer, got: Answer, allowed: float) -> tuple[str, ...]:
-    """Return the terms in which two answers differ; those that may be it where `got` has no values of them.
+    """Return the terms in which two answers differ, or the candidates if `got` has no values for them.
 
     >>> right = Answer(-4.0, {"safety": -5.0, "comfort": 1.0})
     >>> find_differing_terms(right, Answer(-4.0), 0.0), find_differing_terms(right, Answer(-6.0, {"safety": -5.0}), 0.0)

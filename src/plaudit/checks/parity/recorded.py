@@ -1,4 +1,4 @@
-"""Recorded pairs: a file of rows with the answers that another implementation gave to them."""
+"""Recorded pairs: a file of rows with the answers of another implementation."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ class RecordedPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A JSON Lines file; each line holds `inputs`, `total` and perhaps `values`.
+    """A JSON Lines file of recorded answers: `inputs`, `total` and optionally `values` on each line.
 
     >>> Recorded("drive.jsonl").name
     'drive.jsonl'
@@ -43,7 +43,17 @@ class Recorded:
         return str(self.path)
 
     def pairs(self, terms: Sequence[str]) -> Iterator[RecordedPair]:
-        """Yield the pairs; a line that is none is an error with its number."""
+        """Read the pairs.
+
+        Args:
+            terms: Names of the terms whose values a line may hold.
+
+        Yields:
+            Each line's number, inputs and answer.
+
+        Raises:
+            UnusableFile: A line is not a pair.
+        """
         with Source(self.name) as source:
             for number, raw in read_lines(source.file, self.name, LONGEST_LINE):
                 if raw is None:
@@ -59,7 +69,7 @@ class Recorded:
             raise UnusableFile(f"{where} is not JSON. A line looks like this: {EXAMPLE}") from None
         inputs = found.pop("inputs", None) if isinstance(found, dict) else None
         if not isinstance(inputs, dict):
-            raise UnusableFile(f"{where} holds no object called 'inputs'. A line looks like this: {EXAMPLE}")
+            raise UnusableFile(f"{where} has no object 'inputs'. A line looks like this: {EXAMPLE}")
         try:
             return RecordedPair(number, inputs, parse_answer(found, terms))
         except NoAnswer as failed:
@@ -68,7 +78,7 @@ class Recorded:
 
 
 def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress: Progress) -> dict[str, Any]:
-    """Return what a report says of the pairs: counts, and the first pair that differs."""
+    """Return the parts of a report: counts, and the first pair that differs."""
     counts = Counter[str]()
     mismatch: Mismatch | None = None
     program = judge.program
@@ -99,5 +109,5 @@ def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress
             row, expected, got=pair.answer, terms=terms, tolerance=allowed, simplest=False, line=pair.line
         )
     if not counts["tested"]:
-        raise UnusableFile(f"{recorded.path} holds no row that the reward can score.{first_refusal}")
+        raise UnusableFile(f"{recorded.path} has no row that the reward can score.{first_refusal}")
     return {**{name: counts[name] for name in ("tested", "refused", "aside", "differing")}, "mismatch": mismatch}

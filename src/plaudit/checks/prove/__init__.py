@@ -1,4 +1,4 @@
-"""Whether two rewards are equal over everything that their fields are declared to be."""
+"""Prove that two rewards are equal over the declared ranges of their fields, or find where they differ."""
 
 from plaudit.checks.prove.proof import Difference, Proof
 from plaudit.checks.prove.prove import prove

@@ -1,4 +1,4 @@
-"""Two rewards side by side on the same inputs: what is asked about them, and what the answers come to."""
+"""Compare two rewards on the same inputs: the questions to the solver, and the result of its answers."""
 
 import math
 from collections.abc import Mapping
@@ -41,14 +41,14 @@ from plaudit.targets.python import PythonReward
 SEARCH = 20
 """How many boxes the search for the largest difference may cut."""
 LEAST = 1e-12
-"""Differences below this are rounding where no bound on it is known."""
+"""Differences below this count as rounding if no bound on rounding is known."""
 RELATIVE = 1e-9
-"""So are those below this at a row of which no bound is known either, relative to what is compared."""
+"""The same relative to the compared numbers, at a row where no bound is known either."""
 FAR = 1e9
 """How far a field without a declared range is followed: near the largest float rounding outweighs everything."""
 
 Answer = Difference | Impossible | Unknown
-"""Where the two differ in something, that they do not, or that this could not be told."""
+"""Where an output differs, that it does not differ, or that this is unknown."""
 
 
 class Refusal(NamedTuple):
@@ -64,7 +64,7 @@ class Pair:
 
     sides: tuple[RewardModel, RewardModel]
     renamed: Mapping[str, str]
-    """Inputs of the second that the first one calls otherwise: `distance`, which is `curr.distance` there."""
+    """Inputs of the second that have another name in the first: `distance`, which is `curr.distance` there."""
     facts: bool
 
     @classmethod
@@ -82,17 +82,16 @@ class Pair:
         for name in left.states.keys() ^ right.states.keys():
             only = left if name in left.states else right
             raise DefinitionError(
-                f"the two cannot be compared: only {only.name!r} carries the state {name!r}, and what follows from a "
-                "step depends on it"
+                f"the two cannot be compared: only {only.name!r} carries the state {name!r}, which affects later steps"
             )
         for name, state in left.states.items():
             if state.field.shape != right.states[name].field.shape:
-                raise DefinitionError(f"the two cannot be compared: the state {name!r} has another shape in each")
+                raise DefinitionError(f"the two cannot be compared: the state {name!r} has a different shape in each")
         return cls((RewardModel(left._as_declared), RewardModel(right._as_declared)), renamed, facts)
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two are called."""
+        """The names of the two."""
         one, other = (f"{side.reward.name}@{side.reward.version}" for side in self.sides)
         return one, other
 
@@ -138,19 +137,17 @@ class Pair:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said about the declared ranges."""
+        """Remarks about the declared ranges."""
         own = self.sides[0].program.inputs
         theirs = {self.renamed.get(name, name): field for name, field in self.sides[1].program.inputs.items()}
         differing = [name for name in own if name in theirs and _range_of(own[name]) != _range_of(theirs[name])]
         limited = {field.name: field for field in {**theirs, **own}.values() if limit_range(field, FAR) != field}
         remarks = []
         for name, field in sorted(limited.items()):
-            end = " and at infinity" if field.infinite else ", for no range is declared"
+            end = " and at infinity" if field.infinite else ", because no range is declared"
             remarks.append(f"{name}: compared up to {FAR:g}{end}.")
         if differing:
-            remarks.append(
-                f"{', '.join(differing)}: the declared ranges differ, and those of {self.names[0]} were used."
-            )
+            remarks.append(f"{', '.join(differing)}: the declared ranges differ; those of {self.names[0]} were used.")
         return tuple(remarks)
 
     def question(self, *, scored: int | None = None) -> tuple[Question, tuple[Copy, Copy]]:
@@ -197,7 +194,7 @@ class Pair:
         return {name: self.fields[names.get(name, name)] for name in self.sides[at].program.inputs}
 
     def score(self, row: NumericRow, name: str) -> tuple[float | None, float | None]:
-        """Return what each of the two really makes of a row: of a term, or in total."""
+        """Return the scores of a row by both rewards: of a term, or the total."""
         left, right = (self._score_side(at, row, name) for at in (0, 1))
         return left, right
 
@@ -234,7 +231,7 @@ class Pair:
 
 
 class Comparison:
-    """One comparison: the pair, and the means to ask about it."""
+    """One comparison: the pair and the solver."""
 
     def __init__(self, pair: Pair, solver: Solver) -> None:
         """Compare `pair` by asking `solver`."""
@@ -244,7 +241,7 @@ class Comparison:
         self.scored = [pair.question(scored=one) for one in (0, 1)]
 
     def prove(self, examples: int) -> Proof:
-        """Return what came of it; where nothing can be proved, `examples` rows are compared."""
+        """Return the result; if nothing can be proved, `examples` rows are compared."""
         answers = self.find_answers()
         total, terms, carried = (
             [each for each in map(answers.get, names) if isinstance(each, Difference)]
@@ -309,7 +306,7 @@ class Comparison:
         )
 
     def tolerance(self, output: str) -> float:
-        """Return how far an output may be apart by rounding alone."""
+        """Return how much an output may differ by rounding alone."""
         rounding = self.pair.rounding(output)
         return rounding if math.isfinite(rounding) else LEAST
 
@@ -339,7 +336,9 @@ class Comparison:
             case Witness(row):
                 found = self.score_difference(name, row)
                 if math.isinf(self.pair.rounding(output)) and found.size <= self.pair.rounding_at(row, output):
-                    return Unknown(f"no bound on rounding is known, because {self.pair.explain_unbounded(output)}")
+                    return Unknown(
+                        f"no bound on the rounding error is known, because {self.pair.explain_unbounded(output)}"
+                    )
                 return found
             case answer:
                 return answer
@@ -389,9 +388,9 @@ class Comparison:
                 found = self.score_difference("total", row)
                 if (found.left is None) != (found.right is None):
                     return found
-                return Unknown("whether both refuse the same rows cannot be told: floats overflow")
+                return Unknown("whether both reject the same rows is unknown: floats overflow")
             case Unknown(reason):
-                return Unknown(f"whether both refuse the same rows: {reason}")
+                return Unknown(f"whether both reject the same rows: {reason}")
             case answer:
                 return answer
 

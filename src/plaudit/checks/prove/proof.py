@@ -1,4 +1,4 @@
-"""What came of comparing two rewards: equal and how surely, different and where, or neither."""
+"""The result of comparing two rewards: equal, different and where, or undecided."""
 
 import math
 from collections.abc import Mapping
@@ -13,16 +13,28 @@ Verdict = Literal["equal", "different", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Inputs that two rewards score differently."""
+    """Inputs that two rewards score differently.
+
+    >>> from plaudit import Field, Reward, prove, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> def closer(distance):
+    ...     return 1 if distance <= 2 else 0
+    >>> [found] = prove(reaching, closer).differences
+    >>> found.term, found.inputs, found.left, found.right
+    ('total', {'distance': 2.0}, 0.0, 1.0)
+    """
 
     term: str
     """The term whose value differs, or "total"."""
     inputs: Mapping[str, float | bool | str]
     left: float | None
-    """What the first reward makes of them; None where it cannot score them."""
+    """The score of the first reward; None if it cannot score them."""
     right: float | None
     largest: bool = False
-    """Whether no other inputs differ more."""
+    """Whether this is the largest difference for any inputs."""
 
     @property
     def size(self) -> float:
@@ -30,7 +42,11 @@ class Difference:
         return math.inf if self.left is None or self.right is None else abs(self.left - self.right)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the difference as plain data for JSON."""
+        """Return the difference as plain data.
+
+        Returns:
+            A dict that `json.dumps` accepts.
+        """
         return {
             "term": self.term,
             "inputs": {name: _encode_number(value) for name, value in self.inputs.items()},
@@ -43,7 +59,19 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The outcome of `prove`."""
+    """The result of `prove`.
+
+    >>> from plaudit import Field, Reward, prove, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> def nearby(distance):
+    ...     return 0 if distance >= 2 else 1
+    >>> proof = prove(reaching, nearby)
+    >>> proof.equal, proof.exactly, proof.rounding
+    (True, True, 0.0)
+    """
 
     left: str
     """The first reward: `roadsense@R0`."""
@@ -52,17 +80,17 @@ class Proof:
     differences: tuple[Difference, ...] = ()
     """Where they differ: the total first, then each term that both have."""
     exactly: bool = False
-    """Whether they are equal over the rationals, not only up to `rounding`."""
+    """Whether they are equal in exact (rational) arithmetic, not only up to `rounding`."""
     rounding: float = math.inf
-    """How far two float64 results that are equal over the rationals can be apart where both take the same branches."""
+    """The largest difference that float64 rounding can cause where both take the same branches."""
     unbounded: str = ""
-    """Why no bound on the rounding is known, where `rounding` is infinite: "a divisor may come close to 0"."""
+    """Why `rounding` is infinite: "a divisor may come close to 0"."""
     tested: int = 0
-    """How many rows were compared where nothing could be proved; they agreed up to rounding."""
+    """If nothing could be proved, the number of rows that were compared and agreed up to rounding."""
     missing: tuple[str, ...] = ()
     """Terms that only one of the two has."""
     remarks: tuple[str, ...] = ()
-    """What else is to be said: ranges that the two declare differently, why nothing could be proved."""
+    """Remarks: ranges that the two declare differently, why nothing could be proved."""
 
     @property
     def equal(self) -> bool:
@@ -70,7 +98,11 @@ class Proof:
         return self.verdict == "equal"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the outcome as plain data for JSON."""
+        """Return the result as plain data.
+
+        Returns:
+            A dict that `json.dumps` accepts.
+        """
         return {
             "left": self.left,
             "right": self.right,
@@ -85,7 +117,7 @@ class Proof:
         }
 
     def __str__(self) -> str:
-        """Return the outcome in a few lines."""
+        """Return the result as a few lines of text."""
         return escape_controls("\n".join(self._lines()))
 
     def _repr_html_(self) -> str:
@@ -101,35 +133,35 @@ class Proof:
     def _lines(self, *, rows: bool = True) -> list[str]:
         both = f"{self.left} and {self.right}"
         if self.verdict == "equal":
-            how = "are equal" if self.exactly else "differ by no more than rounding"
-            lines = [f"{both} {how} over the rationals, for every row that the declared ranges allow."]
+            how = "are equal in exact arithmetic" if self.exactly else "are equal up to rounding"
+            lines = [f"{both} {how}, for every row within the declared ranges."]
             lines.append(f"In float64 {self._format_rounding()}.")
         elif self.verdict == "different":
             lines = [
-                f"{both} are different.",
+                f"{both} differ.",
                 *(line for each in self.differences if rows for line in _format_difference(each)),
             ]
         else:
-            lines = [f"Whether {both} are equal is undecided."]
+            lines = [f"Undecided: {both} were neither proved equal nor shown to differ."]
             if self.tested:
                 lines.append(
-                    f"{self.tested:,} rows aimed at their boundaries agree up to rounding, which proves nothing."
+                    f"{self.tested:,} test rows near their thresholds agree up to rounding, but this is not a proof."
                 )
         if self.missing:
-            lines.append(f"Only one of them has {', '.join(self.missing)}; totals were compared.")
+            lines.append(f"Terms of only one of them: {', '.join(self.missing)}. Totals were compared.")
         return [*lines, *self.remarks]
 
     def _format_rounding(self) -> str:
         if math.isinf(self.rounding):
-            return f"no bound on their rounding is known, because {self.unbounded}"
-        return f"they are at most {self.rounding:.2g} apart, wherever both take the same branches"
+            return f"no bound on the rounding error is known, because {self.unbounded}"
+        return f"they differ by at most {self.rounding:.2g} wherever both take the same branches"
 
 
 def _format_difference(difference: Difference) -> list[str]:
     left, right = _format_side(difference.left), _format_side(difference.right)
     row = _format_row(difference)
-    most = " (nowhere more)" if difference.largest else ""
-    return [f"  {difference.term}: {left} against {right}{most}", *([f"    at {row}"] if row else [])]
+    most = " (the largest difference)" if difference.largest else ""
+    return [f"  {difference.term}: {left} vs {right}{most}", *([f"    at {row}"] if row else [])]
 
 
 def _format_side(value: float | None) -> str:

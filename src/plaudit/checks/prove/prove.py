@@ -27,15 +27,21 @@ def prove(
     examples: int = 2000,
     enlarge: bool = False,
 ) -> Proof:
-    """Return whether two rewards are equal, or where they differ; `right` may be a plain function in the language.
+    """Prove that two rewards are equal, or find where they differ.
 
     Args:
-        left: The first reward, whose declared ranges are those that are compared over.
-        right: The other one.
-        facts: Whether only steps count of which the facts of `left` are true.
-        timeout: The most seconds for the whole proof. What is not decided by then is undecided.
-        examples: How many rows are compared where nothing can be proved.
-        enlarge: Whether to look for a row at which the totals differ as much as they can.
+        left: The first reward. Its declared ranges are used.
+        right: The other reward, or a plain function in the language of terms.
+        facts: Compare only steps that satisfy the facts of `left`.
+        timeout: Time limit for the whole proof, in seconds. After it the result is "undecided".
+        examples: Number of rows to compare if nothing can be proved.
+        enlarge: Search for the row at which the totals differ most.
+
+    Returns:
+        The verdict with the differences, or with a bound on the rounding error.
+
+    Raises:
+        DefinitionError: The two do not read the same kinds of fields, or no step satisfies the facts.
 
     >>> from plaudit import Field
     >>> @term
@@ -48,7 +54,7 @@ def prove(
     from plaudit.checks.prove.comparison import Comparison, Pair  # they need NumPy, and `import plaudit` does not
 
     if not isinstance(left, Reward):
-        raise DefinitionError(f"prove takes a Reward first, and this is a {type(left).__name__}")
+        raise DefinitionError(f"the first argument of prove must be a Reward, not a {type(left).__name__}")
     pair = Pair.of(left, _to_reward(left, right), facts=facts)
     solver = Solver(Deadline.after(timeout))
     if facts:
@@ -92,8 +98,8 @@ def _list_readable(left: Reward, only: Term) -> tuple[list[Field], list[State]]:
 def _name_function(left: Reward, function: Callable[..., Any]) -> str:
     """Return a name for the term that a plain function becomes.
 
-    It computes a total, whatever it is called: a name that a term cannot have, or that a term of `left` has, which it
-    is not to be compared with, gets an underscore.
+    The function computes a total, so it must not be compared with a term of `left`. A name that a term of `left` has,
+    or that a term cannot have, gets an underscore.
     """
     name = getattr(function, "__name__", "function")
     while name in RESERVED or name in (each.name for each in left.terms):

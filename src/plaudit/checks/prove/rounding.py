@@ -1,4 +1,4 @@
-"""How far rounding can take a float64 result from the exact one, and why no bound is known where none is."""
+"""How much rounding can change a float64 result, and why no bound is known if there is none."""
 
 import math
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ class RoundingError(NamedTuple):
     """A bound on the error of one number."""
 
     size: float
-    """Infinite where no bound is known; never NaN."""
+    """Infinite if no bound is known; never NaN."""
     reason: str = ""
-    """Why no bound is known: the first operation on the way that has none."""
+    """Why no bound is known: the first operation that has none."""
 
 
 def bound_rounding(program: Program, row: NumericRow | None = None) -> dict[str, RoundingError]:
@@ -59,5 +59,5 @@ def _explain_unbounded(node: n.Node, found: Sequence[Uncertain]) -> str:
         return "a divisor may be 0 or close to it"
     with np.errstate(all="ignore"):
         if type(node) in SLOPES and np.isinf(find_slope(node, [each.widen() for each in operands])):
-            return f"{type(node).__name__.lower()} gets infinitely steep in the range of its argument"
-    return "a number on the way may be too large for a float"
+            return f"{type(node).__name__.lower()} becomes infinitely steep within the range of its argument"
+    return "an intermediate number may be too large for a float"

@@ -1,4 +1,4 @@
-"""What `check` looks for: one module a family of rules, all of them together in `RULES`."""
+"""The rules of `check`: one module per family, all of them in `RULES`."""
 
 from collections.abc import Mapping
 

@@ -20,11 +20,11 @@ LEAST = 1e-9
 @rule(
     "dominated-action",
     severity="warning",
-    why="An action that is never better than another never needs to be learnt.",
+    why="An agent never needs an action that is never better than another.",
     always=True,
 )
 def find_dominated_actions(context: CheckContext) -> Found:
-    """Find actions that never need to be learnt.
+    """Find actions that an agent never needs.
 
     Where the reward pays for what a step changed (`prev.x`), an action is paid through what it does to the state, and
     comparing actions in one and the same step says nothing: such rewards are left alone.
@@ -67,9 +67,9 @@ class Advantage:
 
     row: NumericRow
     is_price: bool
-    """Whether it earns more by the same amount in every state: the other action is dearer, and that is its price.
+    """Whether it earns more by the same amount in every state: the other action costs more, and that is its price.
 
-    What a dearer action is good for is what it does to the state, and of that the reward says nothing here.
+    A more costly action may be worth it for its effect on the state, about which the reward says nothing here.
     """
 
 
@@ -105,7 +105,7 @@ def _describe_dominated(
 ) -> Iterator[Finding]:
     """Report each dominated action once, under the action that beats most of them.
 
-    It is advice where doing nothing is what beats it, where it is merely dearer (acting has its price), and where the
+    It is advice if doing nothing beats it, if it merely costs more (acting has its price), and if the
     reward reads a state and no fact says what the action does: it may be good for what comes after.
     """
     model, field = context.model, context.model.fields[name]
@@ -116,12 +116,14 @@ def _describe_dominated(
         reported |= set(worse)
         every = len(worse) == len(list_choices(field)) - 1
         listed = [_format_action(field, each) for each in worse]
+        *first, last = listed
+        any_of = f"{', '.join(first)} or {last}" if first else last
         them = "every other action" if every else " and ".join(listed)
         yield context.finding(
             "total",
             f"{name} {_format_action(field, better)} is at least as good as {them} in every state and better in some: "
-            f"{', '.join(listed)} never need{'s' * (len(worse) == 1)} to be learnt.",
-            "Let each action be best in the states it is meant for, or take it away.",
+            f"an agent never needs {any_of}.",
+            "Make each action best in the states it is meant for, or remove it.",
             witness=(
                 step for each in worse for step in _compare_steps(model, name, better, each, beaten[better][each])
             ),

@@ -1,4 +1,4 @@
-"""Rules about lives that leave the goal aside, or go far beyond it."""
+"""Rules about behaviors that ignore the goal, or go far beyond it."""
 
 import math
 
@@ -25,7 +25,7 @@ from plaudit.language.program import Program
 from plaudit.reward.task.bound import TaskField
 
 UNTOUCHED_SHARE = 0.5
-"""A life that leaves the goal aside and is worth this share of the best life with the goal is worth a word."""
+"""Behavior that ignores the goal is reported if it is worth this share of the best behavior that reaches it."""
 DWARFS = 10.0
 """Pay beyond the edge of the goal that is this many times the pay at the edge dwarfs it."""
 JUST_INSIDE = 0.001
@@ -36,13 +36,13 @@ LARGE = 1e6
 @rule(
     "goal-untouched",
     severity="advice",
-    why="An agent that is paid well for leaving the goal aside may never find it.",
+    why="An agent that earns well while ignoring the goal may never find it.",
     uses=("roles", "goal", "horizon", "discount", "rates"),
 )
 def find_untouched_goals(context: CheckContext) -> Found:
-    """Find a life that leaves everything the goal reads as it was at the start, and is worth about as much as the goal.
+    """Find behavior that leaves the inputs of the goal as they start and is worth about as much as the goal.
 
-    One that is worth more is the business of goal-not-best.
+    Behavior that is worth more is reported by goal-not-best.
     """
     steps, worth = count_steps(context.reward), bound_goal(context)
     if steps is None or worth is None or worth <= LEAST:
@@ -57,11 +57,11 @@ def find_untouched_goals(context: CheckContext) -> Found:
     assert goal is not None
     yield context.finding(
         "total",
-        f"leaving everything that the goal {goal.name!r} reads as it is at the start is worth "
-        f"{format_number(best.value * steps)} {describe_horizon(context.reward)}, {share:.0%} of what the goal is "
-        f"worth at most, {format_number(worth)}.",
-        "Pay more for the goal, or for coming closer to it, or less for everything else.",
-        witness=(model.build_step(read_standing_row(model, best.row), "leaving the goal aside"),),
+        f"an agent that ignores the goal {goal.name!r} and leaves its inputs as they start earns "
+        f"{format_number(best.value * steps)} {describe_horizon(context.reward)}, {share:.0%} of the most that the "
+        f"goal is worth, {format_number(worth)}.",
+        "Pay more for the goal or for progress toward it, or less for everything else.",
+        witness=(model.build_step(read_standing_row(model, best.row), "ignoring the goal"),),
         facts=model.facts_about(*model.reads["total"]),
     )
 
@@ -94,7 +94,7 @@ def _maximise_untouched(context: CheckContext) -> Maximum | None:
 @rule(
     "overshoot",
     severity="warning",
-    why="Where pay goes on rising far beyond the goal, the goal is passed and not kept.",
+    why="If the reward keeps rising far beyond the goal, the agent overshoots the goal.",
     uses=("roles", "goal", "better", "aim"),
 )
 def find_overshoots(context: CheckContext) -> Found:
@@ -124,13 +124,13 @@ def find_overshoots(context: CheckContext) -> Found:
         far, near = format_state(field, row[own]), format_state(field, at_edge.row[own])
         where = "where staying" if at_edge.row[own] == edge else f"and staying at {near}"
         endless = is_unlimited(best.value)
-        more = "far beyond it as much as you like" if endless else f"at {far} it pays {format_number(best.value)}"
+        most = "far beyond it pays an unbounded amount" if endless else f"at {far} pays {format_number(best.value)}"
         yield context.finding(
             "total",
-            f"the goal {bound.goal.name!r} begins at {strip_step_end(name)} {format_state(field, edge)}, {where} pays "
-            f"{format_number(at_edge.value)} a step; {more}.",
-            "Let pay level off where the goal is reached, with min(...) or high=; if more is better, say so in the "
-            f"task: better={{{field.name!r}: {'high' if best.row[own] > edge else 'low'!r}}}.",
+            f"an agent is paid to overshoot the goal {bound.goal.name!r}: it begins at {strip_step_end(name)} "
+            f"{format_state(field, edge)}, {where} pays {format_number(at_edge.value)} a step, but staying {most}.",
+            "Let the reward level off at the goal, with min(...) or high=. If more is better, say so in the task: "
+            f"better={{{field.name!r}: {'high' if best.row[own] > edge else 'low'!r}}}.",
             witness=steps,
             about=(field.name,),
             facts=model.facts_about(*model.reads["total"]),

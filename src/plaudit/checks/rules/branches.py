@@ -22,7 +22,7 @@ from plaudit.language.reading.source import SourceLine
 from plaudit.reward.lower import Function
 
 MOST_LISTED = 5
-"""So many branches of a term are listed one by one; of more, how many there are."""
+"""At most this many branches of a term are listed one by one; the others are counted."""
 ORDERED = (n.Lt, n.Le, n.Gt, n.Ge)
 NEARLY = 0.01
 """How much of a jump, or of a score, may be lost for a witness with few digits."""
@@ -62,7 +62,7 @@ class Edge:
 @rule(
     "unreachable-branch",
     severity="warning",
-    why="What can never happen is never paid: the number there has no effect.",
+    why="A branch that no step reaches has no effect on the reward.",
     always=True,
 )
 def find_unreachable_branches(context: CheckContext) -> Found:
@@ -90,9 +90,9 @@ def find_unreachable_branches(context: CheckContext) -> Found:
         for place, others in list_places(never, MOST_LISTED):
             yield context.finding(
                 term.name,
-                f"{term.name!r} never gets to `{place.text}`: no step within the declared ranges{given} leads there."
+                f"{term.name!r} never reaches `{place.text}`: no step within the declared ranges{given} leads there."
                 f"{others}",
-                "Correct the condition, or drop the branch: what stands there is never paid.",
+                "Correct the condition, or drop the branch: it never takes effect.",
                 place=place,
                 facts=facts,
             )
@@ -133,7 +133,7 @@ def find_zone_overlaps(context: CheckContext) -> Found:
                     term.name,
                     f"`{place.text.rstrip(':')}` in {term.name!r} claims {name} = {format_value(row[name])}, which "
                     "an earlier test has already taken.",
-                    "Let the zones touch: begin each where the one before it ends.",
+                    "Begin each zone where the one before it ends.",
                     witness=(context.model.build_step(row, only=frozenset([name])),),
                     place=place,
                 )
@@ -177,7 +177,7 @@ def _is_taken(program: Program, test: int, reached: int, given: Mapping[str, flo
 @rule(
     "zone-gap",
     severity="warning",
-    why="A single value between two zones falls through to a third: a wrong `<` or `<=`.",
+    why="A single value between two zones falls into neither: a wrong `<` or `<=`.",
     claims=None,
 )
 def find_zone_gaps(context: CheckContext) -> Found:
@@ -190,9 +190,9 @@ def find_zone_gaps(context: CheckContext) -> Found:
             reported.add((edge.input, edge.at))
             yield context.finding(
                 term.name,
-                f"{term.name!r} is {format_number(edge.here)} at {edge.input} = {format_place(edge.at)} alone: "
+                f"{term.name!r} is {format_number(edge.here)} at exactly {edge.input} = {format_place(edge.at)}, but "
                 f"{format_number(edge.below)} just below it and {format_number(edge.above)} just above.",
-                "One of the two zones should take this value: write <= or >= for < or >.",
+                "Let one of the two zones include this value: write <= or >= instead of < or >.",
                 witness=_steps_around(context, term.name, edge),
             )
 
@@ -200,7 +200,7 @@ def find_zone_gaps(context: CheckContext) -> Found:
 @rule(
     "jump",
     severity="note",
-    why="At a jump the smallest change of an input makes a large change of the reward.",
+    why="At a jump, a tiny change in an input changes the reward by a lot.",
     claims=None,
 )
 def find_jumps(context: CheckContext) -> Found:
@@ -213,13 +213,13 @@ def find_jumps(context: CheckContext) -> Found:
             continue
         worst = max(edges, key=lambda edge: edge.jump)
         places = sorted({(edge.input, edge.at) for edge in edges} - {(worst.input, worst.at)})
-        more = f" It jumps in {len(places)} other place{'s' * (len(places) > 1)} too." if places else ""
+        more = f" It also jumps in {len(places)} other place{'s' * (len(places) > 1)}." if places else ""
         yield context.finding(
             term.name,
             f"the score of {term.name!r} jumps by {format_number(worst.jump)} at {worst.input} = "
             f"{format_place(worst.at)}: from {format_number(worst.below)} just below to {format_number(worst.above)} "
             f"just above.{more}",
-            "A slope between the two would tell an agent which way is better; keep the jump where the edge is real.",
+            "A slope between the two would show an agent which way is better. Keep the jump if the edge is real.",
             witness=_steps_around(context, term.name, worst),
         )
 

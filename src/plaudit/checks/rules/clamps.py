@@ -17,7 +17,7 @@ from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
 
 if TYPE_CHECKING:
-    import numpy as np  # whoever lists the rules loads no NumPy
+    import numpy as np  # listing the rules loads no NumPy
 
 SHARE = 0.9
 """A clamp that binds on this share of a declared range says nothing on most of it."""
@@ -31,7 +31,7 @@ Curve = Callable[["np.ndarray"], "np.ndarray"]
 @rule(
     "saturated-clamp",
     severity="warning",
-    why="Where a clamp binds nearly everywhere, the term says nothing any more.",
+    why="If a clamp binds almost everywhere, the term no longer distinguishes states.",
     always=True,
 )
 def find_saturated_clamps(context: CheckContext) -> Found:
@@ -102,20 +102,20 @@ def _find_saturation(context: CheckContext, term: Term, name: str, side: str, li
     far: NumericRow = {name: high if rising else low, **end}
     yield context.finding(
         term.name,
-        f"{term.name!r} is at its {what} of {format_number(limit)} {where} of the declared {format_number(low)} to "
-        f"{format_number(high)} of {name}: on {_format_percent(share)} of that range more or less of it changes "
-        "nothing.",
-        f"Rescale the score so that it reaches {format_number(limit)} near the end of the range, raise the {what}, or "
-        f"declare the range that {name} really has.",
+        f"{term.name!r} is stuck at its {what} of {format_number(limit)} for {name} {where} (declared "
+        f"{format_number(low)} to {format_number(high)}): on {_format_percent(share)} of that range, changing {name} "
+        "changes nothing.",
+        f"Rescale the score so that it reaches {format_number(limit)} near the end of the range, "
+        f"{'raise' if side == 'high' else 'lower'} the {what}, or declare the real range of {name}.",
         witness=(
             model.build_step(each, note, only=frozenset([name]), plain=True)
-            for each, note in ((row, f"reaches the {what}"), (far, "and here it is the same"))
+            for each, note in ((row, f"reaches the {what}"), (far, "the same here"))
         ),
     )
 
 
 def _format_percent(share: float) -> str:
-    return f"{min(share, 0.9999):.2%}".replace(".00%", "%").replace("%", " %")
+    return f"{min(share, 0.9999):.2%}".replace(".00%", "%")
 
 
 def _round_inside(threshold: float, rising: bool, width: float, binds: Curve) -> float:
@@ -154,7 +154,7 @@ def _locate_threshold(points: np.ndarray, bound: np.ndarray, binds: Curve) -> tu
 @rule(
     "clamp-never-binds",
     severity="warning",
-    why="A clamp out of reach protects nothing and hides what the range really is.",
+    why="A clamp that is never reached protects nothing and hides the real range.",
     always=True,
 )
 def find_idle_clamps(context: CheckContext) -> Found:
@@ -182,9 +182,9 @@ def find_idle_clamps(context: CheckContext) -> Found:
         rows = [(row, note) for row, note in rows if not any(map(is_unlimited, row.values()))]
         yield context.finding(
             name,
-            f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it "
-            f"{_describe_ends(*reach.ends)}.",
-            "Drop the clamp, or set it where it protects.",
+            f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: the "
+            f"value {_describe_ends(*reach.ends)}.",
+            "Drop the clamp, or set it where it takes effect.",
             witness=[model.build_step(row, note) for row, note in rows],
             facts=context.model.facts_about(*context.model.reads[name]),
         )
@@ -206,7 +206,7 @@ def _simplify_end(model: RewardModel, name: str, row: NumericRow) -> NumericRow:
 
 
 def _describe_ends(low: float, high: float) -> str:
-    """Return between which numbers something lies; an end that is too large to write tells nothing.
+    """Return between which numbers something lies; an end that is too large to write is left out.
 
     >>> _describe_ends(0.0, 35.0), _describe_ends(0.0, 1.8e19)
     ('always lies in [0, 35]', 'is never below 0')

@@ -16,13 +16,16 @@ from plaudit.language.parameters import collect_parameters, expand_parameters
 from plaudit.language.reading.source import Source, read_current
 
 MOST_VALUES = 4
-"""So many values of an input are tried with everything else at rest."""
+"""This many values of an input are tried with everything else at rest."""
 ROWS = 400
 """How many rows are tried before anything is proved."""
 
 
 @rule(
-    "unused-field", severity="advice", why="A field that cannot change the total is measured for nothing.", always=True
+    "unused-field",
+    severity="advice",
+    why="Measuring a field that cannot change the total is wasted effort.",
+    always=True,
 )
 def find_unused_fields(context: CheckContext) -> Found:
     """Find fields that a term reads and that cannot change the total."""
@@ -53,7 +56,7 @@ def find_unused_fields(context: CheckContext) -> Found:
             case Impossible():
                 yield context.finding(
                     "total",
-                    f"{field!r} is read and cannot change the total.",
+                    f"{field!r} is read but cannot change the total.",
                     "Drop the field, or give its part of the expression a weight.",
                 )
 
@@ -84,7 +87,7 @@ def has_effect(model: RewardModel, names: Iterable[str]) -> bool:
     return bool((abs(before - after) > 1e-12).any())
 
 
-@rule("unused-knob", severity="warning", why="A knob that changes nothing will be tuned in vain.")
+@rule("unused-knob", severity="warning", why="Tuning a knob that changes nothing is wasted effort.")
 def find_unused_knobs(context: CheckContext) -> Found:
     """Find knobs that no expression uses."""
     program = context.reward.program
@@ -98,9 +101,9 @@ def find_unused_knobs(context: CheckContext) -> Found:
         )
 
 
-@rule("missing-range", severity="advice", why="Without ranges little can be proved.")
+@rule("missing-range", severity="advice", why="Without declared ranges, little can be proved.")
 def find_missing_ranges(context: CheckContext) -> Found:
-    """Find numbers that nobody said how large they can be."""
+    """Find numbers without a declared range."""
     read = {field.name for field in context.model.fields.values()} - context.model.unread_counters
     without = {
         field.name: [
@@ -114,11 +117,11 @@ def find_missing_ranges(context: CheckContext) -> Found:
         yield context.finding(
             "total",
             f"no range is declared for {', '.join(open_ended)}.",
-            "Declare low= and high=, as far as the world sets them; the proofs get stronger for it.",
+            "Declare low= and high= wherever you know them, so that more can be proved.",
         )
 
 
-@rule("contradictory-facts", severity="warning", why="Facts that are true of no step prove whatever one likes.")
+@rule("contradictory-facts", severity="warning", why="Facts that are true of no step would prove anything.")
 def find_contradictory_facts(context: CheckContext) -> Found:
     """Find facts that are true of no step."""
     match context.find_contradiction():
@@ -128,8 +131,8 @@ def find_contradictory_facts(context: CheckContext) -> Found:
             first = next(fact for fact in context.reward._bound.facts if fact.name in found.facts)
             yield context.finding(
                 "total",
-                f"{found}: whatever is proved of such steps says nothing.",
-                "Correct the fact, or the range, that is wrong; nothing else is checked before that.",
+                f"{found}, so anything could be proved about such steps.",
+                "Correct the fact or the range that is wrong. Until then, nothing else is checked.",
                 place=locate_source(first.source),
                 facts=(*found.facts, *found.changes),
             )
@@ -138,7 +141,7 @@ def find_contradictory_facts(context: CheckContext) -> Found:
 @rule(
     "unused-allow",
     severity="advice",
-    why="A reason for what is no longer there hides the flaw when it comes back.",
+    why="An `allow=` that is no longer needed hides the flaw if it comes back.",
     needs="findings",
 )
 def find_unused_allowances(context: CheckContext) -> Found:
@@ -154,13 +157,15 @@ def find_unused_allowances(context: CheckContext) -> Found:
         owner = "the reward" if term == "total" else repr(term)
         yield context.finding(
             term,
-            f"{owner} allows {code} ({reason!r}), and there is nothing to allow.",
-            "Take the allow= away: if the flaw comes back, it should be seen.",
+            f"{owner} allows {code} ({reason!r}), but there is nothing to allow.",
+            "Remove the allow=, so that the flaw is reported if it comes back.",
         )
 
 
 @rule(
-    "changed-since-read", severity="warning", why="The function and the reward made of it no longer compute the same."
+    "changed-since-read",
+    severity="warning",
+    why="The function and the reward built from it now compute different values.",
 )
 def find_changed_constants(context: CheckContext) -> Found:
     """Find functions whose constants or helpers were given another value after the reward was made."""
@@ -168,9 +173,9 @@ def find_changed_constants(context: CheckContext) -> Found:
         for source, name, before, after in _find_changes(owner.source) if owner.source is not None else ():
             yield context.finding(
                 owner.name,
-                f"{name} was {before} when {owner.name!r} was read and is {after} now: the function computes something "
-                "else than the reward.",
-                "Make the reward after its constants have their values, or make the constant a knob.",
+                f"{name} was {before} when {owner.name!r} was read and is {after} now: the function and the "
+                "reward compute different values.",
+                "Build the reward after its constants have their values, or make the constant a knob.",
                 place=locate_source(source),
             )
 

@@ -28,9 +28,9 @@ from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited,
 from plaudit.language import nodes as n
 
 MOST_STEPS = 100
-"""An end that is dearer than so many steps is not cheap, where nothing says how long the future is."""
+"""An end that costs more than this many steps is not cheap, if nothing says how long the future is."""
 MOST_KINDS = 64
-"""So many kinds of ends are distinguished."""
+"""At most this many kinds of ends are distinguished."""
 SOON = 0.2
 """A goal that must be reached within this share of the steps that count, or else the bad end is better, is far."""
 AMPLE = 2.0
@@ -42,7 +42,7 @@ NEARLY = 0.01
 @rule(
     "cheap-end",
     severity="advice",
-    why="Where every step costs, an agent may learn to end the episode badly and soon.",
+    why="If every step costs, an agent may learn to end the episode early and badly.",
     uses=("roles", "goal", "horizon", "discount", "idle"),
     claims="end",
 )
@@ -57,7 +57,7 @@ def find_cheap_ends(context: CheckContext) -> Found:
     cost = -best.bound
     idle = _find_idle_cost(context) if end.name else None
     if cost > LEAST and best.row is not None:
-        going_on = Cost("every step that leaves everything as it is", cost, read_standing_row(context.model, best.row))
+        going_on = Cost("each step that changes nothing", cost, read_standing_row(context.model, best.row))
         if idle is not None and idle.cost > cost:
             going_on = replace(idle, cheapest=cost)
         if cheaper := _compare_costs(context, going_on, end):
@@ -83,7 +83,7 @@ class BadEnd:
     best: float = 0.0
     """The most that the step of a good end, or of the goal, is worth; -inf where there is neither."""
     name: str = ""
-    """What it is called, where somebody declared that it is bad."""
+    """Its name, if the task declares it bad."""
     adds: bool = True
     """Whether `best` comes on top of what a step costs: terminal terms are bounded alone, the goal as a whole step."""
     going_on: NumericRow | None = None
@@ -113,20 +113,20 @@ def _find_idle_cost(context: CheckContext) -> Cost | None:
         return None
     row = {name: encode_value(model.fields[name], value) for name, value in idle.items() if name in model.fields}
     scores = model.score(row)
-    return None if scores is None else Cost("a step of doing nothing", -float(scores.total), row, 0.0)
+    return None if scores is None else Cost("each step of doing nothing", -float(scores.total), row, 0.0)
 
 
 def _compare_costs(context: CheckContext, going_on: Cost, end: BadEnd) -> str | None:
     """Return by how much giving up is cheaper; None where it is not. The step that ends costs as any other does."""
     cost, steps = going_on.cost, count_steps(context.reward)
-    free = end.price <= LEAST and not end.name  # whether it is bad nobody said: it must beat the best end as well
+    free = end.price <= LEAST and not end.name  # it is not declared bad: it must beat the best end as well
     gain = max(0.0, end.best) if free else 0.0
     if steps is not None:
         whole = cost * steps
         if whole <= (cost + end.price + gain) * (1 + LEAST) + LEAST:
             return None
         if end.name and _count_worthwhile(context, going_on, end) >= steps:
-            return None  # whoever can reach the goal at all is better off for it
+            return None  # an agent that can reach the goal at all is better off reaching it
         long, _, discounted = describe_horizon(context.reward).partition(" at ")
         return (
             f"less than going on {long}, which costs {format_number(whole)}{f' at {discounted}' if discounted else ''}"
@@ -170,15 +170,15 @@ def _describe_cheap_end(context: CheckContext, going_on: Cost, end: BadEnd, chea
         return begun * (1 + NEARLY) <= here <= begun and abs(there - ended) <= NEARLY * abs(ended)
 
     rows = model.simplify_rows(rows, is_as_cheap)
-    costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing more"
+    costs = f"costs {format_number(end.price)}" if end.price > LEAST else "costs nothing extra"
     costs = f"pays {format_number(-end.price)}" if end.price < -LEAST else costs
     which = f"the bad end {end.name!r} {costs}" if end.name else f"there is an end that {costs}"
     return context.finding(
         "total",
-        f"{going_on.who} costs {'' if end.name else 'at least '}{format_number(going_on.cost)}, and {which}: {cheaper}."
-        f"{_describe_break_even(context, going_on, end)}",
-        "Let the bad end cost more than the steps that it saves, make a step cheaper, or pay for coming closer to a "
-        "good end; if giving up may be right, allow this with that reason.",
+        f"an agent may give up: {going_on.who} costs {'' if end.name else 'at least '}{format_number(going_on.cost)}, "
+        f"and {which}, {cheaper}.{_describe_break_even(context, going_on, end)}",
+        "Make the bad end cost more than the steps that it saves, make a step cheaper, or pay for progress toward a "
+        "good end. If giving up can be right, allow this finding with that reason.",
         witness=map(model.build_step, rows, ("going on", "the end")),
         severity=_judge(context, going_on, end),
         facts=model.facts_about(*model.reads["total"]),
@@ -190,18 +190,18 @@ def _describe_break_even(context: CheckContext, going_on: Cost, end: BadEnd) -> 
     within = _count_worthwhile(context, going_on, end)
     if not math.isfinite(end.best) or is_unlimited(end.best) or not math.isfinite(within):
         return ""
-    what = f"{'The best end' if end.adds else 'The goal'}, worth {format_number(end.best)} at most,"
+    what = f"{'The best end' if end.adds else 'The goal'}, worth at most {format_number(end.best)},"
     whole = math.ceil(within * (1 - LEAST) - LEAST) - 1  # one more, and giving up is as good
     if whole < 1:
         return f" {what} is never better than giving up."
     least = _count_least_steps(context)
-    takes = "" if least is None else f", and it takes {format_number(math.ceil(least - LEAST))} at least"
+    takes = "" if least is None else f", and it takes at least {format_number(math.ceil(least - LEAST))}"
     steps = "one step" if whole == 1 else f"{format_number(whole)} steps"
-    return f" {what} is worth going for only within {'' if going_on.cheapest is None else 'about '}{steps}{takes}."
+    return f" {what} is worth pursuing only within {'' if going_on.cheapest is None else 'about '}{steps}{takes}."
 
 
 def _judge(context: CheckContext, going_on: Cost, end: BadEnd) -> Severity:
-    """Return how grave a cheap end is: a warning where the good end is better only if it is very near."""
+    """Return the severity of a cheap end: a warning if the good end is better only when it is very near."""
     steps, least = count_steps(context.reward), _count_least_steps(context)
     if end.best <= -math.inf:
         return "advice"
@@ -399,7 +399,7 @@ def _list_kinds(model: RewardModel) -> Iterator[NumericRow]:
 
 
 def _find_cheap_end_of_zone(context: CheckContext, lasting: RewardModel, end: BadEnd) -> Iterator[Finding]:
-    """Yield the costliest zone of a state in which going on is dearer than the end."""
+    """Yield the costliest zone of a state in which going on costs more than the end."""
     if end.price <= LEAST:
         return  # where some step is free, an end for nothing saves nothing
     dear = replace(end, best=math.inf)
@@ -427,17 +427,17 @@ def _list_costly_zones(context: CheckContext, model: RewardModel) -> Iterator[Co
             if best.row is not None and best.bound < -LEAST:
                 where = _format_stretch(name.removeprefix("s."), low, high)
                 row = read_standing_row(context.model, best.row)
-                yield Cost(f"{where} every step that leaves everything as it is", -best.bound, row)
+                yield Cost(f"with {where}, each step that changes nothing", -best.bound, row)
 
 
 def _format_stretch(name: str, low: float, high: float) -> str:
-    """Return a stretch of a state as a sentence begins.
+    """Return a stretch of a state in words.
 
     >>> _format_stretch("distance", 5.0, 15.0), _format_stretch("distance", 40.0, math.inf)
-    ('between 5 and 15 of distance', 'beyond 40 of distance')
+    ('distance between 5 and 15', 'distance beyond 40')
     """
     if math.isinf(low):
-        return f"below {format_number(high)} of {name}"
+        return f"{name} below {format_number(high)}"
     if math.isinf(high):
-        return f"beyond {format_number(low)} of {name}"
-    return f"between {format_number(low)} and {format_number(high)} of {name}"
+        return f"{name} beyond {format_number(low)}"
+    return f"{name} between {format_number(low)} and {format_number(high)}"

@@ -24,7 +24,7 @@ from plaudit.checks.solver.ranges import NumericRow, is_unlimited, value_at_rest
 from plaudit.language import nodes as n
 
 MOST_SHOWN = 4
-"""Of so many events a witness shows the steps."""
+"""A witness shows the steps of this many events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class PaidEvent:
     rest: float = 0.0
     """What the same step pays without it."""
     times: float | None = None
-    """How often it can happen in an episode; None where nobody said."""
+    """How often it can happen in an episode; None if that is not declared."""
     once_in: float | None = None
-    """How many steps lie between one time and the next; None where it does not come back, or nobody said."""
+    """How many steps lie between one time and the next; None if it does not come back, or that is not declared."""
 
     @property
     def net(self) -> float:
@@ -50,7 +50,7 @@ class PaidEvent:
 
     @property
     def worth(self) -> float | None:
-        """What it adds up to in an episode; None where nobody said how often it happens."""
+        """What it adds up to in an episode; None if no limit is declared."""
         return None if self.times is None else self.net * self.times
 
     @property
@@ -67,18 +67,18 @@ class PaidEvent:
     def describe_times(self) -> str:
         """Return how often it can happen, and what is paid for waiting, in words."""
         if self.once_in is None:
-            return "once at most" if self.times == 1 else f"{format_number(self.times)} times at most"
+            return "at most once" if self.times == 1 else f"at most {format_number(self.times)} times"
         if self.once_in <= 1:
             return "in every step"
         whole = self.once_in == round(self.once_in)
-        how = f"every {format_number(self.once_in)} steps" if whole else f"in {100 / self.once_in:.3g}% of all steps"
-        return f"{how}, while the others cost {format_number(-self.rest)} each" if self.rest < -LEAST else how
+        how = f"every {format_number(self.once_in)} steps" if whole else f"in {100 / self.once_in:.3g}% of steps"
+        return f"{how} (each other step costs {format_number(-self.rest)})" if self.rest < -LEAST else how
 
 
 @rule(
     "pays-per-event",
     severity="advice",
-    why="What pays whenever it happens can be worth more, repeated, than finishing.",
+    why="Repeating an event that pays every time can earn more than finishing.",
     uses=("roles", "events", "horizon", "discount"),
 )
 def find_pay_per_event(context: CheckContext) -> Found:
@@ -93,7 +93,7 @@ def find_pay_per_event(context: CheckContext) -> Found:
     found: list[PaidEvent] = []
     for each in list_paid_events(context):
         if isinstance(each, UnknownEvent):
-            yield context.undecided("total", f"what a step pays in which {each.field!r} happens", reason=each.reason)
+            yield context.undecided("total", f"what a step with {each.field!r} pays", reason=each.reason)
         elif each.worth is not None and not is_unlimited(each.pay):
             found += [each] if each.worth > end else []
         elif each.net > LEAST and (discount >= 1 or each.net > end * (1 - discount)):
@@ -110,33 +110,35 @@ def _describe_counted(context: CheckContext, paid: PaidEvent, end: float) -> Fin
     """Return that an event of which it is known how often it happens adds up to more than the best end."""
     if paid.worth is None:
         needed = math.floor(end / paid.net + LEAST) + 1
-        more = f". After {format_number(needed)} times it has out-earned the best end, which pays {format_number(end)}."
+        price = format_number(end)
+        more = f". After {format_number(needed)} times it has earned more than the best end, which pays {price}."
     else:
         worth, price = format_apart(paid.worth, end)
-        over = f" {describe_horizon(context.reward)}" if paid.once_in is not None else " in all"
+        over = f" {describe_horizon(context.reward)}" if paid.once_in is not None else " in total"
         more = f": {worth}{over}, more than the best end, which pays {price}."
     severity: Severity = "advice" if paid.once_in is None else "warning"
     return _build_finding(
         context,
         f"{paid.field!r} pays {format_pay(paid.pay, 'up to ')} and can happen {paid.describe_times()}{more}",
-        "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
-        "to.",
+        "Pay for it only once (let the environment remember what was already paid for), or let the end pay more than "
+        "the event can add up to.",
         [paid],
         severity,
     )
 
 
 def _describe_others(context: CheckContext, found: list[PaidEvent], end: float, discount: float) -> Finding:
-    """Return that events of which nobody says how often they happen can add up to more than the best end."""
+    """Return that events without a declared limit can add up to more than the best end."""
     first, *others = found
     parts = [f"{first.field!r} pays {format_pay(first.pay, 'up to ')} a step"]
     parts += [f"{each.field!r} {format_pay(each.pay, 'up to ')}" for each in others]
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if others else parts[0]
     return _build_finding(
         context,
-        f"{listed}, again and again while nothing else changes. {_compare_with_end(first, end, discount)}",
-        "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
-        f"to. Say how often it can happen with Task(events={{{first.field!r}: 3}}), or that it is one of the states.",
+        f"{listed}, over and over while nothing else changes. {_compare_with_end(first, end, discount)}",
+        "Pay for it only once (let the environment remember what was already paid for), or let the end pay more than "
+        f"the event can add up to. Say how often it can happen with Task(events={{{first.field!r}: 3}}), or list it in "
+        "the task's states.",
         found,
         "advice",
     )
@@ -159,20 +161,20 @@ def _build_finding(
 def _compare_with_end(paid: PaidEvent, end: float, discount: float) -> str:
     against = f"the best end, which pays {format_number(end)}"
     if is_unlimited(paid.pay):
-        return f"One such step can out-earn {against}."
+        return f"One such step can earn more than {against}."
     if discount < 1:
         worth, price = format_apart(paid.pay / (1 - discount), end)
         return (
-            f"For ever {paid.field!r} is worth {worth} at a discount of {format_number(discount)}, more than the best "
-            f"end, which pays {price}."
+            f"Repeated forever, {paid.field!r} is worth {worth} at discount {format_number(discount)}, more than the "
+            f"best end, which pays {price}."
         )
     steps = math.floor(end / paid.pay + 1e-9) + 1
-    return f"After {format_number(steps)} such step{'s' * (steps > 1)} {paid.field!r} has out-earned {against}."
+    return f"After {format_number(steps)} such step{'s' * (steps > 1)}, {paid.field!r} has earned more than {against}."
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An event of which nobody can tell whether it pays."""
+    """An event for which it is not known whether it pays."""
 
     field: str
     reason: str
@@ -211,7 +213,7 @@ def _find_event_pay(
 ) -> PaidEvent | Impossible | Unknown:
     """Return what an event pays in a step that leaves all else as it is; Impossible if nothing.
 
-    If it never pays by itself, other events may happen with it that a fact ties to it.
+    If it never pays alone, other events may happen with it that a fact ties to it.
     """
     alone = _maximise_event_pay(context, model, field, inputs, inputs)
     together = frozenset(

@@ -13,7 +13,7 @@ KEPT, FAR = 0.5, 1000.0
 """A witness in plain numbers is this share as far out, or this far; what gets no further is not without bound."""
 
 
-@rule("unbounded", severity="warning", why="One row can outweigh a whole training run.")
+@rule("unbounded", severity="warning", why="A single row can outweigh a whole training run.")
 def find_unbounded_totals(context: CheckContext) -> Found:
     """Find totals that no declared range keeps finite."""
     model = context.model
@@ -33,9 +33,9 @@ def find_unbounded_totals(context: CheckContext) -> Found:
         )
         verb = "has" if len(open_ended) == 1 else "have"
         why = (
-            f"because of {', '.join(open_ended)}, which {verb} no declared range on one side"
+            f"because {', '.join(open_ended)} {verb} no declared range on one side"
             if open_ended
-            else "though every field has a declared range"
+            else "although every field has a declared range"
         )
         reached = sign * (span.most if sign > 0 else span.least)
         grows = is_unlimited(reached) and reached > 0
@@ -45,8 +45,8 @@ def find_unbounded_totals(context: CheckContext) -> Found:
             continue
         yield context.finding(
             "total",
-            f"the total can get as {word} as you like, {why}.",
-            "Declare low= and high= of the fields, or clamp the term or the total.",
+            f"the total has no {'upper' if sign > 0 else 'lower'} bound, {why}.",
+            "Declare low= and high= for the fields, or clamp the term or the total.",
             severity="advice" if open_ended else "warning",
             witness=() if step is None else (step,),
             facts=model.facts_about(*model.reads["total"]),
@@ -82,10 +82,8 @@ def _tame_row(row: NumericRow) -> NumericRow:
     }
 
 
-@rule("not-a-number", severity="warning", why="A row that the declared ranges allow cannot be scored.", always=True)
-@rule(
-    "may-divide-by-zero", severity="warning", why="A row that the declared ranges allow cannot be scored.", always=True
-)
+@rule("not-a-number", severity="warning", why="A row within the declared ranges cannot be scored.", always=True)
+@rule("may-divide-by-zero", severity="warning", why="A row within the declared ranges cannot be scored.", always=True)
 def find_unscorable_rows(context: CheckContext) -> Found:
     """Find rows inside the declared ranges that divide by zero, take the logarithm of 0, and the like."""
     model = context.model
@@ -109,7 +107,7 @@ def find_unscorable_rows(context: CheckContext) -> Found:
                 reported.add((guard.where, guard.line))
                 yield context.finding(
                     guard.where,
-                    f"{guard.where!r} {guard.why} for inputs that the declared ranges allow.",
+                    f"{guard.where!r} {guard.why} for inputs within the declared ranges.",
                     "Guard the operation with a condition, or tighten the range of the field: low=, high= or a fact.",
                     witness=[model.build_step(row, "cannot be scored", only=read, plain=True)],
                     place=guard.place,
@@ -136,8 +134,8 @@ def find_leaving_states(context: CheckContext) -> Found:
                 reported.add(name)
                 yield context.finding(
                     name,
-                    f"the state {name!r} leaves its declared range after a step that the declared ranges allow.",
-                    "Hold it there in its update, with min or max, or declare the range that it really has.",
+                    f"the state {name!r} leaves its declared range after a step within the declared ranges.",
+                    "Keep it in range in its update, with min or max, or declare its real range.",
                     witness=[model.build_step(row, "cannot be scored", only=read, plain=True)],
                     place=locate_source(context.reward.states[name].source),
                     facts=model.facts_about(*read),

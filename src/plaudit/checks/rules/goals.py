@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from plaudit.checks.seen_steps import Mask, SeenSteps
 
 IDLE_SHARE = 0.5
-"""Doing nothing that is worth more than this share of the best goal or end is worth a word."""
+"""Doing nothing is reported if it is worth more than this share of the best goal or end."""
 MOST_BEYOND = 10
-"""An episode of more than so many times the steps that a discount sees has an end that nobody sees."""
+"""An episode this many times longer than the effective horizon has an end that the agent does not see."""
 
 
 @rule(
     "unreachable-goal",
     severity="warning",
-    why="A goal that no step reaches says nothing about the reward.",
+    why="A goal that no step can reach says nothing about the reward.",
     uses=("goal",),
     always=True,
 )
@@ -57,7 +57,8 @@ def find_unreachable_goals(context: CheckContext) -> Found:
         case Impossible():
             yield context.finding(
                 "total",
-                f"no step that the declared ranges and facts allow makes the goal {goal.name!r} true.",
+                f"an agent can never reach the goal {goal.name!r}: no step within the declared ranges and facts makes "
+                "it true.",
                 "Correct the goal, or the range or fact that is wrong.",
                 place=locate_source(goal.source),
                 facts=tuple(fact.name for fact in context.reward._bound.facts),
@@ -188,13 +189,13 @@ def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
 @rule(
     "idle-floor",
     severity="warning",
-    why="Where doing nothing is worth as much as the goal, nothing is learnt.",
+    why="If doing nothing earns as much as the goal, the agent has nothing to learn.",
     uses=("goal", "horizon", "discount", "idle"),
 )
 def find_idle_floor(context: CheckContext) -> Found:
-    """Find an idle life that is worth as much as the best goal or end, or a large share of it.
+    """Find idling that is worth as much as the best goal or end, or a large share of it.
 
-    Where there is neither, no step may pay more than an idle one that leaves a wish open.
+    Where there is neither, no step may pay more than an idle one that leaves an objective unmet.
     """
     steps, idle = count_steps(context.reward), encode_idle(context)
     best = _bound_best_outcome(context)
@@ -218,9 +219,9 @@ def find_idle_floor(context: CheckContext) -> Found:
     yield context.finding(
         "total",
         f"doing nothing pays {format_number(pay)} a step: {format_number(worth)} {describe_horizon(context.reward)}, "
-        f"{how} {outcome}, which is worth {format_number(best)} at most.",
-        "Let the goal or the end pay more than waiting does, or pay less for merely being there; if surviving is the "
-        "task, allow this with that reason.",
+        f"{how} {outcome}, which is worth at most {format_number(best)}.",
+        "Let the goal or the end pay more than waiting, or pay less for merely being there. If surviving is the task, "
+        "allow this finding with that reason.",
         witness=(context.model.build_step(idle, "doing nothing"),),
         severity=severity,
     )
@@ -244,9 +245,9 @@ def _find_best_idling(context: CheckContext, idle: NumericRow, pay: float) -> Fo
         return
     yield context.finding(
         "total",
-        f"doing nothing pays {format_number(pay)} a step, and no step pays more, though {left[0]!r} is not as wanted "
-        "then.",
-        f"Pay for {left[0]!r}, or let doing nothing cost something.",
+        f"doing nothing pays {format_number(pay)} a step, and no step pays more, although it leaves {left[0]!r} short "
+        "of what the task wants.",
+        f"Pay for {left[0]!r}, or make doing nothing cost something.",
         witness=(model.build_step(idle, "doing nothing"),),
     )
 
@@ -282,7 +283,7 @@ def _bound_best_end(context: CheckContext) -> float | None:
 @rule(
     "short-sighted",
     severity="advice",
-    why="What is paid beyond the horizon of the discount is not seen.",
+    why="An agent ignores rewards that lie beyond its effective horizon.",
     uses=("discount", "horizon"),
 )
 def find_short_sight(context: CheckContext) -> Found:
@@ -296,10 +297,10 @@ def find_short_sight(context: CheckContext) -> Found:
     if horizon > MOST_BEYOND * seen * (1 + TOLERANCE):
         yield context.finding(
             "total",
-            f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
-            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
+            f"an agent looks about {format_number(round(seen))} steps ahead (discount {format_number(discount)}), but "
+            f"an episode has {format_number(horizon)}: at the first step, a reward in the last one counts "
             f"{_format_share(left)}.",
-            f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
+            f"Raise the discount toward {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
         )
 
 

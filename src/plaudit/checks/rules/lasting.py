@@ -38,15 +38,15 @@ FADED = 0.25
 @rule(
     "pays-for-staying",
     severity="advice",
-    why="An agent that is paid for staying where it is has a reason never to finish.",
+    why="An agent that earns reward by staying put has a reason never to finish.",
     uses=("roles", "goal", "horizon", "discount", "rates"),
     claims="stay",
 )
 def find_pay_for_staying(context: CheckContext) -> Found:
     """Find states that pay in every step in which nothing happens, where something else is to be done.
 
-    Where nobody says that there is anything to finish, and where the best place to stay is what is wanted, what staying
-    pays is among the incentives and no finding.
+    If nothing says that there is anything to finish, or the best place to stay is the wanted one, the pay for staying
+    is an incentive and not a finding.
     """
     if not _may_finish(context) or is_staying_wanted(context) or _pays_to_go_on(context):
         return
@@ -60,13 +60,13 @@ def find_pay_for_staying(context: CheckContext) -> Found:
             model = context.model
             steps = [model.build_step(read_standing_row(model, stay.row), stay.where) for stay in paying]
             whole = is_unlimited(best.pay) or is_close(steps[0].total or 0.0, best.pay)
-            apart = "" if whole else ", potential-based terms left out"
+            apart = "" if whole else ", not counting potential-based terms"
             yield context.finding(
                 "total",
-                f"a step that leaves everything as it is pays {format_pay(best.pay, 'up to ')}{apart}, for ever"
-                f"{f' ({where})' if where else ''}.{better}",
-                "If finishing is what you want, make a step cost something or let the end pay more than waiting; if "
-                "staying alive is the task, allow this with that reason.",
+                f"an agent can stay put and earn {format_pay(best.pay, 'up to ')} a step forever"
+                f"{f' ({where})' if where else ''}{apart}.{better}",
+                "If the agent should finish, make a step cost something or let the end pay more than waiting. If "
+                "staying alive is the task, allow this finding with that reason.",
                 severity=severity,
                 witness=steps,
                 facts=model.facts_about(*model.reads["total"]),
@@ -89,39 +89,39 @@ def _pays_to_go_on(context: CheckContext) -> bool:
 
 
 def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]:
-    """Return what an ending pays that competes with staying, and how grave it is that staying pays as much."""
+    """Return what the ending that competes with staying pays, and the severity if staying pays as much."""
     ends = context.reward.task.goal_ends  # else what the goal is worth goes on too
     goal = bound_goal(context) if ends else None
     best, steps = max(bound_best_end(context), goal or 0.0), count_steps(context.reward)
     what = "the goal" if goal is not None and best == goal else "the best end"
     if best <= 0 or is_unlimited(best) or is_unlimited(pay):
         over = describe_worth(context, pay)
-        return f" That is worth {over}." if over else "", "advice"
+        return f" That adds up to {over}." if over else "", "advice"
     if steps is None:
         needed = math.ceil(best / pay - LEAST)
         return (
-            f" After {format_number(needed)} steps it has out-earned {what}, which pays {format_number(best)}.",
+            f" After {format_number(needed)} steps it has earned more than {what}, which pays {format_number(best)}.",
             "warning",
         )
     worth = pay * steps
     shown, price = format_apart(worth, best)
     if is_close(worth, best):
-        return f" That is worth {shown}, as much as {what}.", "warning"
+        return f" That adds up to {shown}, as much as {what}.", "warning"
     if worth < best:
-        return f" That is worth {shown} at most, less than {what}, which pays {price}.", "advice"
-    return f" That is worth {shown}, more than {what}, which pays {price}.", "warning"
+        return f" That adds up to at most {shown}, less than {what}, which pays {price}.", "advice"
+    return f" That adds up to {shown}, more than {what}, which pays {price}.", "warning"
 
 
 @rule(
     "bonus-never-fades",
     severity="warning",
-    why="A bonus for what is new that a known state goes on paying replaces the task.",
+    why="A novelty bonus that keeps paying in known states replaces the task.",
     uses=("roles", "monotone"),
 )
 def find_lasting_bonuses(context: CheckContext) -> Found:
-    """Find terms that are meant to fade (kind="intrinsic") and that staying somewhere is paid by for ever.
+    """Find terms that should fade (kind="intrinsic") and keep paying an agent that stays somewhere.
 
-    It is advice where nobody says whether what they read persists: it may be a count.
+    It is advice if it is not declared whether their inputs persist: they may be counts.
     """
     for term in context.reward.terms:
         if term.kind != "intrinsic" or term.terminal or _fades_by_weight(term):
@@ -138,12 +138,12 @@ def find_lasting_bonuses(context: CheckContext) -> Found:
         if best.row is None or left.row is None or left.value <= max(LEAST, FADED * best.value):
             continue
         place = describe_place(model, left.row)
-        where = "in which nothing happens" if place in NOWHERE else f"that stays at {place}"
+        where = "in which nothing happens" if place in NOWHERE else f"spent at {place}"
         found = context.finding(
             term.name,
-            f"{term.name!r} is meant to fade, and it pays {format_pay(left.value)} in every step {where}.",
-            "Let it shrink with every visit, or pay for the first one alone. If it reads a count that only rises, say "
-            "so in the task: monotone={'visits': 'up'}.",
+            f"{term.name!r} never fades: an agent earns {format_pay(left.value)} from it in every step {where}.",
+            "Make it shrink with every visit, or pay for the first visit only. If it reads a count that only rises, "
+            "say so in the task: monotone={'visits': 'up'}.",
             witness=(context.model.build_step(read_standing_row(context.model, left.row), "staying"),),
             facts=model.facts_about(*model.reads["total"]),
         )

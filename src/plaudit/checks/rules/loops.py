@@ -1,7 +1,7 @@
-"""The rule about loops: a lap of states that pays although nothing was gained.
+"""The rule about loops: a cycle of states that pays although nothing was gained.
 
-Potential-based terms are left out first: whatever they pay on the way they take back. A lap is looked for among the
-edges of the declared ranges, which finds nearly all there are; z3 then finds the others or proves that there are none.
+Potential-based terms are left out first: they take back whatever they pay on the way. A cycle is looked for among the
+edges of the declared ranges, which finds nearly all of them; z3 then finds the others or proves that there are none.
 """
 
 import math
@@ -29,7 +29,7 @@ LENGTHS = (2, 3)
 @rule(
     "loop-that-pays",
     severity="warning",
-    why="An agent can go round for ever and be paid for it without getting anywhere.",
+    why="An agent can repeat a cycle forever and collect reward without making progress.",
     uses=("roles", "goal", "rates", "monotone", "max_change"),
     claims="cycle",
 )
@@ -50,7 +50,7 @@ def find_paying_loops(context: CheckContext) -> Found:
                 yield _describe_lap(context, model, lap)
                 return
             case Unknown(reason):
-                yield context.undecided("total", f"whether a lap of {length} states pays", reason=reason)
+                yield context.undecided("total", f"whether a {length}-step cycle pays", reason=reason)
 
 
 def _is_kept_in_goal(context: CheckContext, lap: Lap) -> bool:
@@ -75,7 +75,7 @@ def find_laps(context: CheckContext) -> list[Lap]:
     model = _find_moving_terms(context)
     if model is None:
         return []
-    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
+    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which listing the rules does not load
 
     return context.recall(
         "laps",
@@ -126,7 +126,7 @@ def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:
     facts = question.copy(model.reward._bound.facts_program, standing, model.resting_events, scored=False)
     flags = [*stand.guards, *facts.guards, *(facts[fact] for fact in model.reward._bound.facts_program.outputs)]
     if context.solver.find_example(question, question.negate(question.all(flags))) != Impossible():
-        return False  # it may be that nobody can stand there
+        return False  # it may be impossible to stand there
     gains = [question.minus(step[f"{term}.value"], stand[f"{term}.value"]) for term in model.terms]
     return context.solver.maximise(question, question.plus(*gains)).bound <= LEAST
 
@@ -199,13 +199,13 @@ def _describe_lap(context: CheckContext, model: RewardModel, lap: Lap) -> Findin
     read = [name for name in model.fields if strip_step_end(name) in {*lap.moved, *prices}]
     steps = list(list_lap_steps(context, lap, read))
     earned = math.fsum(step.total or 0.0 for step in steps)
-    apart = "" if is_close(earned, lap.gain) else ", potential-based terms left out"
+    apart = "" if is_close(earned, lap.gain) else ", not counting potential-based terms"
     return context.finding(
         _blame_term(model, lap.steps),
-        f"a lap of {len(lap.states)} steps ({describe_way(model, lap)}) earns {format_number(lap.gain)}"
-        f"{_format_prices(prices, fields)}{apart}, time after time, and ends where it began.",
-        "Pay the way back what the way there earned (a potential-based difference), pay each state once (a high-water "
-        "mark that the environment keeps), or let a step cost more than it can earn.",
+        f"a {len(lap.states)}-step cycle ({describe_way(model, lap)}) earns {format_number(lap.gain)} every time around"
+        f"{_format_prices(prices, fields)}{apart}.",
+        "Charge for the way back what the way there paid (a potential-based difference), pay for each state only once "
+        "(let the environment keep a high-water mark), or make a step cost more than it can earn.",
         witness=steps,
         facts=model.facts_about(*read),
     )
@@ -276,4 +276,4 @@ def _format_prices(prices: Mapping[str, float], fields: Mapping[str, Field]) -> 
         parts.append(
             f"fewer than {format_number(price)} {unit}" if unit else f"less than {format_number(price)} of {name}"
         )
-    return f" as long as it costs {' and '.join(parts)}"
+    return f", as long as it costs {' and '.join(parts)}"

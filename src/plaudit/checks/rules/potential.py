@@ -15,7 +15,7 @@ from plaudit.checks.solver.ranges import NumericRow, list_choices, list_plain_va
 from plaudit.language.program import Program
 
 TRIANGLE = (("s", "t"), ("t", "u"), ("u", "s"))
-"""Three steps that end where they began."""
+"""A 3-step cycle."""
 LEAST = 1e-6
 """What must be left over in a witness, relative to what its steps score."""
 
@@ -23,7 +23,7 @@ LEAST = 1e-6
 @rule(
     "not-potential-based",
     severity="note",
-    why="Shaping that does not telescope can change which policy is best.",
+    why="Shaping that is not potential-based can change which policy is best.",
     uses=("discount",),
     claims=None,
 )
@@ -41,14 +41,14 @@ def find_unpotential_shaping(context: CheckContext) -> Found:
 
 def _describe_residue(context: CheckContext, term: str, row: NumericRow) -> Finding:
     discount = context.reward.task.discount or 1.0
-    what = "three steps that end where they began do not add up to 0"
+    what = "a 3-step cycle does not add up to 0"
     if discount != 1:
         factor = format_number(discount)
-        what = f"it is not {factor} times a potential after the step less the same potential before it"
+        what = f"it is not {factor} times a potential after the step minus the same potential before it"
     return context.finding(
         term,
-        f"{term!r} is declared shaping and is not potential-based: {what}.",
-        "Pay the difference of one function of the state, both ways: discount * f(curr) - f(prev).",
+        f"{term!r} is declared shaping but is not potential-based: {what}.",
+        "Pay the difference of one function of the state in both directions: discount * f(curr) - f(prev).",
         witness=_build_steps(context, term, row),
         facts=context.model.facts_about(*context.model.reads[term]),
     )

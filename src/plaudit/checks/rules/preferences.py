@@ -19,7 +19,7 @@ from plaudit.reward.task.preference import Preference
 SIDES = {"better": "preferred", "over": "not preferred"}
 
 
-@rule("order-inversion", severity="warning", why="The reward prefers what its author does not.", claims=None)
+@rule("order-inversion", severity="warning", why="The reward contradicts a preference that you stated.", claims=None)
 def find_order_inversions(context: CheckContext) -> Found:
     """Find preferences that the reward contradicts for some values of what they leave free."""
     for preference in context.reward._bound.prefer:
@@ -105,11 +105,11 @@ def _describe_inversion(context: CheckContext, preference: Preference, row: Nume
     count = max(len(preference.better), len(preference.over))
     different = {name for at in range(count) for name in _find_different(preference, at)}
     unread = sorted(different - model.fields.keys())
-    nobody = f" No term reads {', '.join(map(repr, unread))}." if unread else ""
+    unread_too = f" No term reads {', '.join(map(repr, unread))}." if unread else ""
     return context.finding(
         "total",
-        f"what is preferred{because} earns {shown[0]}, {how} what it is preferred to: {shown[1]}.{nobody}",
-        "Change weights or terms until the preferred one earns more, or correct the preference.",
+        f"the preferred option{because} earns {shown[0]}, {how} the other option: {shown[1]}.{unread_too}",
+        "Change weights or terms until the preferred option earns more, or correct the preference.",
         witness=steps,
         facts=model.facts_about(*model.reads["total"]),
     )
@@ -118,7 +118,7 @@ def _describe_inversion(context: CheckContext, preference: Preference, row: Nume
 @rule(
     "outcome-order",
     severity="warning",
-    why="The reward ranks whole episodes in another order than its author.",
+    why="The reward ranks whole episodes in a different order than you do.",
     needs="outcomes",
 )
 def find_outcome_inversions(context: CheckContext) -> Found:
@@ -132,8 +132,8 @@ def find_outcome_inversions(context: CheckContext) -> Found:
         yield context.finding(
             "total",
             f"{worse!r} earns {format_number(returns[worse])}, {how} {better!r} with {format_number(returns[better])}, "
-            "though it is the worse outcome.",
-            f"Raise the price of {worse!r} or the pay of {better!r}; a cost per step adds up over an episode.",
+            "although it is the worse outcome.",
+            f"Make {worse!r} cost more or {better!r} pay more; a cost per step adds up over an episode.",
             witness=(step for name in (worse, better) for step in _first_and_last(name, episodes[name])),
         )
 
@@ -141,7 +141,7 @@ def find_outcome_inversions(context: CheckContext) -> Found:
 @rule(
     "risk-tolerance",
     severity="advice",
-    why="The odds at which an agent would gamble are fixed by the reward alone.",
+    why="The reward alone sets the odds at which an agent gambles.",
     needs="outcomes",
 )
 def find_risk_tolerance(context: CheckContext) -> Found:
@@ -158,9 +158,9 @@ def find_risk_tolerance(context: CheckContext) -> Found:
         listed = ", ".join(format_number(returns[name]) for name in (worst, middle, best))
         yield context.finding(
             "total",
-            f"rather than {middle!r} an agent gambles on {best!r} as long as {worst!r} is less likely than "
+            f"rather than take {middle!r}, an agent gambles on {best!r} as long as {worst!r} is less likely than "
             f"{risk:.2g} (returns {listed}).",
-            f"Ask whether you would take that risk; a dearer {worst!r} lowers it.",
+            f"Ask whether you would take that risk. Making {worst!r} cost more lowers it.",
             witness=(step for name in (worst, middle, best) for step in _first_and_last(name, episodes[name])),
         )
 

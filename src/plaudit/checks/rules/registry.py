@@ -201,7 +201,7 @@ class CheckContext:
         about: Iterable[str] | None = None,
         claims: Claim | None = None,
     ) -> Finding:
-        """Return a finding of the rule, as grave as the rule says and where the term stands unless told otherwise.
+        """Return a finding of the rule; the severity and the source line default to those of the rule and the term.
 
         What it rests on is said of the inputs that the term reads, unless it is `about` other fields. Its witness
         `claims` what those of the rule claim, unless told otherwise.

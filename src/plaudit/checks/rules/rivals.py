@@ -1,4 +1,4 @@
-"""The rule about what competes with the goal: places to stay, laps, events that come back, speeds, other ends."""
+"""The rule about what competes with the goal: places to stay, cycles, events that come back, speeds, other ends."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -44,21 +44,21 @@ STAYING, ENDING = "staying", "the other end"
 DISTINCT = 3.0
 """A goal that is worth this many steps outside it has a bonus of its own: reaching it is an event."""
 FEWEST_EPISODES = 3
-"""In so many episodes something must have been seen to count as what play earns."""
+"""Something must have been seen in this many episodes to count as what play earns."""
 
 
 @rule(
     "goal-not-best",
     severity="warning",
-    why="Where something else pays more than the goal, the goal is not learnt.",
+    why="If something else pays more than the goal, the agent learns that instead.",
     uses=("roles", "goal", "horizon", "discount", "rates", "events"),
     claims="stay",
 )
 def find_better_than_goal(context: CheckContext) -> Found:
-    """Find what pays more than the goal outside it: a stay, a lap, an event that comes back, a speed, another end.
+    """Find what pays more than the goal outside it: a stay, a cycle, an event that comes back, a speed, another end.
 
-    A goal that goes on is compared step by step where nobody says how long an episode is. Of several, the first that is
-    a warning is told; with steps that happened, the first that they do not contradict.
+    A goal that goes on is compared step by step if the length of an episode is not declared. The first warning is
+    reported; with observed steps, the first that they do not contradict.
     """
     steps, worth = count_steps(context.reward), bound_goal(context)
     if steps is None and not context.reward.task.goal_ends and context.reward._bound.goal is not None:
@@ -139,7 +139,7 @@ def _simplify_outside_goal(context: CheckContext, paid: RewardModel, row: Numeri
 
 def _leave_out(step: Step, paid: float) -> str:
     """Return what the number of a sentence leaves out, where a step earns something else."""
-    return "" if step.total is None or is_close(step.total, paid) else " (potential-based terms left out)"
+    return "" if step.total is None or is_close(step.total, paid) else " (not counting potential-based terms)"
 
 
 def _is_paid_as_wished(context: CheckContext, step: Step) -> bool:
@@ -211,8 +211,8 @@ def _find_seen_play(context: CheckContext, steps: float) -> Rival | None:
         return None
     worth = math.fsum(found.values()) / len(found)
     best = max((at for at, episode in enumerate(seen.episode.tolist()) if episode in found), key=lambda at: totals[at])
-    step = context.model.build_step(seen.read_row(context.model, best), "the best paid step of it")
-    text = f"{len(found):,} episodes that were played until time was up and never reached the goal earned"
+    step = context.model.build_step(seen.read_row(context.model, best), "the best-paid step")
+    text = f"{len(found):,} observed episodes that ran to the time limit without reaching the goal earned"
     return Rival(worth, f"{text} {format_number(worth)} on average", (step,), "step", summed=True)
 
 
@@ -234,7 +234,7 @@ def _find_best_lap(context: CheckContext, steps: float) -> Rival | None:
     kept = drop_potentials(context)
     if not any(name.startswith("prev.") for name in kept.program.inputs):
         return None  # what is left pays as much for standing
-    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which whoever lists the rules does not load
+    from plaudit.checks.rules.state_graph import StateGraph  # with NumPy, which listing the rules does not load
 
     paid = RewardModel(_rule_out_goal(kept.reward))
     laps = StateGraph(paid).laps()
@@ -243,7 +243,7 @@ def _find_best_lap(context: CheckContext, steps: float) -> Rival | None:
     lap = simplify_lap(paid, paid, max(laps, key=lambda each: each.mean))
     ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
     rows = [build_row(paid, *each) for each in ends]
-    pays = f"a lap of {len(rows)} steps outside the goal pays {format_number(lap.mean)} a step"
+    pays = f"a {len(rows)}-step cycle outside the goal pays {format_number(lap.mean)} a step"
     return Rival(lap.mean * steps, pays, tuple(context.model.build_step(row) for row in rows), "cycle")
 
 
@@ -330,11 +330,11 @@ def _describe_better(context: CheckContext, rival: Rival, worth: float) -> Findi
     goes_on = (
         "; if the episode goes on after the goal, say so: goal_ends=False" if context.reward.task.goal_ends else ""
     )
-    worth_it = f"is worth {format_number(worth)}" if horizon else f"pays {format_number(worth)} a step"
+    worth_it = f"is worth at most {format_number(worth)}" if horizon else f"pays at most {format_number(worth)} a step"
     return context.finding(
         "total",
-        f"{rival.text}{total}, {how} the goal {goal.name!r}, which {worth_it} at most.",
-        f"Let the goal pay more than what else there is to do, or let every other step cost something{goes_on}.",
+        f"{rival.text}{total}, {how} the goal {goal.name!r}, which {worth_it}.",
+        f"Let the goal pay more than the alternatives, or make every other step cost something{goes_on}.",
         severity=rival.severity,
         claims=rival.claims,
         witness=rival.steps,

@@ -32,7 +32,7 @@ MOST_TRIED = 2_000
 """How many combinations of a large choice are looked at to find those that facts allow."""
 MOST_EDGES = 60_000
 MOST_ROWS = 4096
-"""So many steps are scored at once."""
+"""This many steps are scored at once."""
 LONGEST = 12
 """How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
 PLAIN = 1e-12
@@ -254,7 +254,7 @@ def _list_plain_options(still: NumericRow, values: Mapping[str, tuple[float, ...
 
 
 def _thin_out(values: tuple[float, ...], most: int = 12) -> tuple[float, ...]:
-    """Return at most so many of the values, the ends among them."""
+    """Return at most that many of the values, including the ends."""
     if len(values) <= most:
         return values
     kept = {round(at * (len(values) - 1) / (most - 1)) for at in range(most)}

@@ -1,4 +1,4 @@
-"""What rules about pay that goes on build on: steps that change nothing, places to stay, laps, what they add up to."""
+"""Shared by rules about continuing pay: steps that change nothing, places to stay, cycles, what they add up to."""
 
 import math
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ WANTED_SHARE = 0.01
 """What is wanted may pay this share less than the best place to stay and still be the best."""
 MOST_STRETCHES = 8
 MOST_NAMED = 3
-"""Of a place so many states are named."""
+"""At most this many states of a place are named."""
 NOWHERE = ("everything at rest", "any state")
 """What stands for a place where no state is worth naming, and where the pay depends on nothing that could be named."""
 
 
 def count_steps(reward: Reward) -> float | None:
-    """Return how many steps a pay for every step adds up to; None where neither discount nor horizon says so.
+    """Return the (discounted) number of steps in an episode; None if neither discount nor horizon is declared.
 
     >>> from plaudit import Task, term
     >>> @term
@@ -67,13 +67,13 @@ def describe_horizon(reward: Reward) -> str:
         else [f"over {format_number(reward.task.horizon)} step{'s' * (reward.task.horizon != 1)}"]
     )
     if reward.task.discount is not None and reward.task.discount < 1:
-        parts += [] if parts else ["for ever"]
-        parts += [f"at a discount of {format_number(reward.task.discount)}"]
+        parts += [] if parts else ["over an infinite horizon"]
+        parts += [f"at discount {format_number(reward.task.discount)}"]
     return " ".join(parts)
 
 
 def describe_worth(context: CheckContext, pay: float) -> str:
-    """Return what a pay in every step is worth in all, in words; empty where nobody can tell."""
+    """Return what a pay in every step adds up to, in words; empty if that is not known."""
     steps = count_steps(context.reward)
     if steps is None or is_unlimited(pay):
         return ""
@@ -109,7 +109,7 @@ def _select_terms(context: CheckContext, terms: list[str]) -> RewardModel:
 def _find_stopped(model: RewardModel) -> frozenset[str]:
     """Return the fields that are 0 in a step that stays: those of `find_paces`.
 
-    By its unit a field is one only where another state would move with it: a speed alone can be kept up for ever.
+    By its unit a field is one only where another state would move with it: a speed alone can be kept up forever.
     """
     bound, paces = model.reward._bound, find_paces(model)
     inputs = {**bound.goal_program.inputs, **model.fields}
@@ -245,8 +245,8 @@ def has_end(context: CheckContext) -> bool:
 
 
 def format_pay(pay: float, prefix: str = "") -> str:
-    """Return what a step pays; what has no bound is no number."""
-    return "as much as you like" if is_unlimited(pay) else f"{prefix}{format_number(pay)}"
+    """Return what a step pays; an unbounded amount has no number."""
+    return "an unbounded amount" if is_unlimited(pay) else f"{prefix}{format_number(pay)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ def _find_stays(context: CheckContext, outside_goal: bool) -> list[Stay] | Unkno
 
 
 def is_staying_wanted(context: CheckContext) -> bool:
-    """Return whether no place to stay pays more than what is wanted: wishes at their best and, if it goes on, the goal.
+    """Return whether the wanted place to stay pays most: objectives at their best and, if it goes on, the goal.
 
     Where the goal ends the episode, staying is not what is wanted.
     """
@@ -333,7 +333,7 @@ def is_staying_wanted(context: CheckContext) -> bool:
         return False
     wished = {name: field for name, field in model.fields.items() if field.is_wished and not name.startswith("prev.")}
     if not wished and not goal:
-        return False  # nobody said what is wanted
+        return False  # no objective is declared
     question = Question()
     pay = add_standing_step(model, question, inside_goal=goal)
     names = name_step_inputs(model, "s", "s")

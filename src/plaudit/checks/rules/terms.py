@@ -21,10 +21,10 @@ LEAST = 1e-9
 SHARE = 0.01
 """A term whose largest value is below this share of another's is drowned by it."""
 FAINT = 1e-4
-"""The same where a wish depends on it, and it is a warning."""
+"""The same where a stated objective depends on it, and it is a warning."""
 
 
-@rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.", always=True)
+@rule("dead-term", severity="warning", why="A term with the same value for every input teaches nothing.", always=True)
 def find_dead_terms(context: CheckContext) -> Found:
     """Find terms that read something and are the same whatever they read."""
     for term in context.reward.terms:
@@ -55,13 +55,13 @@ def _find_constant(context: CheckContext, owner: Function, output: str, what: st
             facts=model.facts_about(*read),
         )
     elif not span.exact and is_close(span.least, span.most):
-        yield context.undecided(owner.name, "whether it is ever anything else")
+        yield context.undecided(owner.name, "whether it ever has another value")
 
 
 @rule(
     "dominated-term",
     severity="note",
-    why="A term a hundred times smaller than another is drowned by its noise.",
+    why="A term a hundred times smaller than another is lost in the noise.",
     claims=None,
 )
 def find_dominated_terms(context: CheckContext) -> Found:
@@ -77,9 +77,9 @@ def find_dominated_terms(context: CheckContext) -> Found:
     listed = ", ".join(f"{name} ({format_number(size)})" for name, size in drowned.items())
     yield context.finding(
         largest,
-        f"{largest!r} can be {format_number(finite[largest])}, more than a hundred times what these can be at most: "
-        f"{listed}.",
-        f"Raise their weights or lower that of {largest!r}, unless it is paid so rarely that they rule in between.",
+        f"{largest!r} can be {format_number(finite[largest])}, more than a hundred times the maximum of {listed}.",
+        f"Raise the smaller weights or lower that of {largest!r}, unless it is paid so rarely that the others decide "
+        "most steps.",
         severity="warning" if _drowns_a_wish(context, largest, drowned, finite[largest]) else None,
     )
 
@@ -106,7 +106,7 @@ def _drowns_a_wish(context: CheckContext, largest: str, drowned: Mapping[str, fl
 @rule(
     "wrong-sign",
     severity="warning",
-    why="A penalty that pays, or a bonus that costs, teaches the opposite of what is meant.",
+    why="A penalty that pays, or a bonus that costs, teaches the opposite of what you meant.",
 )
 def find_wrong_signs(context: CheckContext) -> Found:
     """Find penalties that can pay, and bonuses that only ever cost."""
@@ -140,11 +140,11 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
     row, paid = _simplify_value(model, term.name, row, float(scores.values[term.name]))
     guessed = term.kind is None and any(name.startswith("prev.") for name in model.reads_score[term.name])
     weight = str(term.weight) if isinstance(term.weight, Schedule) else format_number(term.weight)
-    declared = "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {weight}"
+    declared = "declared a penalty" if term.kind == "penalty" else f"a penalty (its weight is {weight})"
     yield context.finding(
         term.name,
-        f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",
-        "Turn the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
+        f"{term.name!r} is {declared} but can raise the total: by {format_number(paid)} here.",
+        "Flip the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
         "rules this out.",
         severity="advice" if guessed else None,  # a difference costs one way and pays the other
         witness=(model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name]),),
@@ -159,9 +159,8 @@ def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
     row, cost = _simplify_value(model, term.name, span.lowest, span.least)
     yield context.finding(
         term.name,
-        f"{term.name!r} is declared a bonus, and it never raises the total: at best it adds "
-        f"{format_number(span.high)}.",
-        "Turn the sign of the score or of the weight.",
+        f"{term.name!r} is declared a bonus but never raises the total: at best it adds {format_number(span.high)}.",
+        "Flip the sign of the score or of the weight.",
         witness=(model.build_step(row, f"{term.name} adds {format_number(cost)}", only=model.reads[term.name]),),
         facts=model.facts_about(*model.reads[term.name]),
     )
@@ -183,21 +182,21 @@ def _simplify_value(model: RewardModel, term: str, row: NumericRow, value: float
 @rule(
     "dead-gate",
     severity="warning",
-    why="A gate that is the same for every input is a factor that nobody sees.",
+    why="A gate with the same value for every input is a hidden constant factor.",
     always=True,
 )
 def find_dead_gates(context: CheckContext) -> Found:
     """Find a gate that reads something and is the same whatever it reads."""
     gate = context.reward.gate
     if gate is not None and gate.reads:
-        advice = "Correct the condition or the declared ranges; or drop the gate, and write a fixed factor as scale=."
+        advice = "Correct the condition or the declared ranges, or replace the gate by a fixed factor: scale=."
         yield from _find_constant(context, gate, "gate.score", "the gate is {} in every step", advice)
 
 
 @rule(
     "dead-override",
     severity="warning",
-    why="An override that never holds does nothing, and one that always holds silences every term.",
+    why="An override that never applies does nothing; one that always applies silences every term.",
     always=True,
 )
 def find_dead_overrides(context: CheckContext) -> Found:
@@ -208,15 +207,19 @@ def find_dead_overrides(context: CheckContext) -> Found:
             continue
         facts = model.facts_about(*model.reads_result(each.name))
         for holds, what, advice in (
-            (True, "never holds: no step that can happen meets it", "Correct the condition or the declared ranges."),
-            (False, "always holds: the total is the same in every step", "Correct the condition, or drop the terms."),
+            (
+                True,
+                "never applies: no possible step meets its condition",
+                "Correct the condition or the declared ranges.",
+            ),
+            (False, "always applies: the total is the same in every step", "Correct the condition, or drop the terms."),
         ):
             question = Question()
             flag = question.compare(model.add_row(question)[f"{each.name}.score"], n.Eq, question.number(float(holds)))
             match context.solver.find_example(question, flag):
                 case Unknown(reason):
                     word = "ever" if holds else "always"
-                    yield context.undecided(each.name, f"whether {each.name!r} {word} holds", reason=reason)
+                    yield context.undecided(each.name, f"whether {each.name!r} {word} applies", reason=reason)
                 case Impossible():
                     yield context.finding(each.name, f"the override {each.name!r} {what}.", advice, facts=facts)
                     break

@@ -209,7 +209,7 @@ DEGREE, RADIAN = Unit.of({"deg": 1}), Unit.of({"rad": 1})
 KEEPING = (n.Neg, n.Abs, n.Floor, n.Ceil, n.Round)
 
 
-@rule("unit-mismatch", severity="warning", why="Metres and metres per second added or compared make no sense.")
+@rule("unit-mismatch", severity="warning", why="Adding or comparing meters and meters per second makes no sense.")
 def find_unit_mismatches(context: CheckContext) -> Found:
     """Find operations on two units that do not go together."""
     reported: set[tuple[str, str]] = set()
@@ -225,7 +225,7 @@ def find_unit_mismatches(context: CheckContext) -> Found:
 def _describe_mismatch(term: str, found: UnitMismatch) -> tuple[str, str]:
     if found.operation in OF_AN_ANGLE.values():
         return (
-            f"{term!r} {found.operation} an angle in {found.left}, and it must be in {found.right}.",
+            f"{term!r} {found.operation} an angle in {found.left}, but it must be in {found.right}.",
             "Multiply the angle by math.pi / 180, or correct the unit= of a field.",
         )
     return (

@@ -56,13 +56,13 @@ GRID = 20
 @rule(
     "wrong-way",
     severity="warning",
-    why="Of two steps that are otherwise the same the worse one is paid more.",
+    why="Of two otherwise equal steps, the worse one earns more.",
     uses=("better", "aim"),
 )
 def find_wrong_ways(context: CheckContext) -> Found:
     """Find fields whose worse values earn more, all else equal.
 
-    With everything else good it is a warning: other wishes at their best, the rest as an idle agent meets it. Anywhere
+    With everything else good it is a warning: other objectives at their best, the rest as while idle. Anywhere
     else it is advice, and so is pay that rises up to some value short of the best: that may be meant.
     """
     for field in list_wanted_fields(context):
@@ -78,7 +78,7 @@ def find_wrong_ways(context: CheckContext) -> Found:
 @rule(
     "unpriced",
     severity="advice",
-    why="What is said to matter and nothing pays for will not be learnt.",
+    why="An agent does not learn to care about a field that no term pays for.",
     uses=("better", "aim"),
     claims=None,
 )
@@ -102,12 +102,12 @@ def find_unpriced_fields(context: CheckContext) -> Found:
         values = [_format_value(field, value) for value in _pick_two_values(field)]
         still = {name: value_at_rest(each) for name, each in model.program.inputs.items()}
         nothing = _is_nothing_wanted_paid(context, paid)
-        besides = " Neither does anything pay for the goal." if nothing else ""
+        besides = " Nothing pays for the goal either." if nothing else ""
         yield context.finding(
             "total",
-            f"{_describe_wish(field)}, and nothing pays for it: no term reads {field.name!r}.{besides}",
-            "Give it a term, or a fact that says how what is paid for depends on it; if it is a wish for people alone, "
-            "take it out of the task.",
+            f"{_describe_wish(field)}, but an agent will ignore it: no term reads {field.name!r}.{besides}",
+            "Give it a term, or a fact that ties it to something that is paid for. If only people care about it, take "
+            "it out of the task.",
             severity="warning" if nothing else None,
             witness=(model.build_step(still, f"{field.name} {value}") for value in values),
             about=(field.name,),
@@ -117,7 +117,7 @@ def find_unpriced_fields(context: CheckContext) -> Found:
 
 
 def _is_nothing_wanted_paid(context: CheckContext, paid: set[str]) -> bool:
-    """Return whether there is a goal, and neither it nor any wish has to do with anything that is paid for."""
+    """Return whether there is a goal, and neither it nor any objective has to do with anything that is paid for."""
     model, bound = context.model, context.reward._bound
     wanted = list_wanted_fields(context) + [bound.view(field) for field in bound.goal_program.inputs.values()]
     return bound.goal is not None and not any(each.name in paid or _is_tied(model, each, paid) for each in wanted)
@@ -136,9 +136,10 @@ def _find_paid_harm(context: CheckContext, field: TaskField) -> Found:
             continue
         yield context.finding(
             "total",
-            f"{_describe_wish(field)}, nothing pays for it, and what is paid for makes it worse: a step with {name} "
-            f"{values[0]} earns {format_number(worse.total - better.total)} more than one with {name} {values[1]}.",
-            f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
+            f"{_describe_wish(field)}, but an agent is paid to make it worse: a step with {name} {values[0]} earns "
+            f"{format_number(worse.total - better.total)} more than one with {name} {values[1]}, and nothing pays for "
+            "it.",
+            f"Give {field.name!r} a term of its own that outweighs the terms that make it worse.",
             severity="warning",
             witness=(worse, better),
             facts=model.facts_about(name),
@@ -161,9 +162,9 @@ def _find_seen_harm(context: CheckContext, field: TaskField) -> Finding | None:
         return None
     return context.finding(
         "total",
-        f"{_describe_wish(field)}, nothing pays for it, and better paid steps leave it worse: in "
-        f"{len(context.steps):,} steps that were played, {_describe_halves(field, paid, unpaid)}.",
-        f"Give {field.name!r} a term of its own that outweighs what it is given up for.",
+        f"{_describe_wish(field)}, but nothing pays for it, and better-paid steps leave it worse: in "
+        f"{len(context.steps):,} observed steps, {_describe_halves(field, paid, unpaid)}.",
+        f"Give {field.name!r} a term of its own that outweighs the terms that make it worse.",
         severity="warning",
         witness=(model.build_step(each.row, each.note) for each in (paid, unpaid)),
         about=(field.name,),
@@ -173,10 +174,10 @@ def _find_seen_harm(context: CheckContext, field: TaskField) -> Finding | None:
 def _describe_halves(field: TaskField, paid: "PaidHalf", unpaid: "PaidHalf") -> str:
     """Return what a field was in better paid steps and in the others."""
     if field.kind == "flag":
-        return f"{field.name} is true in {paid.mean:.1%} of the better paid ones and in {unpaid.mean:.1%} of the others"
+        return f"{field.name} is true in {paid.mean:.1%} of the better-paid ones and in {unpaid.mean:.1%} of the others"
     what = field.name if field.aim is None else f"its distance from {format_number(field.aim)}"
     verb = "changes by" if paid.change else "is"
-    means = f"{verb} {format_number(paid.mean)} on average in the better paid ones and"
+    means = f"{verb} {format_number(paid.mean)} on average in the better-paid ones and"
     return f"{what} {means} {'by ' if paid.change else ''}{format_number(unpaid.mean)} in the others"
 
 
@@ -205,7 +206,7 @@ def _is_tied(model: RewardModel, field: TaskField, paid: set[str]) -> bool:
 
 
 def _list_inputs_after(model: RewardModel, field: TaskField) -> list[str]:
-    """Return the inputs that are a field after the step; an entry of a vector by itself."""
+    """Return the inputs that are a field after the step; each entry of a vector separately."""
     return [
         name for name in model.reads["total"] if model.fields[name].name == field.name and not name.startswith("prev.")
     ]
@@ -266,7 +267,7 @@ def _list_values(field: Field, breakpoints: Sequence[float], rest: float) -> lis
 
 
 def _order_by_wish(field: TaskField, values: Sequence[float]) -> Iterator[list[float]]:
-    """Yield values from the worst to the best; each side of an aim by itself, as each may have a price of its own."""
+    """Yield values from the worst to the best; each side of an aim separately, as each may have its own price."""
     if field.aim is not None:
         yield [value for value in values if value <= field.aim]
         yield [value for value in reversed(values) if value >= field.aim]
@@ -396,20 +397,23 @@ def _describe_wrong_way(context: CheckContext, field: TaskField, name: str, pair
     severity: Severity = "warning" if pair.good and not pair.peak else "advice"
     if pair.peak:
         message = (
-            f"{_describe_wish(field)}, and with everything else as wanted it is paid most at {values[0]}: {gain} more "
-            f"than at {values[1]}."
+            f"an agent earns the most at {name} {values[0]}, with everything else as wanted: {gain} more than at "
+            f"{values[1]}, although {_describe_wish(field)}."
         )
         advice = (
-            f"If {values[0]} is what you want, say so: aim={{{field.name!r}: {values[0]}}}; else let pay grow up to "
-            f"{values[1]}."
+            f"If you want {values[0]}, say so: aim={{{field.name!r}: {values[0]}}}. Otherwise let the reward keep "
+            f"rising up to {values[1]}."
         )
     else:
         others = {each: value for each, value in rows[0].items() if strip_step_end(each) != strip_step_end(name)}
         where = ", all else equal" if pair.good else f" with {describe_row(model, others)}"
-        message = f"{_describe_wish(field)}, and {name} {values[0]} earns {gain} more than {name} {values[1]}{where}."
+        message = (
+            f"an agent earns {gain} more at {name} {values[0]} than at {name} {values[1]}{where}, although "
+            f"{_describe_wish(field)}."
+        )
         advice = (
-            "Turn the sign of what pays for it, or give it a weight that the other terms do not outweigh; if it is not "
-            "better all else equal, say with prefer(...) when it is."
+            "Flip the sign of the term that pays for it, or give it a weight that the other terms do not outweigh. If "
+            "it is better only in some situations, say in which with prefer(...)."
         )
     return context.finding(
         next(iter(_list_guilty_terms(context, name, rows)), "total"),
@@ -449,7 +453,7 @@ def _list_guilty_terms(context: CheckContext, name: str, rows: Sequence[NumericR
 
 def _describe_wish(field: TaskField) -> str:
     if field.aim is not None:
-        return f"{field.name!r} is to be {format_number(field.aim)}"
+        return f"{field.name!r} should be {format_number(field.aim)}"
     if field.kind == "flag":
         return f"{field.name!r} is better {'true' if field.better == 'high' else 'false'}"
     return f"{field.name!r} is better {field.better}"

@@ -23,13 +23,13 @@ MOST_BOXES = 150
 MOST_WORK = 1_000_000
 """How many nodes a search may compute: about a second's worth."""
 PATIENCE = 30
-"""A search that has made no headway in so many boxes is given up."""
+"""A search gives up after this many boxes without progress."""
 FEW_ROWS = 10
-"""So many rows are computed without compiling a question for them."""
+"""Up to this many rows are computed without compiling the question."""
 CLOSE = 1e-9
 """Two values are the same when they differ by no more than this, relative to the larger."""
 MOST_INFINITE = 5
-"""So many inputs that can be infinite are looked at in every combination."""
+"""Up to this many inputs that can be infinite are tried in every combination."""
 _JUMPING = tuple(kind for kind in n.FUNCTIONS if kind.jump and kind.edges)
 _CHOOSING = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Min, n.Max, n.Abs, n.Clip, n.Item, *_JUMPING)
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from plaudit.errors import DefinitionError
 from plaudit.language.field import to_number
 
-TIME_IS_UP = "the time was up"
+TIME_IS_UP = "out of time"
 
 _Item = TypeVar("_Item")
 

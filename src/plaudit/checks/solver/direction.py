@@ -7,7 +7,7 @@ from plaudit.language.intervals import Interval, bound_nodes
 from plaudit.language.program import Program
 
 Direction = int | None
-"""1: it never falls as the input rises; -1: it never rises; 0: it does not depend on it; None: nobody can tell."""
+"""1: it never falls as the input rises; -1: it never rises; 0: it does not depend on it; None: unknown."""
 
 
 def find_direction(program: Program, output: str, name: str) -> Direction:

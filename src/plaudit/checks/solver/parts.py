@@ -1,4 +1,4 @@
-"""A sum whose parts share no input is as high as its parts are, each looked at by itself.
+"""A sum whose parts share no input is as high as its parts are, each examined separately.
 
 The entries of a vector that are added up are such parts, and those that are treated alike are one question.
 """

@@ -13,7 +13,7 @@ LEVELS = 6
 """How many digits more than the fewest are tried."""
 MOST_TRIES = 400
 FEW = 8
-"""Up to so many numbers are tried one by one before all of them together."""
+"""Up to this many numbers are tried one by one before all of them together."""
 LARGE = (100.0, 1000.0, NEAR)
 
 _Key = TypeVar("_Key", bound=Hashable)

@@ -1,6 +1,6 @@
 """A question about rewards is itself a Program: copies of them side by side, joined by what is asked.
 
-The answer is one of three things: a row that shows it, that there is none, or that nobody can tell.
+The answer is one of three things: a row that shows it, that there is none, or that it is unknown.
 """
 
 import math
@@ -15,7 +15,7 @@ from plaudit.language.program import Builder, Program, find_reachable, renumber
 from plaudit.reward.task.bound import narrow
 
 MOST_INFINITE = 3
-"""So many inputs that can be infinite are looked at in every combination."""
+"""Up to this many inputs that can be infinite are tried in every combination."""
 
 
 @dataclass(frozen=True, slots=True)

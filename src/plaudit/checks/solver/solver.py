@@ -112,7 +112,7 @@ class Solver:
     def explain_unknown(self) -> str:
         """Return why a question was left open, as far as that is known without the answers to its queries."""
         if not self.z3:
-            return "z3 was not to be used"
+            return "z3 is turned off"
         return NO_ANSWER if is_available() else INSTALL
 
     def maximise(self, question: Question, asked: int) -> Maximum:
@@ -251,11 +251,11 @@ def limit_ranges(program: Program) -> Program:
 
 
 def _explain_false_witness(program: Program) -> str:
-    """Return why z3 may propose a row that is none when it is run."""
+    """Return why z3 may propose a row that fails when it is run."""
     unknown = sorted({type(node).__name__.lower() for node in program.nodes if isinstance(node, UNINTERPRETED)})
     if unknown:
-        return f"z3 does not know {', '.join(unknown)} well enough"
-    return "z3 finds it of the rationals, and floats round it away"
+        return f"z3 cannot reason precisely about {', '.join(unknown)}"
+    return "z3 found an example in exact arithmetic that does not hold in floating point"
 
 
 def _estimate_noise(program: Program, row: NumericRow) -> float:

@@ -26,7 +26,7 @@ from plaudit.language.program import Program
 
 UNINTERPRETED = tuple(kind for kind in n.KINDS.values() if kind.inexact or kind is n.Sqrt)
 """Operations that z3 cannot compute."""
-NO_ANSWER = "z3 gave no answer in time"
+NO_ANSWER = "z3 ran out of time"
 MOST_MILLISECONDS = 2**32 - 1
 """The longest timeout that z3 takes, which stands for none."""
 
@@ -258,7 +258,7 @@ def _compare_infinite(node: n.Node, left: Any, right: Any) -> bool:
 def _explain_unknown(reason: str) -> str:
     if any(word in reason for word in ("timeout", "canceled", "interrupted")):
         return NO_ANSWER
-    return f"z3 gave up before its time was over: {reason.removeprefix('(').removesuffix(')')}"
+    return f"z3 gave up early: {reason.removeprefix('(').removesuffix(')')}"
 
 
 def _to_float(value: Any) -> float:

@@ -1,1 +1,1 @@
-"""What several commands need: exit codes, groups, options, findings, outcomes."""
+"""Shared by several commands: errors, groups, options, findings, environments, outcomes."""

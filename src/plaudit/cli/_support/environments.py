@@ -1,4 +1,4 @@
-"""How a command names an environment, the options it is made with, the features read in it, and how long to play."""
+"""Options that name an environment, its settings, its features and the time to spend on it."""
 
 import json
 import re
@@ -16,9 +16,9 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def budget_option(
-    text: str = "A time, such as 5m, or steps, such as 200000: the same result for a seed.", default: str | None = "1m"
+    text: str = "Time limit (90s, 5m, 1h) or steps (200000); only steps are reproducible.", default: str | None = "1m"
 ) -> Callable[[Command], Command]:
-    """Return what adds `--budget`, which becomes `seconds` or `steps` in a dictionary; None where it is not given."""
+    """Return a decorator that adds `--budget`: `seconds` or `steps` in a dictionary, or None if omitted."""
     return click.option(
         "--budget",
         metavar="TIME|STEPS",
@@ -38,24 +38,24 @@ def _parse_budget(ctx: click.Context, option: click.Parameter, text: str | None)
     digits = re.sub("[_,]", "", text.strip())
     if re.fullmatch(r"0*[1-9]\d*", digits, re.ASCII):
         return {"steps": int(digits)}
-    raise click.BadParameter(f"{text!r} is neither a time, such as 90s, 5m or 1h, nor a number of steps: 200000.")
+    raise click.BadParameter(f"{text!r} is neither a time (90s, 5m, 1h) nor a number of steps (200000).")
 
 
 def find_features(text: str | None, beside: str | None = None) -> Any:
-    """Return the function that `--features` names; unless given, `features` beside a reward, where there is one."""
+    """Return the function that `--features` names, or `features` beside a reward if it is omitted."""
     if text is None:
         return None if beside is None else find_beside(beside, "features")
     return find_function(f"{text}:features" if text.endswith(".py") else text)
 
 
 def make_option() -> Callable[[Command], Command]:
-    """Return what adds `--make`, whose texts `parse_option` takes, as `options`."""
-    text = "An option of ENV; can be repeated."
+    """Return a decorator that adds `--make`; `parse_option` parses its `options`."""
+    text = "Keyword argument for ENV; can be repeated."
     return click.option("--make", "options", metavar="NAME=VALUE", multiple=True, help=text)
 
 
 def find_environment(text: str) -> Any:
-    """Return what `text` names in a file or module of Python; where that has no such name, it is an id of Gymnasium."""
+    """Return what `text` names in a Python file or module, or `text` itself: the id of a Gymnasium environment."""
     place, _, name = text.rpartition(":")
     if not place:
         return text
@@ -68,14 +68,14 @@ def find_environment(text: str) -> Any:
 
 
 def parse_option(text: str) -> tuple[str, Any]:
-    """Return the name and the value of `--make`; a value that is not JSON is a string.
+    """Return the name and value of `--make`; a value that is not JSON is a string.
 
     >>> parse_option("assist=false"), parse_option("scenario=late")
     (('assist', False), ('scenario', 'late'))
     """
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name.isidentifier():
-        raise click.UsageError(f"--make {text}: write the name of an option and its value, as in gravity=-5.")
+        raise click.UsageError(f"--make {text}: write NAME=VALUE, as in gravity=-5.")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -83,7 +83,7 @@ def parse_option(text: str) -> tuple[str, Any]:
 
 
 def find_reference(text: str, stack: ExitStack) -> Any:
-    """Return the policy, or the recorded episodes, that `--reference` names."""
+    """Return the policy or the recorded episodes that `--reference` names."""
     where, mark, run = text.rpartition("#")
     if not mark:
         place, _, name = text.rpartition(":")

@@ -1,4 +1,4 @@
-"""What can go wrong becomes one message on stderr and an exit code; only a fault of plaudit itself is a traceback."""
+"""Turn errors into one message on stderr and an exit code; only a bug in plaudit prints a traceback."""
 
 import os
 import sys
@@ -13,14 +13,14 @@ from plaudit.terminal import ExitCode, Terminated, escape_controls
 
 
 class _Failure(click.ClickException):
-    """Printed by click, unless a signal came first."""
+    """An error that click prints, unless a signal came first."""
 
     exit_code = ExitCode.FAILED
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Run a command; what stops it becomes one message and an exit code."""
+    """Run a command and turn what stops it into one message and an exit code."""
     try:
         yield
         sys.stdout.flush()
@@ -45,18 +45,18 @@ def translate_errors() -> Iterator[None]:
         raise
     except Exception:
         click.echo(
-            f"{traceback.format_exc()}\nThis is a fault of plaudit. Please report it with the lines above.", err=True
+            f"{traceback.format_exc()}\nThis is a bug in plaudit. Please report it with the traceback above.", err=True
         )
         raise click.exceptions.Exit(ExitCode.FAULT) from None
 
 
 def format_error(error: PlauditError) -> str:
-    """Return what an error says, with the notes that were added on its way."""
+    """Return the message of an error, with its notes."""
     return escape_controls("\n".join([str(error), *getattr(error, "__notes__", ())]))
 
 
 def format_os_error(error: OSError) -> str:
-    """Return what the operating system complains about, in one line.
+    """Return the message of an operating system error, in one line.
 
     >>> format_os_error(FileNotFoundError(2, "No such file or directory", "rows.csv"))
     'rows.csv: No such file or directory'
@@ -66,7 +66,7 @@ def format_os_error(error: OSError) -> str:
 
 
 def _discard_output() -> None:
-    """Send what is still to be printed nowhere, so that Python's last flush cannot fail as well."""
+    """Discard the rest of the output, so that Python's last flush cannot fail as well."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError:  # there is no real stdout here

@@ -30,9 +30,9 @@ _STYLES = {"": "", "title": "bold", "warning": "bold yellow", "advice": "bold cy
 def report_options(
     list_rules: Callable[[], Collection[str]], listed_by: str, *, loaded: Collection[str] = ()
 ) -> Callable[[Command], Command]:
-    """Return what adds the options of a command that reports findings of some rules, which `listed_by` lists.
+    """Return a decorator that adds the options of a command that reports findings; `listed_by` lists its rules.
 
-    To list them may load libraries, for which a rule that is `loaded` need not wait.
+    Listing all rules may import libraries; a rule that is `loaded` does not wait for that.
     """
 
     def check_codes(ctx: click.Context, option: click.Parameter, given: Sequence[str] | str | None) -> object:
@@ -49,10 +49,9 @@ def report_options(
             "--format",
             "chosen",
             type=click.Choice(["text", "json", "sarif", "github"]),
-            help="text for people, which is the default; json for scripts; sarif for code scanning; github for "
-            "workflow logs.",
+            help="Format of the report: sarif for code scanning, github for workflow logs.  [default: text]",
         ),
-        click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+        click.option("--json", "as_json", is_flag=True, help="Same as --format json."),
         click.option(
             "--fail-on",
             type=click.Choice(["warning", "advice", "note", "never"]),
@@ -60,16 +59,16 @@ def report_options(
             show_default=True,
             help="Exit 1 on findings at or above this severity.",
         ),
-        click.option("--only", multiple=True, help="Run this rule; can be repeated.", **codes),
-        click.option("--ignore", multiple=True, help="Leave it out; can be repeated.", **codes),
-        output_option("Write the report there; it appears when it is complete."),
-        click.option("--rules", is_flag=True, help="List every rule and exit."),
-        click.option("--explain", help="Say why a rule matters and exit.", **codes),
+        click.option("--only", multiple=True, help="Run only this rule; can be repeated.", **codes),
+        click.option("--ignore", multiple=True, help="Skip this rule; can be repeated.", **codes),
+        output_option("Write the report to this file."),
+        click.option("--rules", is_flag=True, help="List all rules and exit."),
+        click.option("--explain", help="Explain a rule and exit.", **codes),
     )
 
 
 def choose_format(chosen: Format | None, as_json: bool) -> Format:
-    """Return the format that was asked for."""
+    """Return the requested format."""
     if as_json and chosen not in (None, "json"):
         raise click.UsageError(f"--json and --format {chosen} cannot be combined; choose one.")
     return "json" if as_json else chosen or "text"
@@ -77,7 +76,7 @@ def choose_format(chosen: Format | None, as_json: bool) -> Format:
 
 @contextmanager
 def open_report(output: str | None) -> Iterator[AtomicFile | None]:
-    """Open the file that the report becomes, if it is to become one; a file that cannot be written fails here."""
+    """Open the file for the report, if there is one; a file that cannot be written fails here."""
     if output in (None, STANDARD):
         yield None
         return
@@ -87,13 +86,13 @@ def open_report(output: str | None) -> Iterator[AtomicFile | None]:
 
 
 def print_reports(checked: Sequence[LocatedReport], form: Format, draft: AtomicFile | None) -> None:
-    """Print reports, or write them and say so in a line."""
+    """Print reports, or write them to a file and print one line."""
     if draft is not None:
         draft.file.write(render(checked, form))
         draft.commit()
         name = checked[0].name if len(checked) == 1 else f"{len(checked)} rewards"
         click.echo(
-            f"{name}: {summarise_counts([each.report for each in checked])}. The report is in {draft.name}.", err=True
+            f"{name}: {summarise_counts([each.report for each in checked])}. Report written to {draft.name}.", err=True
         )
     elif form == "text":
         _print_text(checked)
@@ -119,7 +118,7 @@ def _print_text(checked: Sequence[LocatedReport]) -> None:
 
 
 def exit_with(reports: Sequence[LocatedReport], fail_on: FailOn) -> None:
-    """End the command with its exit code, unless there is nothing as grave as `fail_on`."""
+    """Exit with 1 if there are findings at or above `fail_on`, and with 4 if a rule failed."""
     if any(each.report.failed for each in reports):
         raise click.exceptions.Exit(ExitCode.FAULT)
     if any(list_failing(each.report, fail_on) for each in reports):
@@ -129,7 +128,7 @@ def exit_with(reports: Sequence[LocatedReport], fail_on: FailOn) -> None:
 def print_rules(known: Collection[Rule], explain: str | None, form: Format) -> None:
     """Print all rules, or the one to `explain`."""
     if form not in ("text", "json"):
-        raise click.UsageError(f"rules are listed as text or json, not as {form}.")
+        raise click.UsageError(f"rules can be listed as text or json, not {form}.")
     rules = [rule for rule in known if explain in (None, rule.code)]
     if form == "json":
         click.echo(json.dumps([describe_rule(rule) for rule in rules], indent=2))
@@ -155,5 +154,5 @@ def _print_explained(rule: Rule) -> None:
     screen = Screen()
     screen.print(Text.assemble((rule.code, "bold"), f"  {rule.severity}"))
     screen.print(rule.why)
-    screen.print(f'\nWhere it is meant, say so: @term(allow={{"{rule.code}": "the reason"}}).', soft_wrap=True)
-    screen.print(f"Examples and repairs: {rule.page}", soft_wrap=True)
+    screen.print(f'\nIf it is intended, allow it: @term(allow={{"{rule.code}": "the reason"}}).', soft_wrap=True)
+    screen.print(f"Examples and fixes: {rule.page}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Options that several commands have: values for knobs, seconds, moments, and which records are meant."""
+"""Options that several commands share: knob overrides, tasks, times, and filters on records."""
 
 import json
 import re
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger
     from plaudit.reward.reward import Reward
 
-KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
-TASK = "Judge by this task before the reward's own: task.json, file.py:name, package.module:name, or a system's name."
+KNOBS = "Override a knob, weight or clamp; can be repeated."
+TASK = "Task to judge by, merged over the reward's own: task.json, file.py:name, package.module:name or a system."
+SINCE = "Only records since this time: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h."
+UNTIL = "Only records before this time."
 LONGEST_TIMEOUT = 3600.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -30,50 +32,48 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def tuning_options(text: str = KNOBS) -> Callable[[Command], Command]:
-    """Return what adds `--set` and `--params`, which `tune` takes as `settings` and `params`."""
+    """Return a decorator that adds `--set` and `--params`; `tune` takes them as `settings` and `params`."""
     return lambda command: add_options(
         command,
         click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help=text),
-        click.option("--params", metavar="FILE", help="Such values in a TOML file; --set goes over it."),
+        click.option("--params", metavar="FILE", help="TOML file with overrides; --set takes precedence."),
     )
 
 
 def tune(reward: "Reward", params: str | None, settings: Sequence[str]) -> "Reward":
-    """Return `reward` with the values of a TOML file, then with those of `settings`."""
+    """Return `reward` with the overrides of a TOML file, then those of `settings`."""
     if params is not None:
         reward = reward.with_file(params)
     return reward.with_params(dict(map(parse_setting, settings)))
 
 
 def parse_setting(setting: str) -> tuple[str, float | bool | list[Any]]:
-    """Return the name and the value of `--set`.
+    """Return the name and value of `--set`.
 
     >>> parse_setting("comfort.weight=2"), parse_setting("strict = true"), parse_setting("pose.default=[0.5, 2]")
     (('comfort.weight', 2.0), ('strict', True), ('pose.default', [0.5, 2]))
     """
     name, equals, value = (part.strip() for part in setting.partition("="))
     if not equals or not name:
-        raise DefinitionError(f"--set {setting}: write the name of a knob and its value, as in comfort.weight=2.")
+        raise DefinitionError(f"--set {setting}: write NAME=VALUE, as in comfort.weight=2.")
     if value in ("true", "false"):
         return name, value == "true"
     try:
         return name, json.loads(value) if value.startswith("[") else float(value)
     except (ValueError, RecursionError):
-        raise DefinitionError(
-            f"--set {setting}: {value!r} is neither a number nor true or false, nor a list of them."
-        ) from None
+        raise DefinitionError(f"--set {setting}: {value!r} is not a number, true, false or a list of them.") from None
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------------
 
 
 def task_option(text: str = TASK, **settings: Any) -> Callable[[Command], Command]:
-    """Return what adds `--task`, which `apply_task` takes."""
+    """Return a decorator that adds `--task`, for `apply_task`."""
     return click.option("--task", metavar="TASK", help=text, is_flag=False, **settings)
 
 
 def apply_task(reward: "Reward", task: str | None) -> "Reward":
-    """Return a reward with the task that `--task` names, joined with its own."""
+    """Return a reward with the task that `--task` names, merged over its own."""
     if task is None:
         return reward
     given = find_task(task)
@@ -86,7 +86,7 @@ def apply_task(reward: "Reward", task: str | None) -> "Reward":
 
 
 def format_option(text: str) -> Callable[[Command], Command]:
-    """Return what adds `--format`, for files whose ending does not say what they hold."""
+    """Return a decorator that adds `--format`, for files whose extension does not tell their format."""
     return click.option("--format", "chosen", type=click.Choice(FORMATS), help=text)
 
 
@@ -94,7 +94,7 @@ def format_option(text: str) -> Callable[[Command], Command]:
 
 
 def seconds_option(name: str, default: float, text: str) -> Callable[[Command], Command]:
-    """Return what adds an option for a time, of at most an hour."""
+    """Return a decorator that adds an option for a time of at most an hour."""
     return click.option(
         name,
         metavar="SECONDS",
@@ -113,20 +113,20 @@ def _check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) 
 
 
 def convert_moment(ctx: click.Context, option: click.Parameter, given: str | None) -> datetime | None:
-    """Return the moment that an option's text means."""
+    """Return the time that an option's text means."""
     if given is None:
         return None
     try:
         return parse_moment(given, datetime.now(UTC))
     except (ValueError, OverflowError, OSError):
         raise click.BadParameter(
-            f"{given!r} is no moment. Write 2026-11-01, 2026-11-01T12:00 (local time), 2026-11-01T12:00Z, or how long "
-            "ago: 90s, 30m, 12h, 7d, 2w."
+            f"{given!r} is not a time. Write 2026-11-01, 2026-11-01T12:00 (local time), 2026-11-01T12:00Z, or an "
+            "age: 90s, 30m, 12h, 7d, 2w."
         ) from None
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
-    """Return the moment that `text` means, a date or how long ago; without a zone it is local time.
+    """Return the time that `text` means, a date or an age; without a zone it is local time.
 
     >>> noon = datetime(2026, 11, 8, 12, tzinfo=UTC)
     >>> parse_moment("7d", noon).isoformat(), parse_moment("2026-11-01T12:00Z", noon).isoformat()
@@ -140,34 +140,34 @@ def parse_moment(text: str, now: datetime) -> datetime:
 # -- records ---------------------------------------------------------------------------------------------------------
 
 _QUERY: dict[str, dict[str, Any]] = {
-    "reward": {"metavar": "NAME", "help": "Of this reward, such as roadsense."},
-    "version": {"metavar": "LABEL", "help": "Of this version of a reward."},
-    "run": {"metavar": "TEXT", "help": "Of this run (or mission)."},
-    "episode": {"metavar": "TEXT", "help": "Of this episode."},
-    "step": {"metavar": "NUMBER", "type": int, "help": "Of this step."},
-    "phase": {"metavar": "TEXT", "help": "Of this phase."},
-    "decision_class": {"metavar": "TEXT", "help": "Of this class of decision."},
-    "actor": {"metavar": "TEXT", "help": "Of this actor."},
-    "key": {"metavar": "TEXT", "help": "The one with this key."},
+    "reward": {"metavar": "NAME", "help": "Only records of this reward, such as roadsense."},
+    "version": {"metavar": "LABEL", "help": "Only records of this version of a reward."},
+    "run": {"metavar": "TEXT", "help": "Only records of this run (or mission)."},
+    "episode": {"metavar": "TEXT", "help": "Only records of this episode."},
+    "step": {"metavar": "NUMBER", "type": int, "help": "Only records of this step."},
+    "phase": {"metavar": "TEXT", "help": "Only records of this phase."},
+    "decision_class": {"metavar": "TEXT", "help": "Only records of this decision class."},
+    "actor": {"metavar": "TEXT", "help": "Only records of this actor."},
+    "key": {"metavar": "TEXT", "help": "Only the record with this key."},
     "since": {
         "metavar": "WHEN",
         "callback": convert_moment,
-        "help": "At or after: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h.",
+        "help": SINCE,
     },
-    "until": {"metavar": "WHEN", "callback": convert_moment, "help": "Before such a moment."},
-    "after": {"metavar": "NUMBER", "type": int, "help": "With higher numbers than this record's."},
-    "job": {"metavar": "NUMBER", "type": int, "help": "Of this re-scoring; without it, only what was recorded."},
+    "until": {"metavar": "WHEN", "callback": convert_moment, "help": UNTIL},
+    "after": {"metavar": "NUMBER", "type": int, "help": "Only records after this record number."},
+    "job": {"metavar": "NUMBER", "type": int, "help": "Only records of this re-scoring.  [default: original records]"},
 }
 
 
 def query_options(*, without: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Return what adds the options that say which records are meant."""
+    """Return a decorator that adds the options that select records."""
     return _add_query_options([name for name in _QUERY if name not in without], lambda text: text)
 
 
 def ledger_options(*names: str) -> Callable[[Command], Command]:
-    """Return what adds options that say which records of a ledger are meant, to a command that can do without one."""
-    return _add_query_options(names, lambda text: f"Of a ledger: records {text[0].lower()}{text[1:]}")
+    """Return a decorator that adds options that select records, to a command whose ledger is optional."""
+    return _add_query_options(names, lambda text: f"With --ledger: {text[0].lower()}{text[1:]}")
 
 
 def _add_query_options(names: Sequence[str], describe: Callable[[str], str]) -> Callable[[Command], Command]:
@@ -179,20 +179,20 @@ def _add_query_options(names: Sequence[str], describe: Callable[[str], str]) -> 
 
 
 def explain_nothing(history: "History", *, more: str = "") -> NotInLedger:
-    """Return the error for options that choose no record, with what may have been meant by them."""
+    """Return the error for options that match no record, with a suggestion."""
     near = history.suggest()
     hint = "" if near is None else f" Did you mean --{near[0].replace('_', '-')} {shlex.quote(near[1])}?"
-    return NotInLedger(f"No record was found.{hint}{more}")
+    return NotInLedger(f"No matching records.{hint}{more}")
 
 
 def check_any_record(ledger: "Ledger", query: dict[str, Any]) -> None:
-    """Raise where options were given that choose no record of a ledger."""
+    """Raise if the given options match no record of a ledger."""
     if query and next(iter(history := ledger.history(**query)), None) is None:
         raise explain_nothing(history)
 
 
 def parse_query(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, as `Ledger.history` takes them; what no record can have is wrong usage."""
+    """Return the options that were given, for `Ledger.history`; an impossible value is a usage error."""
     from plaudit.ledger.query import Query
 
     given = drop_unset(options)
@@ -204,10 +204,10 @@ def parse_query(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_ledger_query(options: dict[str, Any], ledger: str | None) -> dict[str, Any]:
-    """Return the options of `ledger_options` that were given; wrong usage where they are, and no ledger is."""
+    """Return the options of `ledger_options` that were given; a usage error if no ledger was."""
     query = parse_query(options)
     if query and ledger is None:
-        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
+        raise click.UsageError(f"--{next(iter(query))} selects records of a ledger; name it with --ledger.")
     return query
 
 

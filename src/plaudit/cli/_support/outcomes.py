@@ -1,4 +1,4 @@
-"""Outcomes: whole episodes by name, worst first, from a JSON file or from ledgers."""
+"""Read outcomes, named episodes ordered from worst to best, from a JSON file or ledgers."""
 
 import json
 from functools import partial
@@ -16,7 +16,7 @@ _ENTRIES = tuple(f"{record}." for record in RECORDS)
 
 
 def read_outcomes(text: str) -> Episodes:
-    """Return the episodes that `--outcomes` names: those of a JSON file, or those of ledgers, in their order."""
+    """Return the episodes that `--outcomes` names, from a JSON file or from ledgers, in order."""
     return _read_recorded(text) if "#" in text and "=" in text and not Path(text).exists() else _read_file(Path(text))
 
 
@@ -66,7 +66,7 @@ def _read_file(path: Path) -> Episodes:
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path} is not JSON: {error}") from None
     if not isinstance(found, dict) or not found:
-        raise FileError(f"{path}: outcomes are a JSON object from a name to a list of rows, worst first.")
+        raise FileError(f"{path}: outcomes must be a JSON object from names to lists of rows, worst first.")
     for name, rows in found.items():
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise FileError(f"{path}: the outcome {name!r} must be a list of rows, each a JSON object.")

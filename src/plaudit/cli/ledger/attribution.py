@@ -1,4 +1,4 @@
-"""`plaudit ledger attribution`: which terms earned what episodes did."""
+"""`plaudit ledger attribution`: how much of the returns each term earned."""
 
 import json
 from typing import Any
@@ -19,15 +19,16 @@ from plaudit.plugins.arguments import open_ledger
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Into how many stretches, in the order in which they began, episodes are cut.",
+    help="Groups of consecutive episodes to show, oldest first.",
 )
-@click.option("--between", metavar="EPISODE OTHER", nargs=2, help="Two episodes: which terms and steps separate them.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+@click.option("--between", metavar="EPISODE OTHER", nargs=2, help="Show which terms and steps separate two episodes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def attribution(ledger: str, bins: int, between: tuple[str, str] | None, as_json: bool, **query: Any) -> None:
-    """Show how much of what the episodes of a LEDGER earned, and of its variance, each term carries.
+    """Show how much of the return each term earned.
 
-    Shares add up to 100%: a covariance of two terms goes half to each. What a gate, an override or the clamp of the
-    total adds or takes has a row of its own. With --between, two episodes are laid side by side instead.
+    Shows each term's share of the mean return of the episodes in a LEDGER, and of its variance. Shares add up to
+    100%: the covariance of two terms is split between them. The effect of a gate, an override or the clamp of the
+    total has a row of its own. With --between, two episodes are compared instead.
     """
     from plaudit.analysis import attribute, compare_episodes
 

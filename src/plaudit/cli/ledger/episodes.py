@@ -1,4 +1,4 @@
-"""`plaudit ledger episodes`: what each episode earned."""
+"""`plaudit ledger episodes`: the returns of episodes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from plaudit.ledger.summary.episodes import Episode, Episodes
 
 episode_options = query_options(without=("step", "key", "after"))
-"""Adds the options that say which episodes are meant."""
+"""Adds the options that select episodes."""
 
 
 @click.command(epilog="Example: plaudit ledger episodes rewards.db --run night-3 --terms")
 @click.argument("ledger")
 @episode_options
-@click.option("--terms", is_flag=True, help="Show what each term paid too.")
+@click.option("--terms", is_flag=True, help="Also show what each term paid.")
 @limit_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def episodes(ledger: str, terms: bool, limit: int | None, as_json: bool, **query: Any) -> None:
-    """List the episodes of a LEDGER: what each earned, how long it was and how it ended.
+    """List the episodes of a ledger.
 
-    An episode is one of a run and an actor, by one reward, as far as it is recorded; --since and --until are about when
-    it began. How it ended is known where the wrapper of a Gymnasium environment recorded it, or where the context of
-    its last record says "terminated" or "truncated"; where others of its run and actor say so and it does not, it is
-    unfinished.
+    Shows the return, the length and the end of each episode. An episode belongs to one run, actor and reward; --since
+    and --until filter by when it began. The end is known if the Gymnasium wrapper recorded it, or if the context of
+    the last record says "terminated" or "truncated". If other episodes of the same run and actor say so and this one
+    does not, it is unfinished.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:
@@ -42,28 +42,28 @@ def episodes(ledger: str, terms: bool, limit: int | None, as_json: bool, **query
         return
     print_episodes(shown, terms=listed.term_names if terms else ())
     if len(shown) < len(listed):
-        older = format_count(len(listed) - len(shown), "older one")
-        click.echo(f"There are {older}: --limit 0 shows all, `plaudit ledger rank` those that earned least.", err=True)
+        older = format_count(len(listed) - len(shown), "older episode")
+        click.echo(f"{older} not shown: --limit 0 shows all, `plaudit ledger rank` the worst.", err=True)
 
 
 def list_episodes(ledger: "Ledger", given: dict[str, Any]) -> "Episodes":
-    """Return the episodes that options choose; NotInLedger where there is none."""
+    """Return the episodes that options select; NotInLedger if there are none."""
     listed = ledger.episodes(**given)
     if not listed:
         history = ledger.history(**given)
         if next(iter(history), None) is None:
             raise explain_nothing(history)
-        raise NotInLedger("No episode was found: none of these records says which episode it is of.")
+        raise NotInLedger("No episodes: none of these records has an episode.")
     return listed
 
 
 def print_episodes(listed: "Episodes", *, terms: Sequence[str] = ()) -> None:
-    """Print a table of episodes, with what each of some terms paid; a column in which nothing stands is left out."""
+    """Print a table of episodes, with what some terms paid; empty columns are left out."""
     rows = [_build_row(each, terms) for each in listed]
     shown = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
     table = build_table(*shown, right=("return", "length", "steps", "records", *terms))
     for column in table.columns:
-        column.no_wrap = True  # all of them name something
+        column.no_wrap = True  # all of them are names or numbers
     for row in rows:
         table.add_row(*(row[name] for name in shown))
     Screen().print(table)

@@ -18,25 +18,25 @@ _EXAMPLE = "Example: plaudit ledger export rewards.db --output night-3.parquet -
 
 @click.command(epilog=_EXAMPLE)
 @click.argument("ledger")
-@output_option("What is written: .jsonl, .csv or .parquet.", required=True)
+@output_option("File to write: .jsonl, .csv or .parquet.", required=True)
 @query_options()
-@format_option("What FILE becomes, if its ending does not say.")
-@click.option("--force", is_flag=True, help="Replace a FILE that is there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@format_option("Format of a FILE with another extension.")
+@click.option("--force", is_flag=True, help="Overwrite an existing FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def export(ledger: str, output: str, chosen: Format | None, force: bool, as_json: bool, **query: Any) -> None:
-    """Write records of a LEDGER to a file: JSON lines, CSV or Parquet.
+    """Export records to JSON lines, CSV or Parquet.
 
-    The FILE appears when it is complete, or not at all. JSON lines hold everything, the rewards' definitions too, and
-    `plaudit ledger import` takes them in. CSV and Parquet hold the records of one reward in columns, for analysis: its
-    inputs, the `total`, each term's value under the term's name and its score under `<term>.score`.
-    Where options choose no record, nothing is written.
+    JSON lines hold everything in the LEDGER, including the definitions of rewards; `plaudit ledger import` reads them.
+    CSV and Parquet hold the records of one reward in columns, for analysis: its inputs, the `total`, each term's
+    value under the term's name and its score under `<term>.score`. The FILE appears only when it is complete. If no
+    record matches the options, nothing is written.
     """
     given = parse_query(query)
     if output == STANDARD:
-        raise click.UsageError("records are exported to a file; `plaudit ledger history --json` prints them.")
+        raise click.UsageError("export needs a file; `plaudit ledger history --json` prints records.")
     written = choose_format(output, chosen)
     if Path(output).is_file() and not force:
-        raise FileError(f"{output} exists already; choose another name, or replace it with --force.")
+        raise FileError(f"{output} already exists; choose another name, or replace it with --force.")
     with open_ledger(ledger) as found, show_progress("exporting") as progress:
         check_any_record(found, given)
         count = found.export(output, format=written, overwrite=force, progress=progress, **given)
@@ -48,14 +48,14 @@ def export(ledger: str, output: str, chosen: Format | None, force: bool, as_json
 @click.command("import", epilog="Example: plaudit ledger import rewards.db night-3.jsonl")
 @click.argument("ledger")
 @click.argument("file")
-@click.option("--quarantine", is_flag=True, help="Keep records that their rewards do not compute apart.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--quarantine", is_flag=True, help="Quarantine records whose scores do not recompute.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
-    """Take into a LEDGER what `plaudit ledger export` wrote.
+    """Import records from a file of JSON lines.
 
-    FILE is one of JSON lines; all of it is taken in, or nothing. A LEDGER that is not there is made, and a record that
-    the LEDGER has already is not added again; it must be the same. A record whose numbers are not what its reward
-    computes is an error, or with --quarantine kept apart: `plaudit ledger quarantine` shows it.
+    FILE was written by `plaudit ledger export`. All of it is imported into LEDGER, or none. A new LEDGER is created
+    if needed. A record that the LEDGER already has is skipped; it must be identical. A record whose scores do not
+    recompute is an error, or with --quarantine is quarantined: `plaudit ledger quarantine` lists it.
     """
     _check_importable(Path(file))
     with open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
@@ -63,19 +63,19 @@ def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
         count = found.import_file(file, quarantine=quarantine, progress=progress)
         apart = sum(1 for _ in found.quarantined(after=before)) if quarantine else 0
         name = found.name
-    text = f"{format_count(count, 'record')} of {file} added to {name}."
+    text = f"{format_count(count, 'record')} imported from {file} into {name}."
     if not count and not apart:
-        text = f"{name} had all of {file} already."
+        text = f"{name} already had every record of {file}."
     if apart:
-        text += f" {format_count(apart, 'record')} kept apart: plaudit ledger quarantine {name}"
+        text += f" {format_count(apart, 'record')} quarantined: plaudit ledger quarantine {name}"
     _print_outcome(text, {"ledger": name, "file": file, "records": count, "quarantined": apart}, as_json)
 
 
 def _check_importable(file: Path) -> None:
-    """Raise where there is nothing to import, before a ledger is made for it."""
+    """Raise if there is nothing to import, before a ledger is created for it."""
     try:
         if file.exists() and not file.is_file() and not file.is_dir():
-            raise FileError(f"{file} cannot be imported: it is no regular file, and it is read twice. Save it in one.")
+            raise FileError(f"{file} cannot be imported: it is not a regular file. Save it to a file first.")
         with file.open("rb"):
             pass
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`plaudit ledger history`: records, the newest last."""
+"""`plaudit ledger history`: records, newest last."""
 
 import json
 import sys
@@ -17,17 +17,17 @@ from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, escape_line, format_value
 
 FEW = 20
-"""How many records a person is shown unless more are asked for."""
+"""Default number of rows in a table."""
 TOGETHER = 500
-"""Rows of one table; what is longer comes as several, so that memory stays flat."""
+"""Rows per table; a longer history is printed as several, so that memory use stays constant."""
 LONGEST = 60
-"""Characters of a text that a table shows."""
+"""Maximum length of a text in a table."""
 
 limit_option = click.option(
     "--limit",
     metavar="COUNT",
     type=click.IntRange(min=0),
-    help=f"Maximum to show, the last ones (0 = all); {FEW} unless given, and with --json all.",
+    help=f"Maximum rows to show, the newest (0 = all).  [default: {FEW}; with --json: 0]",
 )
 
 _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key")
@@ -37,12 +37,12 @@ _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key")
 @click.argument("ledger")
 @query_options()
 @limit_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None:
-    """Show the records of a LEDGER, in the order in which they were recorded.
+    """Show the records of a ledger.
 
-    Any number of records is printed without holding them in memory, so `| head` and `| jq` work on a ledger of any
-    size.
+    Records are printed in the order in which they were recorded, without holding them in memory, so `| head` and
+    `| jq` work on a LEDGER of any size.
     """
     given = parse_query(query)
     count = limit if limit is not None else 0 if as_json else FEW
@@ -52,7 +52,7 @@ def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None
         if not (print_json(records) if as_json else print_records(records)):
             raise explain_nothing(chosen, more=_guess_job(found, query))
         if older and not as_json:
-            click.echo(f"There are older ones: --limit {10 * count} shows more, --limit 0 all.", err=True)
+            click.echo(f"Older records not shown: --limit {10 * count} shows more, --limit 0 shows all.", err=True)
 
 
 def _take_last(history: History, count: int) -> tuple[Iterator[Record], bool]:
@@ -65,7 +65,7 @@ def _take_last(history: History, count: int) -> tuple[Iterator[Record], bool]:
 
 
 def _guess_job(ledger: Ledger, query: dict[str, Any]) -> str:
-    """Return which re-scorings have records of a reward's version that was never recorded itself."""
+    """Return a hint at re-scorings by the reward or version that was asked for."""
     names = ("reward", "version")
     wanted = {name: query[name] for name in names if query[name] is not None}
     if not wanted or query["job"] is not None:
@@ -73,13 +73,11 @@ def _guess_job(ledger: Ledger, query: dict[str, Any]) -> str:
     numbers = [
         job.id for job in ledger.jobs() if wanted.items() <= {name: getattr(job, name) for name in names}.items()
     ]
-    return (
-        f" Re-scored records are shown with {' or '.join(f'--job {number}' for number in numbers)}." if numbers else ""
-    )
+    return f" To see re-scored records, use {' or '.join(f'--job {number}' for number in numbers)}." if numbers else ""
 
 
 def print_json(records: Iterable[Any]) -> bool:
-    """Print a line for each record, episode …, and return whether there were any."""
+    """Print one line per record, episode …, and return whether there were any."""
     found = False
     for record in records:
         sys.stdout.write(json.dumps(record.to_dict()) + "\n")
@@ -113,10 +111,10 @@ def _build_row(record: Record) -> tuple[str, ...]:
 
 
 def format_moment(at: datetime) -> str:
-    """Return a moment to the second."""
+    """Return a time to the second."""
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def shorten_text(text: str) -> str:
-    """Return a text as a table shows it."""
+    """Return a text as tables show it."""
     return escape_line(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")

@@ -1,4 +1,4 @@
-"""`plaudit ledger backup` and `compact`: the care of a ledger."""
+"""`plaudit ledger backup` and `compact`: maintenance of a ledger."""
 
 import json
 from pathlib import Path
@@ -13,16 +13,17 @@ from plaudit.terminal import show_status
 
 @click.command(epilog="Example: plaudit ledger backup rewards.db --output /backups/rewards-2026-11-01.db")
 @click.argument("ledger")
-@output_option("The copy.", required=True)
-@click.option("--force", is_flag=True, help="Replace a FILE that is there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@output_option("File to write.", required=True)
+@click.option("--force", is_flag=True, help="Overwrite an existing FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def backup(ledger: str, output: str, force: bool, as_json: bool) -> None:
-    """Copy a LEDGER as it is now to a FILE, while others write to it.
+    """Back up a ledger while others write to it.
 
-    The FILE is a ledger itself, in SQLite whatever the LEDGER is kept in, and appears when it is complete.
+    Copies the current state of LEDGER to FILE, a ledger in SQLite even if LEDGER is on a server. FILE appears only
+    when it is complete.
     """
     if Path(output).is_file() and not force:
-        raise FileError(f"{output} exists already; choose another name, or replace it with --force.")
+        raise FileError(f"{output} already exists; choose another name, or replace it with --force.")
     with open_ledger(ledger) as found, show_status(f"copying to {output}"):
         found.backup(output, overwrite=force)
         name = found.name
@@ -30,17 +31,18 @@ def backup(ledger: str, output: str, force: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"ledger": name, "output": output, "bytes": size}, indent=2))
     else:
-        click.echo(f"{name} is copied to {output}: {size:,} bytes.", err=True)
+        click.echo(f"{name} copied to {output}: {size:,} bytes.", err=True)
 
 
 @click.command(epilog="Example: plaudit ledger compact rewards.db")
 @click.argument("ledger")
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compact(ledger: str, as_json: bool) -> None:
-    """Merge the small blocks of a LEDGER, and give back the space that nothing needs.
+    """Compact a ledger to save space and read faster.
 
-    Records that were written one by one are then read and verified faster. No record is removed or changed, and heads
-    that were kept still hold. Writers wait now and then, until it is done.
+    Merges the small blocks of a LEDGER and releases unused space. Records that were written one by one are then read
+    and verified faster. No record is removed or changed, and saved heads remain valid. Writers wait briefly now and
+    then.
     """
     with open_ledger_to_write(ledger) as found, show_status("compacting"):
         name, before = found.name, found.size()

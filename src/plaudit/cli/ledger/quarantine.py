@@ -1,4 +1,4 @@
-"""`plaudit ledger quarantine`: records that an import kept apart, and why."""
+"""`plaudit ledger quarantine`: records that an import quarantined, and why."""
 
 import click
 
@@ -9,11 +9,12 @@ from plaudit.terminal import escape_controls
 
 @click.command(epilog="Example: plaudit ledger quarantine rewards.db --json | jq .record.signal")
 @click.argument("ledger")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def quarantine(ledger: str, as_json: bool) -> None:
-    """Show the records that an import kept apart from a LEDGER's history.
+    """List the quarantined records of a ledger.
 
-    Their numbers are not what their rewards compute from their inputs. Nothing else reads them.
+    An import into the LEDGER quarantined them because their scores do not recompute from their inputs. No other
+    command reads them.
     """
     with open_ledger(ledger) as found:
         if as_json:
@@ -24,4 +25,4 @@ def quarantine(ledger: str, as_json: bool) -> None:
             shown = True
             click.echo(escape_controls(f"{apart.id}  {apart.file}, line {apart.line}: {apart.reason}"))
         if not shown:
-            click.echo("No record is kept apart.", err=True)
+            click.echo("No quarantined records.", err=True)

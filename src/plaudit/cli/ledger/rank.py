@@ -1,4 +1,4 @@
-"""`plaudit ledger rank`: which episodes or steps earned least, or most."""
+"""`plaudit ledger rank`: the episodes or steps that earned least, or most."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: plaudit ledger rank rewards.db --run night-3 --by step --term comfort")
 @click.argument("ledger")
-@click.option("--best", is_flag=True, help="Those that earned most.")
+@click.option("--best", is_flag=True, help="Show those that earned most instead of least.")
 @episode_options
-@click.option("--by", type=click.Choice(["episode", "step"]), default="episode", help="Episodes, or steps.")
-@click.option("--term", metavar="NAME", help="By what this term paid, instead of all of them.")
 @click.option(
-    "--limit", metavar="COUNT", type=click.IntRange(min=1), default=10, show_default=True, help="Maximum to show."
+    "--by", type=click.Choice(["episode", "step"]), default="episode", show_default=True, help="Rank episodes or steps."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--term", metavar="NAME", help="Rank by what this term paid.  [default: all terms]")
+@click.option(
+    "--limit", metavar="COUNT", type=click.IntRange(min=1), default=10, show_default=True, help="Maximum rows to show."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def rank(ledger: str, best: bool, by: str, term: str | None, limit: int, as_json: bool, **query: Any) -> None:
-    """Show the episodes, or the steps, of a LEDGER that earned least, or with --best most.
+    """Rank episodes or steps by what they earned.
 
-    `plaudit ledger why` explains a step; the first and the last record of an episode are shown. What earns most need
-    not be what was wanted: it is where to look for a reward that is taken advantage of.
+    Shows those of a LEDGER that earned least, or with --best most. `plaudit ledger why` explains a step; the table
+    shows the first and last record of an episode. Look at the best ones too: they show whether agents exploit the
+    reward.
     """
     given, end = parse_query(query), "best" if best else "worst"
     with open_ledger(ledger) as found:

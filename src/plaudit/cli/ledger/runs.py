@@ -1,4 +1,4 @@
-"""`plaudit ledger runs`: how much there is of each run."""
+"""`plaudit ledger runs`: records, episodes and returns of each run."""
 
 from typing import Any
 
@@ -13,11 +13,12 @@ from plaudit.terminal import Screen, build_table, format_value
 @click.command(epilog="Example: plaudit ledger runs rewards.db")
 @click.argument("ledger")
 @query_options(without=("episode", "step", "key", "since", "until", "after"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def runs(ledger: str, as_json: bool, **query: Any) -> None:
-    """List the runs of a LEDGER: how much there is of each, and what its episodes earned.
+    """List the runs of a ledger.
 
-    A run that several rewards paid in is there once for each. Unfinished episodes count as no return.
+    Shows the records, the episodes and their returns for each run and reward in a LEDGER. Unfinished episodes do not
+    count towards the returns.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:
@@ -30,7 +31,8 @@ def runs(ledger: str, as_json: bool, **query: Any) -> None:
     apart = ("unfinished",) if any(each.unfinished for each in listed) else ()
     numbers = ("records", "episodes", *apart, "mean return", "lowest", "highest")
     table = build_table("run", "reward", *numbers, "began", "latest", right=numbers)
-    table.columns[1].no_wrap = True
+    for column in table.columns:
+        column.no_wrap = True  # all of them are names or numbers
     for each in listed:
         returns = (each.returns.mean, each.returns.low, each.returns.high) if each.episodes else ()
         table.add_row(

@@ -1,4 +1,4 @@
-"""`plaudit ledger stats`: how much of what is in a ledger."""
+"""`plaudit ledger stats`: record counts and reward statistics."""
 
 import json
 
@@ -17,7 +17,7 @@ def _parse_names(ctx: click.Context, option: click.Parameter, given: str | None)
     names = () if given is None else tuple(name.strip().replace("-", "_") for name in given.split(","))
     for name in names:
         if name not in GROUPS:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(GROUPS)}.{did_you_mean(name, GROUPS)}")
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(GROUPS)}.{did_you_mean(name, GROUPS)}")
     return names
 
 
@@ -27,17 +27,16 @@ def _parse_names(ctx: click.Context, option: click.Parameter, given: str | None)
     "--by",
     metavar="NAMES",
     callback=_parse_names,
-    help="What rewards are like by reward, run, phase, decision_class, actor or term, or several: run,term.",
+    help="Group rewards by reward, run, phase, decision_class, actor or term, or several: run,term.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def stats(ledger: str, by: tuple[str, ...], as_json: bool) -> None:
-    """Show how much of what is in a LEDGER.
+    """Show record counts and reward statistics.
 
-    The last part is where each writer's chain of checksums ends. Keep it where the ledger's writers cannot get at it:
-    somebody who rewrites the past can compute new checksums, and only the old ends tell.
-
-    With --by, it is a table of the mean, lowest and highest reward of each run, actor …; by term, of what each term
-    paid.
+    With --by, prints the mean, lowest and highest reward of each run, actor …, or of what each term paid. Without it,
+    prints the counts of a LEDGER, and its heads: where each writer's chain of checksums ends. Keep a copy of the
+    heads where the ledger's writers cannot change it. Somebody who rewrites the past can compute new checksums, and
+    only the old heads reveal that.
     """
     with open_ledger(ledger) as found, show_status("reading every total"):
         if not by:
@@ -51,7 +50,7 @@ def stats(ledger: str, by: tuple[str, ...], as_json: bool) -> None:
     elif totals:
         _print_totals(by, totals)
     else:
-        click.echo("There is no record.", err=True)
+        click.echo("No records.", err=True)
 
 
 def _print_totals(names: tuple[str, ...], totals: dict[tuple[str | None, ...], Totals]) -> None:

@@ -1,4 +1,4 @@
-"""`plaudit ledger verify`: whether every record is as it was written."""
+"""`plaudit ledger verify`: whether any record changed."""
 
 import json
 from pathlib import Path
@@ -14,22 +14,24 @@ from plaudit.terminal import ExitCode, show_progress
 @click.command(epilog="Example: plaudit ledger verify rewards.db")
 @click.argument("ledger")
 @click.option(
-    "--heads", "kept", metavar="FILE", help="Heads that were published, or kept from `plaudit ledger stats --json`."
+    "--heads",
+    "kept",
+    metavar="FILE",
+    help="Published heads, or the output of an earlier `plaudit ledger stats --json`.",
 )
 @click.option(
-    "--public-key", metavar="FILE", help="An Ed25519 key in PEM; every head must be signed with its other half."
+    "--public-key", metavar="FILE", help="Ed25519 public key in PEM; every head must be signed with its private key."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool) -> None:
-    """Recompute every record of a LEDGER, and check its checksums.
+    """Recompute every record and check its checksums.
 
-    Each record is computed again from the reward and the inputs that are stored, and has to come out the same in
-    every bit; values have to add up to totals; checksums show what was edited or removed. With --heads, so does a
-    past that was rewritten together with its checksums.
+    Recomputes each record of a LEDGER from the stored reward and inputs, and compares it bit for bit. Values must add
+    up to totals. Checksums reveal edited and removed records; --heads also reveals a past that was rewritten together
+    with its checksums.
 
-    The exit code is 0 if everything is as it was written, 1 if something is not, 2 if the LEDGER cannot be read, 3 if
-    what scored some records is not installed, or a server does not let its tables be compared with those of a new
-    ledger.
+    Exit code: 0 if there are no problems, 1 if a record changed, 2 if the LEDGER cannot be read, 3 if the
+    library that scored some records is not installed, or if a server does not allow checking its tables.
     """
     heads = () if kept is None else _read_heads(Path(kept))
     with open_ledger(ledger) as found, show_progress("verifying") as progress:
@@ -42,7 +44,7 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
 
 
 def _read_heads(path: Path) -> list[LedgerHead]:
-    """Return the heads that `plaudit ledger stats --json` printed into a file, or that were published there."""
+    """Return the heads in a file, printed by `plaudit ledger stats --json` or published."""
     try:
         text = path.read_text(encoding="utf-8")
         try:
@@ -53,4 +55,4 @@ def _read_heads(path: Path) -> list[LedgerHead]:
         raise explain_unreadable(path, error) from None
     except (ValueError, AttributeError) as error:
         why = f" ({error})" if isinstance(error, SpecError) else ""
-        raise FileError(f"{path} holds no heads{why}; `plaudit ledger stats LEDGER --json` prints them.") from None
+        raise FileError(f"{path} contains no heads{why}; `plaudit ledger stats LEDGER --json` prints them.") from None

@@ -1,4 +1,4 @@
-"""`plaudit ledger why`: one reward, from its inputs to its total."""
+"""`plaudit ledger why`: one record, from its inputs to its total."""
 
 import json
 
@@ -10,15 +10,18 @@ from plaudit.plugins.arguments import open_ledger
 @click.command(epilog="Example: plaudit ledger why rewards.db 1204")
 @click.argument("ledger")
 @click.argument("record")
-@click.option("--key", "is_key", is_flag=True, help="RECORD is a key, even if it looks like a number.")
+@click.option("--key", "is_key", is_flag=True, help="Treat RECORD as a key even if it looks like a number.")
 @click.option(
-    "--branches", is_flag=True, help="Show which conditions made each term, and how far the nearest other branch is."
+    "--branches",
+    is_flag=True,
+    help="Show the conditions behind each term, and the distance to the nearest other branch.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def why(ledger: str, record: str, is_key: bool, branches: bool, as_json: bool) -> None:
-    """Show why a RECORD is what it is: its context, its inputs, each term, the total.
+    """Explain one record, term by term.
 
-    RECORD is the number that `plaudit ledger history` shows, or the key that the record was given.
+    Shows its context, its inputs, each term and the total. RECORD is the number shown by `plaudit ledger history`, or
+    the key of the record.
     """
     number = record.isascii() and record.isdecimal() and not is_key
     with open_ledger(ledger) as found:

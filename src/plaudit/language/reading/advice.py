@@ -10,55 +10,59 @@ FOREIGN = ("numpy", "jax", "torch")
 
 _BEFORE = "Compute it before scoring and pass it in as a field."
 _DROP = "Every number is a plain float already; drop the call."
-_FIXED = "A score depends on its fields alone: "
+_FIXED = "A score depends only on its fields: "
 _CATEGORY = "Compare a category with one of its values: phase == 'coding'."
 
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.While: (
-        "a loop is written out, and nobody knows how often a `while` runs.",
-        f"Write `for i in range(most): if not condition: break`. Or: {_BEFORE}",
+        "a loop is unrolled, and a `while` has no known number of iterations.",
+        f"Write `for i in range(most): if not condition: break`, or {_BEFORE.lower()}",
     ),
-    ast.AnnAssign: ("an annotation stands at a local name.", "Write `name: float = expression`."),
-    ast.Expr: ("a statement without effect.", "A term computes and returns; drop this line, or return the value."),
+    ast.AnnAssign: ("only a local name can have an annotation.", "Write `name: float = expression`."),
+    ast.Expr: ("this statement has no effect.", "A term only computes a value: drop this line, or return the value."),
     **dict.fromkeys(
         (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith),
         (
             "`async` cannot be read.",
-            f"Drop `async`: a term is a plain function. What must be waited for: {_BEFORE.lower()}",
+            f"Drop `async`: a term is a plain function. To wait for a value, {_BEFORE.lower()}",
         ),
     ),
     ast.ClassDef: (
         "a class inside a term cannot be read.",
         "Define it above the term, with constants, or use a tuple.",
     ),
-    ast.Delete: ("`del` cannot be read.", "Drop this line: names end with the function."),
-    ast.Try: ("there are no exceptions in a term.", "Test the condition with `if` instead."),
-    ast.Raise: ("there are no exceptions in a term.", "Declare the range of the field; bad input is refused for you."),
+    ast.Delete: ("`del` cannot be read.", "Drop this line: local names go away when the function returns."),
+    ast.Try: ("a term cannot catch exceptions.", "Test the condition with `if` instead."),
+    ast.Raise: ("a term cannot raise exceptions.", "Declare the range of the field: bad input is then rejected."),
     **dict.fromkeys(
         (ast.Global, ast.Nonlocal),
         (
-            "a term has no outside effects.",
-            f"Return the value. What lasts from step to step is kept by the environment: {_BEFORE.lower()}",
+            "a term cannot have side effects.",
+            f"Return the value. To keep a value from step to step, declare a State, or {_BEFORE.lower()}",
         ),
     ),
     ast.Import: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.ImportFrom: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.With: (
         "`with` cannot be read.",
-        f"Drop the line, and keep what stands inside. Files and locks: {_BEFORE.lower()}",
+        f"Drop the `with` line and keep its body. If the body reads a file, {_BEFORE.lower()}",
     ),
-    ast.NamedExpr: ("`:=` cannot be read where some rows do not get to it.", "Assign on a line of its own, above."),
+    ast.NamedExpr: ("`:=` cannot be read where only some rows reach it.", "Assign on a line of its own, above."),
     ast.SetComp: ("a set cannot be read.", "Write a generator inside sum, min, max, any or all."),
-    ast.Starred: ("a star cannot be read here.", "Write the entries one by one: (v[0], v[1], w)."),
-    ast.GeneratorExp: ("a generator stands inside sum, min, max, any or all.", "Write sum(x * x for x in vector)."),
-    ast.Set: ("a set has no order.", "Write a tuple of constants: (1, 2, 3)."),
-    ast.JoinedStr: ("there is no string arithmetic in a term.", "Compare a category with one of its values."),
-    ast.Await: ("a term is a plain function, and waits for nothing.", _BEFORE),
-    **dict.fromkeys(
-        (ast.Yield, ast.YieldFrom), ("a function of a term returns once.", "Return the value: `return x`.")
+    ast.Starred: ("`*` cannot be read here.", "Write the entries one by one: (v[0], v[1], w)."),
+    ast.GeneratorExp: (
+        "a generator can only be used inside sum, min, max, any or all.",
+        "Write sum(x * x for x in vector).",
     ),
-    ast.Is: ("`is` compares identity.", "Use `==`; there is no None in a term."),
-    ast.IsNot: ("`is not` compares identity.", "Use `!=`; there is no None in a term."),
+    ast.Set: ("a set has no order.", "Write a tuple of constants: (1, 2, 3)."),
+    ast.JoinedStr: ("a term cannot build strings.", "Compare a category with one of its values."),
+    ast.Await: ("a term is a plain function and cannot wait.", _BEFORE),
+    **dict.fromkeys(
+        (ast.Yield, ast.YieldFrom),
+        ("a function in a term returns once and cannot yield.", "Return the value: `return x`."),
+    ),
+    ast.Is: ("`is` compares identity.", "Use `==`; a value in a term is never None."),
+    ast.IsNot: ("`is not` compares identity.", "Use `!=`; a value in a term is never None."),
     ast.Invert: ("`~` works on bits.", "Write `not condition`; `~` is for arrays of bools."),
     **dict.fromkeys(
         (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift),
@@ -80,29 +84,29 @@ CALLS: dict[str, str] = {
     "float": "Write float(x), of one number.",
     "bool": "Write `x != 0`.",
     "divmod": "Write x // y and x % y.",
-    "sorted": "Sorting is a feature: compute it before scoring and pass it in as a field.",
-    "print": "A term has no outside effects. To look inside, call it as the plain function it is.",
-    "isinstance": "Every value is a number, a bool or a category: its field says which. Drop the test.",
-    "type": "Every value is a number, a bool or a category: its field says which. Drop the test.",
-    "hasattr": "A field is always there: give it a `missing=` value, and take it as a parameter.",
+    "sorted": "Sort before scoring, and pass the result in as a field.",
+    "print": "A term cannot have side effects. To debug it, call it as a plain function.",
+    "isinstance": "Every value is a number, a bool or a category, as its field declares. Drop the test.",
+    "type": "Every value is a number, a bool or a category, as its field declares. Drop the test.",
+    "hasattr": "A field always has a value: give it `missing=`, and take it as a parameter.",
     "getattr": "Take the field as a parameter, or write `prev.name`, `curr.name`.",
     "str": _CATEGORY,
     "repr": _CATEGORY,
     "format": _CATEGORY,
-    "list": "Drop the call: a vector is listed already.",
-    "tuple": "Drop the call: a vector is listed already.",
+    "list": "Drop the call: a vector works as a list.",
+    "tuple": "Drop the call: a vector works as a list.",
     "set": "Write a tuple of constants: (1, 2, 3).",
     "map": "Write a generator: sum(g(x) for x in v).",
     "filter": "Write `x if condition else 0` for each element.",
-    "next": "Loop, and `break` at the first: `for x in v: if x > 1: first = x; break`.",
+    "next": "Loop, and `break` at the first match: `for x in v: if x > 1: first = x; break`.",
     "iter": "Loop over the vector itself: `for x in v:`.",
-    "open": f"A term has no outside effects. {_BEFORE}",
-    "input": f"A term has no outside effects. {_BEFORE}",
+    "open": f"A term cannot have side effects. {_BEFORE}",
+    "input": f"A term cannot have side effects. {_BEFORE}",
     "functools.partial": "Write a helper: `def g(x): return f(x, 2)`.",
     "functools.reduce": "Loop instead: `for x in v: total = total * x`.",
     "clip": "Write min(max(x, low), high).",
-    "inv": f"A matrix is inverted before scoring: {_BEFORE.lower()}",
-    "median": f"Sorting is a feature. {_BEFORE}",
+    "inv": "Invert the matrix before scoring, and pass the result in as a field.",
+    "median": "Sort before scoring, and pass the result in as a field.",
 }
 """By the whole name of a function; of a library of arrays, by its last part."""
 
@@ -112,16 +116,16 @@ MODULES: dict[str, str] = {
     "numpy.random": f"{_FIXED}draw the number before scoring and pass it in as a field.",
     "time": f"{_FIXED}pass the time in as a field.",
     "datetime": f"{_FIXED}pass the time in as a field.",
-    "logging": "A term has no outside effects: drop the call.",
-    "warnings": "A term has no outside effects: drop the call.",
-    "os": f"{_FIXED}read settings before scoring; a knob takes them in.",
-    "json": f"A term has no text in it. {_BEFORE}",
-    "re": f"A term has no text in it. {_BEFORE}",
+    "logging": "A term cannot have side effects: drop the call.",
+    "warnings": "A term cannot have side effects: drop the call.",
+    "os": f"{_FIXED}read settings before scoring and pass them in as knobs.",
+    "json": f"A term cannot process text. {_BEFORE}",
+    "re": f"A term cannot process text. {_BEFORE}",
     "operator": "Write the operator itself: a + b.",
-    "copy": "Drop the call: nothing changes in place.",
+    "copy": "Drop the call: a value in a term does not change in place.",
     "itertools": "Write `for` loops: `for x in v: for y in w:`.",
     "statistics": _BEFORE,
-    "scipy": f"Write its formula with the math module. Or: {_BEFORE.lower()}",
+    "scipy": f"Write its formula with the math module, or {_BEFORE.lower()}",
 }
 """By the module of a function, or the package it stands in."""
 
@@ -129,7 +133,9 @@ METHOD_ADVICE: dict[str, str] = {
     **dict.fromkeys(("item", "detach", "cpu", "numpy", "tolist", "to", "float", "double", "clone", "copy"), _DROP),
     **dict.fromkeys(("upper", "lower", "startswith", "endswith", "strip", "split", "format", "replace"), _CATEGORY),
     **dict.fromkeys(("get", "keys", "values", "items"), "Declare each entry as a Field and take it as a parameter."),
-    **dict.fromkeys(("append", "extend", "add", "pop"), "Nothing changes in place: add up a number, `total += x`."),
+    **dict.fromkeys(
+        ("append", "extend", "add", "pop"), "Do not change a value in place: add to a number, `total += x`."
+    ),
 }
 
 
@@ -144,24 +150,24 @@ def explain_unsupported(node: ast.AST) -> tuple[str, str]:
         case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as inner):
             return explain_unsupported(inner)
         case ast.Expr(value=ast.Call(func=function) as call):
-            return f"`{ast.unparse(call)}` is a statement without effect on the score.", _explain_effect(function)
+            return f"`{ast.unparse(call)}` has no effect on the score.", _explain_effect(function)
         case ast.FunctionDef(decorator_list=[decorator, *_]):
             what = f"the decorator `@{ast.unparse(decorator)}` inside a term cannot be read."
-            return what, "Drop it, or compute what it does in the function."
+            return what, "Drop it, or do its work in the function."
         case ast.Raise(exc=ast.Call(args=[ast.Constant(value=str(text))])):
-            return f"there are no exceptions in a term, and this raises: {text}", _UNSUPPORTED[ast.Raise][1]
+            return f"a term cannot raise exceptions, and this raises: {text}", _UNSUPPORTED[ast.Raise][1]
     name = type(node).__name__
     return _UNSUPPORTED.get(type(node), (f"{name} is not part of the language.", _BEFORE))
 
 
 def _explain_effect(function: ast.expr) -> str:
-    """Return what to write instead of a call whose result nobody uses."""
+    """Return what to write instead of a call whose result is not used."""
     name = ast.unparse(function)
     if name == "print" or name.rpartition(".")[2] in ("debug", "info", "warning", "error", "exception", "log", "warn"):
-        return "A term has no outside effects: drop this line. To look inside, call it as the plain function it is."
+        return "A term cannot have side effects: drop this line. To debug it, call it as a plain function."
     if isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert", "add", "update", "sort"):
-        return "A term changes nothing in place: drop this line, and add up a number in the loop: `total += x`."
-    return "A term computes and returns; drop this line, or return the value."
+        return "A term cannot change this in place: drop this line, and add to a number in the loop: `total += x`."
+    return "A term only computes a value: drop this line, or return the value."
 
 
 def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
@@ -170,32 +176,32 @@ def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
         case ast.Subscript(value=ast.Name(id=name)):
             return (
                 "a vector cannot be changed in place.",
-                f"Make a new one, or give the entry a name of its own: `{name}_0 = ...`.",
+                f"Make a new one, or give the entry its own name: `{name}_0 = ...`.",
             )
         case ast.Attribute(attr=name):
-            kept = f"What is kept between steps is a field of the environment: `prev.{name}`."
-            return "a term has no outside effects.", f"Assign to a local name: `{name} = ...`. {kept}"
-    return "an assignment gives values to local names.", "Write `name = expression`."
+            kept = f"A value kept between steps is a field or a State: `prev.{name}`."
+            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {kept}"
+    return "only a local name can be assigned here.", "Write `name = expression`."
 
 
 def explain_unsupported_pattern(pattern: ast.pattern) -> tuple[str, str]:
     """Return why a pattern of a `match` cannot be read, and what to write instead."""
     if isinstance(pattern, ast.MatchSingleton) and pattern.value is not None:
-        return f"`{pattern.value}` fits a bool, and this is none.", "Match a comparison: `match x > 1:`."
+        return f"`{pattern.value}` matches a bool, and this is not one.", "Match a comparison: `match x > 1:`."
     if isinstance(pattern, ast.MatchSingleton):
-        return "there is no None in a term.", "Give the field a `missing=` value instead."
-    what = "a `case` is a constant, some of them joined by `|`, a name, or `_`."
+        return "a value in a term is never None.", "Give the field a `missing=` value instead."
+    what = "a `case` is a constant, several constants joined by `|`, a name, or `_`."
     return what, "Write `case 'walk' | 'run':`, add a guard (`case _ if speed > 1:`), or use `if` and `elif`."
 
 
 def explain_unsupported_call(name: str, called: object) -> tuple[str, str]:
     """Return why a call is not part of the language and what to write instead."""
     if called is None:
-        what = f"`{name}` is a value here, and only functions are called."
+        what = f"`{name}` is a value here, and only a function can be called."
         return what, f"Write `{name} * (...)` for a product, or `{name}[0]` for an entry."
     if not callable(called):
-        what = f"`{name}` is {called!r:.60} here, and only functions are called."
-        return what, "Give the local name another name, if it hides a function."
+        what = f"`{name}` is {called!r:.60} here, and only a function can be called."
+        return what, "If this name hides a function, rename it."
     whole = find_whole_name(called)
     package = whole.partition(".")[0]
     advice = find_advice(whole)
@@ -204,7 +210,7 @@ def explain_unsupported_call(name: str, called: object) -> tuple[str, str]:
             f"`{name}` belongs to {package}.",
             advice or "Use the math module: plaudit translates it for every target.",
         )
-    return f"`{name}` is not a function that every target has.", advice or _list_functions()
+    return f"`{name}` is not available on every target.", advice or _list_functions()
 
 
 def find_whole_name(called: object) -> str:
@@ -218,7 +224,7 @@ def find_whole_name(called: object) -> str:
 
 
 def find_advice(whole: str) -> str:
-    """Return what to write instead of a function, by its whole name; an empty string where nobody knows."""
+    """Return what to write instead of a function, by its whole name; an empty string if there is no advice."""
     if whole in CALLS:
         return CALLS[whole]
     module, _, name = whole.rpartition(".")
@@ -244,7 +250,7 @@ def explain_unsupported_index(index: object, base: str) -> tuple[str, str]:
     """Return why something cannot be indexed and what to write instead; `base` says what it is."""
     what = f"{base} cannot be indexed."
     if isinstance(index, str):
-        return what, f"Declare Field({index!r}) and take `{index}` as a parameter: a row's entries are fields."
+        return what, f"Declare Field({index!r}) and take `{index}` as a parameter: the entries of a row are fields."
     return what, "Index a constant tuple or a vector field: Field('torque', length=12)."
 
 
@@ -259,16 +265,18 @@ def suggest_rewrite(node: ast.AST) -> str:
         case ast.FunctionDef():
             return "Return one number or bool: an entry v[0], sum(v), or a comparison such as phase == 'coding'."
         case ast.Subscript():
-            return "An index is an integer from 0 to the length less 1, and a table that data index holds numbers."
+            return "An index is an integer from 0 to the length minus 1, and a table indexed by data holds numbers."
         case ast.Compare():
             return "Compare numbers with numbers, and a category with one of its values: phase == 'coding'."
         case ast.Attribute():
-            return f"Check the spelling: `dir({ast.unparse(node.value)})` lists what is there."
+            return f"Check the spelling: `dir({ast.unparse(node.value)})` lists its attributes."
         case ast.Tuple() | ast.Name(ctx=ast.Store()):
             return "Write one name for each value: `for a, b in zip(v, w)`."
         case ast.BinOp() | ast.UnaryOp() | ast.AugAssign():
-            return "Arithmetic takes finite numbers: of a vector write sum(v) or v[0], of a category phase == 'coding'."
-    return "A number is an entry v[0], sum(v), or a comparison such as phase == 'coding'."
+            return (
+                "Arithmetic takes finite numbers: for a vector write sum(v) or v[0], for a category phase == 'coding'."
+            )
+    return "Use a number: an entry v[0], sum(v), or a comparison such as phase == 'coding'."
 
 
 def _list_functions() -> str:
@@ -280,4 +288,5 @@ def _list_functions() -> str:
     listed[""] = ["abs", "min", "max", "round", "sum", "any", "all"]
     known = " and ".join(f"from {module}: {' '.join(names)}" for module, names in listed.items() if module)
     known = f"{' '.join(listed[''])}, and {known}"
-    return f"The language has {known}. Other functions: write a helper in the subset, or compute before scoring."
+    advice = "For other functions, write a helper in the same subset of Python, or compute before scoring."
+    return f"A term can call {known}. {advice}"

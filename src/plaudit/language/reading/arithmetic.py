@@ -182,7 +182,7 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
     if is_array(left) or is_array(right):
         if isinstance(op, ast.Add | ast.Sub) and holds_flags(left) and holds_flags(right):
             advice = "Join arrays of bools with `|` and `&`; to count, write 1.0 * (a > 0) + 1.0 * (b > 0)."
-            raise context.error(node, "NumPy does not count in arrays of bools: True + True is True.", advice)
+            raise context.error(node, "NumPy does not add bools as numbers: True + True is True.", advice)
         return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
     if isinstance(op, ast.Add) and has_items(left) and has_items(right):
         return build_tuple(
@@ -194,8 +194,8 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
     if isinstance(op, ast.Mult) and isinstance(count, Constant) and isinstance(count.value, int):
         found = list_items(context, items, node)
         return build_tuple(limit_entries(context, found, node, count.value) * count.value)
-    advice = "Make it an array, np.array(...), which is computed entry by entry; or declare it as a field."
-    raise context.error(node, "a tuple or list has no arithmetic but `+` and `* 2`, as in Python.", advice)
+    advice = "Make it an array, np.array(...), to compute entry by entry, or declare it as a field."
+    raise context.error(node, "a tuple or list supports only `+` and `* 2`, as in Python.", advice)
 
 
 def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:
@@ -222,7 +222,7 @@ def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST
         shown = " and ".join(map(str, shapes))
         raise context.error(node, f"`@` takes vectors and matrices, and these have the shapes {shown}.")
     if shapes[0][-1] != shapes[1][0]:
-        advice = "The last axis of the left one is as long as the first of the right one."
+        advice = "The last axis of the left one must be as long as the first axis of the right one."
         raise context.error(node, f"the shapes {shapes[0]} and {shapes[1]} do not fit.", advice)
     rows = [left] if len(shapes[0]) == 1 else list_items(context, left, node)
     columns = [right] if len(shapes[1]) == 1 else list_items(context, transpose(right), node)

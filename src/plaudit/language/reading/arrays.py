@@ -29,7 +29,7 @@ from plaudit.language.reading.vectors import (
 def _differ(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.diff`: each entry less the one before it."""
     if len(fit(context, find_shape, x, node=node)) != 1:
-        raise context.error(node, "the differences of a vector are read.", "Of a matrix write m[1:] - m[:-1].")
+        raise context.error(node, "only the differences of a vector can be read.", "For a matrix write m[1:] - m[:-1].")
     rows = list_entries(x)
     return apply_operator(context, node, ast.Sub(), Vector(tuple(rows[1:])), Vector(tuple(rows[:-1])))
 
@@ -99,7 +99,7 @@ def _fill_with(context: Context, node: ast.AST, shape: Value, value: Value) -> V
 def _refuse_array(context: Context, node: ast.AST, value: Value) -> None:
     if has_items(value):
         advice = "Write np.stack([v, v]), or np.zeros((2, 3)) + v."
-        raise context.error(node, f"an array is filled with one value, and this is {describe(value)}.", advice)
+        raise context.error(node, f"an array can only be filled with one value, and this is {describe(value)}.", advice)
 
 
 @spells("full_like", f"{X} fill_value dtype?")

@@ -68,7 +68,7 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
     if isinstance(left, Vector) and isinstance(target, ast.Name) and _is_given(context, left):
         name = ast.unparse(target)
         advice = f"Write a new value: `{name} = {name} + ...`."
-        raise context.error(statement, f"this changes the array that {name!r} shares with others.", advice)
+        raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):
         _forget_shared(context, left, ast.unparse(target))
@@ -108,14 +108,14 @@ def _split_value(context: Context, targets: list[ast.expr], value: Value, node: 
     if is_open(value):
         return [find_open(value) or value] * len(targets)
     if not has_items(value):
-        what = f"{len(targets)} names are given one value, {describe(value)}."
+        what = f"{describe(value)} cannot be unpacked into {len(targets)} names."
         raise context.error(node, what, "Unpack a vector field, a tuple, or what a helper returns as a tuple.")
     items = list_items(context, value, node)
     star = next((at for at, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
     if len(items) < len(targets) - 1 if star is not None else len(items) != len(targets):
         least = f"{len(targets)}" if star is None else f"at least {len(targets) - 1}"
-        what = f"there are {len(items)} values here, and the names on the left take {least}."
-        raise context.error(node, what, "Write a name for each value, or `*rest` for those that remain.")
+        what = f"there are {len(items)} values here, and the left side takes {least}."
+        raise context.error(node, what, "Write a name for each value, or `*rest` for the remaining ones.")
     if star is None:
         return items
     after = star + len(items) - len(targets) + 1
@@ -164,11 +164,11 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
     places = build_array([Constant(at) for at in range(len(entries))], shape)
     picked = pick_entries(context, places, fill_ellipsis(context, places, parts, node), node)
     if not all(isinstance(place, Constant) for place in list_entries(picked)):
-        advice = "Choose among whole arrays: np.where(np.arange(4) == leg, x, v)."
-        raise context.error(node, "an entry is replaced at a constant index.", advice)
+        advice = "Choose between whole arrays: np.where(np.arange(4) == leg, x, v)."
+        raise context.error(node, "only the entry at a constant index can be replaced.", advice)
     if not old.array:
         if isinstance(picked, Vector):
-            raise context.error(node, "a slice of a list is not assigned to.", "Join lists: v[:1] + w.")
+            raise context.error(node, "a slice of a list cannot be assigned to.", "Join lists: v[:1] + w.")
         entries[list_entries(picked)[0].value] = value  # type: ignore[union-attr,index]
         return Vector(tuple(entries))
 
@@ -205,8 +205,8 @@ def _call_in_place(context: Context, node: ast.Call) -> bool:
         case "update", Dictionary(entries), Dictionary(others):
             _change(context, old, Dictionary({**entries, **others}))
         case _:
-            what = f"`.{node.func.attr}()` cannot be read of {describe(old)} and {describe(value)}."
-            raise context.error(node, what, "Lists take append and extend, dicts take update.")
+            what = f"`.{node.func.attr}()` cannot be read for {describe(old)} and {describe(value)}."
+            raise context.error(node, what, "Lists have append and extend, dicts have update.")
     return True
 
 
@@ -235,7 +235,7 @@ def _forget_shared(context: Context, old: Value, *but: str) -> None:
     """Take the value from every name, but some, that a change of `old` in place may be seen in."""
     for name, value in context.names.items():
         if name not in but and _is_shared(old, value):
-            context.names[name] = Unassigned(f"{name!r} may share what was changed in place.")
+            context.names[name] = Unassigned(f"{name!r} may share entries with a value that was changed in place.")
 
 
 def _is_shared(value: Value, other: Value) -> bool:

@@ -193,8 +193,10 @@ def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
         return unknown or find_open(*values) or values[0]
     dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
     if dropped and called is not sum:
-        advice = "Keep every element, with one that does not count: max(x if condition else 0 for x in v)."
-        raise context.error(node, f"`{ast.unparse(node.func)}` of a filter by data may have no element.", advice)
+        advice = "Keep every element, with a neutral value for those to drop: max(x if condition else 0 for x in v)."
+        raise context.error(
+            node, f"`{ast.unparse(node.func)}` of a filter that depends on data may have no elements.", advice
+        )
     return _reduce_values(context, called, [(counts, value) for counts, value in read if counts is not False], node)
 
 
@@ -214,7 +216,7 @@ def _reduce_values(context: Context, called: object, elements: list[tuple[int | 
     for value in values:
         if has_items(value):
             name = ast.unparse(node.func)
-            advice = f"Of all entries write np.{name}(m); of two arrays, entry by entry, np.{name}imum(a, b)."
+            advice = f"For all entries write np.{name}(m); for two arrays, entry by entry, np.{name}imum(a, b)."
             raise context.error(node, f"`{name}` compares numbers, and this is {describe(value)}.", advice)
     return fold(context, kind, values, node)
 

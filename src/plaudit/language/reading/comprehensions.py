@@ -27,8 +27,8 @@ def read_elements(context: Context, node: ast.ListComp | ast.GeneratorExp) -> Va
     read = [element() for element in elements]
     found = [value for counts, value in read if counts is True]
     if unknown is None and any(not isinstance(counts, bool) for counts, _ in read):
-        advice = "Keep every element: [x if condition else 0 for x in v]; sum, any and all take a filter."
-        raise context.error(node, "a filter by data leaves a list whose length is not known.", advice)
+        advice = "Keep every element: [x if condition else 0 for x in v]. Only sum, any and all can take a filter."
+        raise context.error(node, "a filter that depends on data gives a list of unknown length.", advice)
     return Vector(tuple(found)) if unknown is None else unknown
 
 
@@ -43,12 +43,12 @@ def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref 
             raise context.error(node, "an asynchronous loop cannot be read.")
     turns = list(islice(_list_turns(context, node.generators, context.names, True), MOST_ENTRIES + 1))
     if len(turns) > MOST_ENTRIES:
-        raise context.error(node, f"more than {MOST_ENTRIES:,} turns of a loop.", "Compute it before scoring.")
+        raise context.error(node, f"a loop of more than {MOST_ENTRIES:,} iterations.", "Compute it before scoring.")
     count_turns(context, len(turns), node)
     unknown = next((unknown for _, _, unknown in turns if unknown is not None), None)
     tests = node.generators[-1].ifs
     elements = [partial(_read_element, context, node.elt, tests, inner, counts) for inner, counts, _ in turns]
-    if isinstance(node, ast.ListComp):  # all of a list is computed, whoever asks
+    if isinstance(node, ast.ListComp):  # a whole list is always computed
         return [partial(_give, element()) for element in elements], unknown
     return list(elements), unknown
 
@@ -57,7 +57,7 @@ def count_turns(context: Context, turns: int, node: ast.AST) -> None:
     """Refuse more turns than all loops and comprehensions of a term may have together."""
     context.counts["turns"] += turns
     if context.counts["turns"] > MOST_TURNS:
-        what = f"the loops of a term have at most {MOST_TURNS:,} turns in all, and here are more."
+        what = f"the loops of a term run more than {MOST_TURNS:,} iterations in all."
         raise context.error(node, what, "Compute part of it before scoring and pass it in as a field.")
 
 
@@ -140,7 +140,7 @@ def _pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterat
     lengths = list(dict.fromkeys(len(row) for row in rows))
     if len(lengths) > 1:
         what = f"the vectors differ in length: {' and '.join(map(str, lengths))}."
-        raise context.error(node, what, "Give `zip` vectors of one length: v[:3].")
+        raise context.error(node, what, "Give `zip` vectors of the same length: v[:3].")
     yield from (Vector(row) for row in zip(*rows, strict=True))
 
 
@@ -155,8 +155,8 @@ def list_range(context: Context, values: list[Value], node: ast.Call) -> Iterato
     """Yield the numbers of a range."""
     integers = list_integers(context, values, node)
     if not 1 <= len(integers) <= 3 or integers[2:] == [0]:
-        what = "a range has one to three integers, and a step that is not 0."
-        raise context.error(node, what, "Write range(n), range(first, n), or a step of 1 or more, or below 0.")
+        what = "a range takes one to three integers, and a step other than 0."
+        raise context.error(node, what, "Write range(n), range(first, n) or range(first, n, step).")
     numbers = range(*integers)[: MOST_ENTRIES + 1]
     if len(numbers) > MOST_ENTRIES:
         raise context.error(node, f"a range of more than {MOST_ENTRIES:,}.", "Compute it before scoring.")

@@ -86,7 +86,7 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
         return _join_vectors(context, test, then, otherwise, node)
     kinds = {find_kind(then), find_kind(otherwise)}
     if kinds == {"string"}:
-        raise context.error(node, "a string is not a value of its own.", "Keep the condition instead: fast = x > 1.")
+        raise context.error(node, "a term cannot choose between strings.", "Keep the condition instead: fast = x > 1.")
     if kinds == {FLAG}:
         left, right = (add_flag(context, value, node) for value in (then, otherwise))
         kind = FLAG
@@ -102,7 +102,7 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
 def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
     rows = list_items(context, then, node), list_items(context, otherwise, node)
     if len(rows[0]) != len(rows[1]):
-        advice = "Both branches give as many entries."
+        advice = "Both branches must give the same number of entries."
         raise context.error(node, f"{describe(then)} on one path, {describe(otherwise)} on the other.", advice)
     joined = [join(context, test, left, right, node) for left, right in zip(*rows, strict=True)]
     return Vector(tuple(joined), array=is_array(then) or is_array(otherwise))
@@ -149,7 +149,7 @@ def _read_comparison(context: Context, node: ast.Compare) -> Value:
         if isinstance(value, Constant):
             return bool(value.value)
         if isinstance(value, Vector):
-            raise context.error(node, "arrays are compared once at a time.", "Write (low < v) & (v < high).")
+            raise context.error(node, "comparisons of arrays cannot be chained.", "Write (low < v) & (v < high).")
         return add_flag(context, value, node)
 
     links = zip(node.ops, node.comparators, strict=True)
@@ -174,7 +174,7 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
         try:
             return read_constant(context, PYTHON_OPERATIONS[kind](left.value, right.value), node)
         except TypeError:
-            raise context.error(node, f"{describe(left)} has no order with {describe(right)}.") from None
+            raise context.error(node, f"{describe(left)} and {describe(right)} have no order.") from None
     kinds = {find_kind(left), find_kind(right)}
     category_kind = next((kind for kind in kinds if kind.startswith("category")), None)
     if category_kind or "string" in kinds:
@@ -240,4 +240,4 @@ def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int
                 raise context.error(node, what, f"Its values: {', '.join(declared.labels)}.")
             return context.add(n.Label(field_name, known))
     other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
-    raise context.error(node, f"{other} is compared with {describe(value)}.")
+    raise context.error(node, f"{other} cannot be compared with {describe(value)}.")

@@ -41,7 +41,7 @@ def _read_dict(context: Context, node: ast.Dict) -> Value:
         elif isinstance(value, Dictionary):
             items |= value.items
         else:
-            raise context.error(expression, f"`**` stands for a dict, and this is {describe(value)}.")
+            raise context.error(expression, f"`**` takes a dict, and this is {describe(value)}.")
     return Dictionary(items)
 
 
@@ -66,7 +66,7 @@ def make_dict(context: Context, node: ast.Call) -> Value:
         for pair in list_items(context, value, argument):
             parts = list_items(context, pair, argument)
             if len(parts) != 2:
-                raise context.error(argument, "a dict is made of pairs.", "Write {'a': x, 'b': y}.")
+                raise context.error(argument, "a dict needs pairs.", "Write {'a': x, 'b': y}.")
             items[find_key(context, parts[0], argument)] = parts[1]
     items |= {keyword.arg: context.read(keyword.value) for keyword in node.keywords if keyword.arg}
     return Dictionary(items)
@@ -75,8 +75,8 @@ def make_dict(context: Context, node: ast.Call) -> Value:
 def find_key(context: Context, key: Value, node: ast.AST) -> Any:
     """Return a constant key."""
     if not isinstance(key, Constant) or not isinstance(key.value, Hashable):
-        advice = "Use `if` and `elif`, or sum up what counts: `total += x if kind == 'a' else 0`."
-        raise context.error(node, f"the keys of a dict are constants, and this is {describe(key)}.", advice)
+        advice = "Use `if` and `elif`, or add up what counts: `total += x if kind == 'a' else 0`."
+        raise context.error(node, f"the keys of a dict must be constants, and this is {describe(key)}.", advice)
     return key.value
 
 
@@ -95,8 +95,8 @@ def read_dict_method(context: Context, base: Dictionary, node: ast.Call) -> Valu
             return Vector(tuple(Vector((Constant(key), value)) for key, value in base.items.items()))
         case "copy", []:
             return base
-    advice = "Of a dict, d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy() are read."
-    raise context.error(node, f"`.{node.func.attr}()` of a dict is not read here.", advice)
+    advice = "A dict has d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy()."
+    raise context.error(node, f"`.{node.func.attr}()` of a dict cannot be read here.", advice)
 
 
 def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, default: Value | None = None) -> Value:
@@ -153,7 +153,7 @@ def read_argument(context: Context, node: ast.expr) -> Value | None:
 
 
 def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
-    """Return what `record.get(...)` or another method gives: the field of that name, whatever it is passed.
+    """Return what `record.get(...)` or another method gives: the field of that name, with any arguments.
 
     `self.state(0)` is the field `state_0`, or `state`. Calls with other arguments would be another field.
     """
@@ -191,7 +191,7 @@ def _read_default(context: Context, value: Value, default: list[Value | None], k
     if isinstance(default[0], Constant) and default[0].value == declared.missing:
         return value
     what = f"the default of {key!r} is {describe(default[0]) if default[0] else 'None'}"
-    advice = "Let both be the same: a row without the field has what `missing=` says."
+    advice = "Make both the same: a row without the field gets the `missing=` value."
     raise context.error(node, f"{what}, and the field has missing={declared.missing!r}.", advice)
 
 

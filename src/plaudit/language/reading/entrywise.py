@@ -124,7 +124,7 @@ def choose(context: Context, node: ast.AST, condition: Value, x: Value, y: Value
 def _clip(context: Context, node: ast.AST, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
     """Return `min(max(x, low), high)`; either bound may be left out."""
     if low is None and high is None:
-        raise context.error(node, "a bound is needed.", "Write np.clip(x, 0.0, 1.0).")
+        raise context.error(node, "at least one bound is needed.", "Write np.clip(x, 0.0, 1.0).")
     x = x if low is None else extreme(context, node, n.Max, x, low)
     return x if high is None else extreme(context, node, n.Min, x, high)
 
@@ -231,7 +231,7 @@ def _interpolate(context: Context, node: ast.AST, x: Value, xp: Value, fp: Value
     """Return `np.interp`: straight lines between points, flat outside them."""
     places, heights = list_items(context, xp, node), list_items(context, fp, node)
     if len(places) != len(heights) or not places:
-        raise context.error(node, f"{len(places)} places for {len(heights)} values.", "Write as many of both.")
+        raise context.error(node, f"{len(places)} points for {len(heights)} values.", "Give the same number of both.")
     add, subtract, times, by = (
         partial(apply_operator, context, node, op) for op in (ast.Add(), ast.Sub(), ast.Mult(), ast.Div())
     )

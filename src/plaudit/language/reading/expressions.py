@@ -55,9 +55,9 @@ def read_name(context: Context, node: ast.Name) -> Value:
         if isinstance(value, Unassigned) and value.error:
             raise value.error
         if isinstance(value, Unassigned) and value.why:
-            raise context.error(node, value.why, f"Give the new value a name of its own: `total = {node.id} + ...`.")
+            raise context.error(node, value.why, f"Give the new value its own name: `total = {node.id} + ...`.")
         if isinstance(value, Unassigned):
-            raise context.error(node, f"some path leaves {node.id!r} without a value.", "Assign it before the `if`.")
+            raise context.error(node, f"{node.id!r} has no value on some paths.", "Assign it before the `if`.")
         return value
     if node.id in context.locals:
         raise context.error(node, f"{node.id!r} is read before it is assigned.", "Assign it above this line.")
@@ -129,7 +129,7 @@ def read_several(context: Context, elements: list[ast.expr]) -> list[Value]:
 
 
 def limit_entries(context: Context, found: list[Value], node: ast.AST, times: int = 1) -> list[Value]:
-    """Return the entries of a tuple or list; an error where there are too many, so many times."""
+    """Return the entries of a tuple or list; an error if there are too many."""
     if len(found) * times > MOST_ENTRIES:
         raise context.error(node, f"more than {MOST_ENTRIES:,} entries.", "Compute it before scoring.")
     return found
@@ -152,7 +152,7 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
             return context.add(n.Number(at))
         case Constant(known) if (number := to_number(known)) is not None:
             if not is_exact(number):
-                raise context.error(node, f"{describe(value)} is not a number that a float holds exactly.")
+                raise context.error(node, f"{describe(value)} is not a number that a float can hold exactly.")
             large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
             return context.builder.const(float(number) if large else number)
     refuse_record(context, value, node)
@@ -162,7 +162,7 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
     elif isinstance(value, Vector):
         advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
     elif isinstance(value, Constant) and value.value is None:
-        advice = "Give the field a `missing=` value: there is no None in a row."
+        advice = "Give the field a `missing=` value: a row never holds None."
     elif isinstance(value, Constant) and is_object(value.value):
         advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
     raise context.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
@@ -242,10 +242,10 @@ def read_constant(context: Context, value: object, node: ast.AST) -> Value:
 def _read_array(context: Context, value: Any, node: ast.AST) -> Value:
     if value.ndim > MOST_AXES or math.prod(value.shape) > MOST_ENTRIES:
         shown = f"an array of shape {tuple(value.shape)} is too large"
-        raise context.error(node, f"{shown}: at most {MOST_AXES} axes and {MOST_ENTRIES:,} entries are read.")
+        raise context.error(node, f"{shown}: at most {MOST_AXES} axes and {MOST_ENTRIES:,} entries can be read.")
     entries = [to_number(entry) for entry in value.reshape(-1).tolist()]
     if None in entries:
-        raise context.error(node, "a constant array holds numbers or bools.")
+        raise context.error(node, "a constant array must hold numbers or bools.")
     return build_array([Constant(entry) for entry in entries], tuple(value.shape))
 
 
@@ -284,6 +284,8 @@ def list_integers(context: Context, values: list[Value], node: ast.AST) -> list[
     found = [to_number(value.value) if isinstance(value, Constant) else None for value in values]
     for number, value in zip(found, values, strict=True):
         if not isinstance(number, int) or isinstance(number, bool):
-            advice = "Loop over a constant range, and stop or weigh: `if i >= n: break`, x if i < n else 0."
+            advice = (
+                "Loop over a constant range, and stop early (`if i >= n: break`) or drop entries (x if i < n else 0)."
+            )
             raise context.error(node, f"a constant integer is needed here, and this is {describe(value)}.", advice)
     return [number for number in found if isinstance(number, int)]

@@ -77,7 +77,7 @@ def read_condition(source: Source, name: str, knobs: Mapping[str, object], build
     values = {knob: read_knob(context, knob, default) for knob, default in knobs.items()}
     value = _read_result(context, values)
     if find_kind(value) not in (FLAG, UNKNOWN):
-        what = f"a condition is true or false of a step, and this returns {describe(value)}."
+        what = f"a condition must return a bool, and this returns {describe(value)}."
         raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
     return _finish_reading(context, add_flag(context, value, source.tree))
 
@@ -147,7 +147,7 @@ def _make_update_error(context: Context, result: Value, wanted: str) -> ReadErro
     return context.error(
         context.source.tree,
         f"{wanted}, and this returns {describe(result)}.",
-        "Return what the state is after the step, in the shape and kind that it is declared with.",
+        "Return the state after the step, in its declared shape and kind.",
     )
 
 
@@ -190,6 +190,6 @@ def _drop_other_rows(context: Context, result: int) -> None:
         if other or any(operand in mixed for operand in n.operands(node)):
             mixed.add(at)
     if result in mixed:
-        advice = "Reduce along the axes of a row alone: torch.sum(x, dim=-1), and not torch.sum(x) or x.mean()."
-        raise context.error(context.source.tree, "the score of a row comes of the other rows of the batch too.", advice)
+        advice = "Reduce only along the axes of one row: torch.sum(x, dim=-1), not torch.sum(x) or x.mean()."
+        raise context.error(context.source.tree, "the score of a row depends on other rows of the batch.", advice)
     context.guards = [guard for guard in context.guards if guard.node not in mixed]

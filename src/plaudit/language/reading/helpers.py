@@ -121,7 +121,7 @@ def _read_arguments(
     known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
     for name, value in _list_keywords(context, node):
         if name not in known or name in passed:
-            what = f"{source.name!r} has no such argument, or has it twice: {name!r}."
+            what = f"{source.name!r} has no argument {name!r}, or is given it twice."
             raise context.error(node, what, listed)
         passed[name] = value
     for name, default in defaults.items():
@@ -143,4 +143,4 @@ def _list_keywords(context: Context, node: ast.Call) -> Iterator[tuple[str, Valu
         elif isinstance(value, Dictionary):
             yield from ((str(key), item) for key, item in value.items.items())
         else:
-            raise context.error(node, f"`**` stands for a dict here, and this is {describe(value)}.")
+            raise context.error(node, f"`**` takes a dict here, and this is {describe(value)}.")

@@ -65,7 +65,7 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
     if not is_array(base):
         if several or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
-            raise context.error(node, "a tuple has one index.", "Write t[1][2], or make it an array: np.array(t).")
+            raise context.error(node, "a tuple takes one index.", "Write t[1][2], or make it an array: np.array(t).")
         return _pick_item(context, list_items(context, base, node), parts[0], base, node)
     if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
         parts = [read_constant(context, part, node) for part in parts[0].value]
@@ -100,7 +100,7 @@ def _read_index(context: Context, node: ast.expr) -> Part:
                 return unknown
             known = [_find_bound(context, bound, node) for bound in bounds]
             if known[2] == 0:
-                raise context.error(node, "the step of a slice is 0.")
+                raise context.error(node, "the step of a slice cannot be 0.")
             return slice(*known)
     return context.read(node)
 
@@ -110,8 +110,8 @@ def _find_bound(context: Context, value: Value | None, node: ast.AST) -> int | N
         return None
     number = to_number(value.value) if isinstance(value, Constant) else None
     if not isinstance(number, int):
-        advice = "Weigh the entries instead: np.where(np.arange(12) < count, v, 0.0)."
-        raise context.error(node, "the bounds of a slice are constant integers.", advice)
+        advice = "Weight the entries instead: np.where(np.arange(12) < count, v, 0.0)."
+        raise context.error(node, "the bounds of a slice must be constant integers.", advice)
     return number
 
 
@@ -120,10 +120,10 @@ def fill_ellipsis(context: Context, base: Value, parts: list[Part], node: ast.AS
     shape = fit(context, find_shape, base, node=node)
     dots = [at for at, part in enumerate(parts) if part is ...]
     if len(dots) > 1:
-        raise context.error(node, "an index has one `...`.")
+        raise context.error(node, "an index can have only one `...`.")
     if len(parts) - len(dots) > len(shape):
         axes = f"{len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
-        advice = f"{BATCH}: write v[2] for v[:, 2]. {BATCHED} Several entries are v[[0, 3]]."
+        advice = f"{BATCH}: write v[2] for v[:, 2]. {BATCHED} For several entries write v[[0, 3]]."
         raise context.error(node, f"{len(parts)} indices into {axes}.", advice)
     if dots:
         parts[dots[0] : dots[0] + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
@@ -148,8 +148,8 @@ def pick_entries(context: Context, base: Value, parts: list[Part], node: ast.AST
     picked = [at for at, part in enumerate(parts) if not isinstance(part, slice)]
     lists = sum(isinstance(part, Vector) for part in parts)
     if lists > 1 or (lists and picked[-1] - picked[0] >= len(picked)):
-        advice = "Take the list on its own: m[0][[1, 2]]."
-        raise context.error(node, "a list of indices among other indices is not read.", advice)
+        advice = "Use the list on its own: m[0][[1, 2]]."
+        raise context.error(node, "a list of indices cannot be combined with other indices.", advice)
     found = _pick_item(context, list_items(context, base, node), parts[0], base, node)
     if not isinstance(parts[0], slice | Vector):
         return pick_entries(context, found, parts[1:], node)
@@ -187,8 +187,8 @@ def _list_positions(context: Context, index: Vector, length: int, node: ast.AST)
             raise context.error(node, f"a mask of {len(known)} for {length} entries.")
         return [at for at, kept in enumerate(known) if kept]
     if not all(isinstance(entry, int) and not isinstance(entry, bool) for entry in known):
-        advice = "Keep every entry and weigh it: np.where(v > 0, v, 0.0)."
-        raise context.error(node, "entries are picked by a list of constant integers or bools.", advice)
+        advice = "Keep every entry and weight it: np.where(v > 0, v, 0.0)."
+        raise context.error(node, "entries can only be picked by a list of constant integers or bools.", advice)
     for entry in known:
         if not -length <= entry < length:  # type: ignore[operator]
             raise context.error(node, f"{entry} is not an index into {length} entries.")
@@ -219,7 +219,7 @@ def _choose_item(context: Context, items: list[Value], index: Part, node: ast.AS
 def _look_up_item(context: Context, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
     numbers = [to_number(entry) for entry in table]
     if not numbers or None in numbers or not all(is_exact(entry) for entry in numbers if entry is not None):
-        raise context.error(node, "a table indexed by a computed number holds finite numbers or bools.")
+        raise context.error(node, "a table indexed by a computed number must hold finite numbers or bools.")
     flags = all(isinstance(entry, bool) for entry in numbers)
     entries = tuple(bool(entry) if flags else float(entry or 0) for entry in numbers)
     at = add_number(context, index, node)

@@ -96,11 +96,11 @@ def _read_state(context: Context, name: str, node: ast.AST) -> Value:
     computed = context.scope.states[name]
     if computed is None:
         reader = "an update" if context.what == "state" else f"a {context.what}"
-        what = f"{reader} does not read what a state is after the step: that is what updates say."
-        advice = f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters."
+        what = f"{reader} cannot read a state after the step: updates compute it."
+        advice = f"Read its value before the step: `prev.{name}`, with `prev` among the parameters."
         raise context.error(node, f"{name!r} is a state, and {what}", advice)
     if context.batch:
-        what = f"{name!r} is a state, which a function for batches does not read after the step."
+        what = f"{name!r} is a state, which a function with batched=True cannot read after the step."
         raise context.error(node, what, "Write the function for one row, without batched=True.")
     context.inputs |= computed.inputs
     return computed.value
@@ -124,7 +124,7 @@ def _make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> Unk
     """Return the error that says that a field is not declared; `shown` is how it is written."""
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
-    advice = "" if shown == name else f"\nDeclare Field({name!r}), or give it in shared= if it never changes."
+    advice = "" if shown == name else f"\nDeclare Field({name!r}), or pass it in shared= if it never changes."
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"

@@ -41,11 +41,11 @@ OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
 FLOATS = ("float", "float32", "float64", "double", "single")
 INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
 
-LISTED = "docs/reference/language.md lists the functions that are. Write it with those, or compute it before scoring."
-_SPREAD = "NumPy and PyTorch divide by other counts. Write np.std(v), or torch.std(v)."
+LISTED = "Use a function that docs/reference/language.md lists, or compute it before scoring."
+_SPREAD = "NumPy and PyTorch divide by different counts. Write np.std(v), or torch.std(v)."
 _SEARCH = "Compute it before scoring and pass it in as a field."
 _NAN = "A NaN never reaches a term: write the function without `nan`, such as np.sum(v)."
-_AXIS = f"{BATCH}: drop the call; shapes are brought together as in NumPy."
+_AXIS = f"{BATCH}: drop the call; shapes broadcast as in NumPy."
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("std", "var"), _SPREAD),
     **dict.fromkeys(("sort", "argsort", "median", "unique"), _SEARCH),
@@ -109,8 +109,8 @@ def _bind_arguments(context: Context, signature: str, node: ast.Call, first: tup
             continue
         name = next((names[0] for names in parameters if keyword.arg in names), None)
         if name is None or name in passed:
-            advice = f"It reads {', '.join(names[-1] for names in parameters[1:]) or 'no keywords'}."
-            raise context.error(node, f"`{ast.unparse(node.func)}` is read without {keyword.arg}=.", advice)
+            advice = f"It takes {', '.join(names[-1] for names in parameters[1:]) or 'no keywords'}."
+            raise context.error(node, f"`{ast.unparse(node.func)}` cannot be read with {keyword.arg}=.", advice)
         passed[name] = read_argument(context, keyword.value)
     for names, (_, _, default) in zip(parameters, parts, strict=True):
         if default and passed.get(names[0]) is None:
@@ -138,7 +138,7 @@ def _validate_dtype(context: Context, dtype: Value | None, value: Value | None, 
     if name in FLOATS or (value is not None and name in INTEGERS and holds_flags(value)):
         return
     advice = "Drop it: every number is a float. To round, write np.floor(x); for a condition, x != 0."
-    raise context.error(node, f"the dtype {name} is not read.", advice)
+    raise context.error(node, f"the dtype {name} cannot be read.", advice)
 
 
 def read_method(context: Context, base: Value, node: ast.Call) -> Value:
@@ -154,7 +154,7 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value:
         raise context.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
     advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
     near = "" if advice else did_you_mean(name, METHODS)
-    raise context.error(node, f"the method `.{name}()` is not read.{near}", advice or LISTED)
+    raise context.error(node, f"the method `.{name}()` cannot be read.{near}", advice or LISTED)
 
 
 def refuse_library(context: Context, called: object, node: ast.Call) -> None:
@@ -163,7 +163,7 @@ def refuse_library(context: Context, called: object, node: ast.Call) -> None:
     if library:
         advice = REFUSED.get(name) or find_advice(find_whole_name(called))
         near = "" if advice else did_you_mean(name, SPELLINGS)
-        what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
+        what = f"`{ast.unparse(node.func)}` of {library} cannot be read.{near}"
         raise context.error(node, what, advice or LISTED)
 
 

@@ -37,7 +37,7 @@ def _reduce_array(
 ) -> Value:
     number = axis.value if isinstance(axis, Constant) else axis
     if keepdims is not None and not isinstance(keepdims, Constant):
-        raise context.error(node, "keepdims= is a constant.", "Write keepdims=True.")
+        raise context.error(node, "keepdims= must be a constant.", "Write keepdims=True.")
     keep = keepdims is not None and bool(keepdims.value)
     return fit(context, partial(reduce_axis, keepdims=keep), x, number, function, node=node)
 
@@ -130,7 +130,7 @@ def _variance(
 
     def spread_out(entries: list[Value]) -> Value:
         if len(entries) <= known:
-            raise context.error(node, f"the spread of {len(entries)} entries is not known.")
+            raise context.error(node, f"the spread of {len(entries)} entries is undefined.")
         middle = _mean(context, node, entries)
         off = [apply_arithmetic(context, ast.Sub(), entry, middle, node) for entry in entries]
         squares = fold(context, n.Add, [square_entries(context, node, each) for each in off], node)
@@ -239,7 +239,7 @@ def norm(
     matrix = axis is None and len(fit(context, find_shape, x, node=node)) > 1
     if known not in (None, 1, 2, inf, "fro") or (matrix and known in (1, 2, inf)):
         advice = "Write np.linalg.norm(v), with ord=1, 2 or np.inf for a vector."
-        raise context.error(node, "this norm is not read.", advice)
+        raise context.error(node, "this norm cannot be read.", advice)
     if known in (1, inf):
         kind = n.Add if known == 1 else n.Max
         return _reduce_by(context, node, kind, x=map_node(context, node, n.Abs, x=x), axis=axis, keepdims=keepdims)
@@ -259,8 +259,8 @@ def _dot(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
 def _inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
     shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
     if any(len(shape) != 1 for shape in shapes):
-        what = f"an inner product is of two vectors, and these have the shapes {shapes[0]} and {shapes[1]}."
-        raise context.error(node, what, "Of matrices write a @ b, or np.sum(a * b).")
+        what = f"an inner product takes two vectors, and these have the shapes {shapes[0]} and {shapes[1]}."
+        raise context.error(node, what, "For matrices write a @ b, or np.sum(a * b).")
     return multiply_matrices(context, x, y, node)
 
 
@@ -268,7 +268,9 @@ def _inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
 def _cross(context: Context, node: ast.AST, x: Value, y: Value, axis: Value | None = None) -> Value:
     shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
     if shapes != [(3,), (3,)]:
-        raise context.error(node, f"a cross product is of two vectors of 3, and these are {shapes[0]} and {shapes[1]}.")
+        raise context.error(
+            node, f"a cross product takes two vectors of length 3, and these are {shapes[0]} and {shapes[1]}."
+        )
     a, b = list_entries(x), list_entries(y)
     times, minus = partial(apply_arithmetic, context, ast.Mult()), partial(apply_arithmetic, context, ast.Sub())
     pairs = ((1, 2), (2, 0), (0, 1))

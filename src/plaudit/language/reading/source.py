@@ -49,7 +49,7 @@ class Source:
     helpers: dict[types.FunctionType, "Source"] = field(default_factory=dict)
     """The functions it calls, as they were when it was first read."""
     library: bool = False
-    """Whether it belongs to a library, not to whoever wrote the term: errors then point at the call."""
+    """Whether it belongs to a library, not to the author of the term: errors then point at the call."""
 
     def locate(self, node: ast.AST) -> SourceLine:
         """Return where `node` stands."""
@@ -115,7 +115,7 @@ class ReadFunction:
             if resolve_name(name) is self:
                 return resolve_name, (name,)
         raise PicklingError(
-            f"{self.name!r} is no name of its module, by which another process would find it: "
+            f"{self.name!r} is not a name at the top of its module, so another process could not find it: "
             "pickle a reward that has it, or define it at the top of a module."
         )
 
@@ -204,7 +204,7 @@ _STANDARD = PurePath(inspect.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
-@lru_cache(maxsize=256)  # a helper is read anew wherever it is called
+@lru_cache(maxsize=256)  # a helper is read again at each call
 def list_assigned(function: ast.FunctionDef) -> frozenset[str]:
     """Return the names that a function assigns itself: not what functions and generators inside it assign."""
     names: set[str] = set()
@@ -237,7 +237,7 @@ def validate_signature(source: Source, *, helper: bool = False) -> None:
         raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
     if arguments.defaults and not helper:
         advice = "Make it a knob: put `*,` before it. Or give the field a `missing=` value."
-        raise source.error(arguments.defaults[0], "a positional parameter is data and has no default.", advice)
+        raise source.error(arguments.defaults[0], "a positional parameter is data and cannot have a default.", advice)
 
 
 def _count_letters(text: str, column: int) -> int:

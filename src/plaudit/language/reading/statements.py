@@ -83,7 +83,7 @@ def _take_part(context: Context, value: Value, part: int | str | None, node: ast
     items = list_items(context, value, node) if has_items(value) else []
     if not isinstance(part, int) or not -len(items) <= part < len(items):
         raise context.error(
-            node, f"there is no part {part!r} of {describe(value)}.", "Leave part= out, or say another."
+            node, f"there is no part {part!r} of {describe(value)}.", "Leave part= out, or name another part."
         )
     return items[part]
 
@@ -102,14 +102,14 @@ def _validate_returned(context: Context, value: Value, node: ast.expr) -> None:
     assert context.returned is not None
     kind = find_kind(value)
     if context.returned.flag and kind not in (FLAG, UNKNOWN):
-        what = f"a {context.returned.flag} is true or false of a step, and this returns {describe(value)}."
+        what = f"a {context.returned.flag} must return a bool, and this returns {describe(value)}."
         raise context.error(node, what, "Return a comparison: `return deceleration == 0`.")
     if isinstance(value, Dictionary):
         first = next(iter(value.items), "")
-        advice = f"Say which is the score: @term(part={first!r}); make a term of each that counts."
+        advice = f"Name the score: @term(part={first!r}). Make one term for each part that counts."
         raise context.error(node, f"this returns {describe(value)}, and a term has one score.", advice)
     if has_items(value) and not (isinstance(value, Vector) and value.array):
-        advice = "Say which is the score: @term(part=0) takes the first."
+        advice = "Name the score: @term(part=0) takes the first value."
         raise context.error(node, f"this returns {describe(value)}, and a term has one score.", advice)
     if not isinstance(value, Ref) or kind.startswith("category"):
         add_number(context, value, node)
@@ -151,7 +151,7 @@ def _run_assertion(context: Context, statement: ast.Assert) -> None:
     """Read `assert`: a row that fails it does not count."""
     holds = read_test(context, statement.test)
     if holds is False:
-        raise context.error(statement, "this assertion never holds.", "Check the shapes and constants in it.")
+        raise context.error(statement, "this assertion always fails.", "Check the shapes and constants in it.")
     if holds is not True:
         context.require(holds, "fails an assertion", statement)
 

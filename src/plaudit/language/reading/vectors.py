@@ -14,7 +14,7 @@ from plaudit.language.reading.values import Value, Vector, build_vector, find_ki
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
-BATCHED = "Where the whole function was written for a batch, say @term(batched=True)."
+BATCHED = "If the whole function was written for a batch, use @term(batched=True)."
 
 
 class ShapeProblem(ValueError):
@@ -35,7 +35,9 @@ def find_shape(value: Value) -> Shape:
     shapes = [find_shape(part) for part in parts]
     if len(set(shapes)) > 1:
         other = next(shape for shape in shapes if shape != shapes[0])
-        raise ShapeProblem(f"its rows differ in shape: {shapes[0]} and {other}.", "Every row has as many entries.")
+        raise ShapeProblem(
+            f"its rows differ in shape: {shapes[0]} and {other}.", "Every row must have the same number of entries."
+        )
     return validate_shape((len(parts), *shapes[0]))
 
 
@@ -81,7 +83,7 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
         wanted = {size for size in sizes if size != 1}
         if len(wanted) > 1:
             shown = " and ".join(str(shape) for shape in dict.fromkeys(shapes) if shape)
-            advice = "Shapes fit where they are equal, or where one is a row of the other."
+            advice = "Shapes fit if they are equal, or if one is a row of the other."
             raise ShapeProblem(f"the shapes {shown} do not fit.", advice)
         found.append(wanted.pop() if wanted else 1)
     return validate_shape(tuple(reversed(found)))
@@ -107,7 +109,7 @@ def _stretch(entries: list[Value], own: Shape, shape: Shape) -> list[Value]:
 def normalise_axis(axis: object, rank: int) -> int:
     """Return an axis counted from the first; ShapeProblem where there is none."""
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise ShapeProblem("an axis is a constant integer.", "Reduce one axis after the other.")
+        raise ShapeProblem("an axis must be a constant integer.", "Reduce one axis at a time.")
     if not -rank <= axis < rank:
         kind = f"{rank} {'axis' if rank == 1 else 'axes'}" if rank else "no axes"
         raise ShapeProblem(
@@ -136,7 +138,9 @@ def transpose(value: Value) -> Value:
     if len(shape) < 2:
         return to_array(value)
     if len(shape) > 2:
-        raise ShapeProblem(f"an array of shape {shape} is not transposed.", "Transpose a matrix, of two axes.")
+        raise ShapeProblem(
+            f"an array of shape {shape} cannot be transposed.", "Only a matrix, with two axes, can be transposed."
+        )
     rows, columns = shape
     return build_array([entries[row * columns + at] for at in range(columns) for row in range(rows)], (columns, rows))
 
@@ -165,7 +169,7 @@ def reshape(value: Value, shape: Sequence[Any]) -> Value:
         others = -prod(sizes)
         sizes[sizes.index(-1)] = len(entries) // others if others else 0
     if prod(sizes) != len(entries):
-        raise ShapeProblem(f"the shapes {find_shape(value)} and {tuple(shape)} differ in their number of entries.")
+        raise ShapeProblem(f"the shapes {find_shape(value)} and {tuple(shape)} have different numbers of entries.")
     return build_array(entries, validate_shape(tuple(sizes)))
 
 
@@ -173,12 +177,12 @@ def join_arrays(values: Sequence[Value], axis: object) -> Value:
     """Return arrays put one after the other along an axis."""
     shapes = [find_shape(value) for value in values]
     if not values or not all(shapes):
-        raise ShapeProblem("arrays are joined, and one of these is a number.", "Write np.array([a, b]).")
+        raise ShapeProblem("only arrays can be joined, and one of these is a number.", "Write np.array([a, b]).")
     along = normalise_axis(axis, len(shapes[0]))
     others = {shape[:along] + shape[along + 1 :] for shape in shapes if len(shape) == len(shapes[0])}
     if len(others) > 1 or len({len(shape) for shape in shapes}) > 1:
         shown = " and ".join(map(str, dict.fromkeys(shapes)))
-        raise ShapeProblem(f"the shapes {shown} do not fit.", "All axes but the joined one are equal.")
+        raise ShapeProblem(f"the shapes {shown} do not fit.", "All axes except the joined one must be equal.")
     result = _join_along([to_array(value) for value in values], along)
     find_shape(result)
     return result

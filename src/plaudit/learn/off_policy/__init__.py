@@ -1,4 +1,4 @@
-"""Off-policy evaluation: what another policy would have earned on logged decisions, and how sure that is."""
+"""Off-policy evaluation: estimate what another policy would have earned on logged decisions."""
 
 from plaudit.learn.off_policy.estimators import ESTIMATORS
 from plaudit.learn.off_policy.evaluate import Evaluation, evaluate, evaluate_decisions

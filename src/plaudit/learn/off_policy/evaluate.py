@@ -33,28 +33,35 @@ _PREFERRED = ("dr", "snips", "ips", "switch", "dm")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a policy would have earned on logged decisions."""
+    """The result of an off-policy evaluation: what a policy would have earned on logged decisions.
+
+    >>> import numpy as np
+    >>> log = LoggedDecisions(("a", "b"), [0, 1] * 200, [0.5] * 400, [0.0, 1.0] * 200)
+    >>> found = evaluate_decisions(log, lambda contexts: np.tile([0.1, 0.9], (len(contexts), 1)), actions=("a", "b"))
+    >>> found.best, round(found["dr"].gain.value, 3), found.better
+    ('dr', 0.4, True)
+    """
 
     policy: str
     decisions: int
     actions: tuple[str, ...]
     estimates: Mapping[str, PolicyEstimate]
-    """By the name of the estimator."""
+    """Estimates by estimator name."""
     logged: PolicyEstimate
-    """What was earned: the mean logged reward."""
+    """The mean logged reward."""
     effective: float
-    """The effective sample size: how many decisions of the policy the log is worth."""
+    """The effective sample size."""
     mean_weight: float
-    """Weights average 1 where the logged probabilities are right and cover what the policy does."""
+    """The mean weight; 1 if the logged probabilities are right and cover the policy's actions."""
     largest_weight: float
     interval: Kind
     confidence: float
     episodes: int | None = None
-    """How many episodes the decisions are of, if those are what varies; None if each decision stands for itself."""
+    """The number of episodes, if they are the independent units; None if decisions are."""
     notes: tuple[str, ...] = ()
-    """What to know before trusting it."""
+    """Read these before you trust the estimates."""
     failed: str | None = None
-    """The test that the logged probabilities failed, in a sentence that is a note too: no estimate means anything."""
+    """The test that the logged probabilities failed, also in `notes`: then no estimate is valid."""
     source: Source | None = None
 
     def __getitem__(self, estimator: str) -> PolicyEstimate:
@@ -67,12 +74,12 @@ class Evaluation:
 
     @property
     def best(self) -> str:
-        """The estimator that the verdict goes by: the most trusted of those that have an interval."""
+        """The estimator behind the verdict: the most trusted one with an interval."""
         return next(name for name in _PREFERRED if name in self.estimates and self.estimates[name].low is not None)
 
     @property
     def better(self) -> bool | None:
-        """Whether the policy earns more than what was logged; None where that cannot be told, or `failed` says why."""
+        """Whether the policy earns more than the logged one; None if the log cannot tell, or if a test `failed`."""
         if self.failed is not None:
             return None
         gain = self.estimates[self.best].gain
@@ -84,22 +91,26 @@ class Evaluation:
 
     @property
     def verdict(self) -> str:
-        """Whether the policy is better than what was logged, in a sentence."""
+        """Whether the policy is better than the logged one, in a sentence."""
         if self.failed is not None:
             return (
-                f"Whether {self.policy} is better than what was logged cannot be told: the logged probabilities fail "
-                "their test, as the note says."
+                f"Cannot tell whether {self.policy} is better than the logged policy: the logged probabilities fail "
+                "their test (see the note)."
             )
-        says = {True: "is better than", False: "is worse than", None: "cannot be told apart from"}[self.better]
+        says = {True: "is better than", False: "is worse than", None: "cannot be distinguished from"}[self.better]
         gain = self.estimates[self.best].gain
         shown = f"{gain.value:+.{self._decimals}f} {_format_ends(gain, self._decimals)}"
-        confidence = f"{100 * self.confidence:g} %"
-        return f"{self.policy} {says} what was logged: {shown} a decision ({self.best}, {confidence} interval)."
+        confidence = f"{100 * self.confidence:g}%"
+        return f"{self.policy} {says} the logged policy: {shown} per decision ({self.best}, {confidence} interval)."
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the estimates as a table, the heading first and what was logged last."""
-        confidence = f"{100 * self.confidence:g} %"
-        heading = ("estimator", "value", "error", f"{confidence} interval", "gain", f"{confidence} of the gain")
+        """Format the estimates as a table.
+
+        Returns:
+            The cells: the header first, the logged policy last.
+        """
+        confidence = f"{100 * self.confidence:g}%"
+        heading = ("estimator", "value", "error", f"{confidence} interval", "gain", f"{confidence} interval (gain)")
         return [
             heading,
             *(self._row(name, each, each.gain) for name, each in self.estimates.items()),
@@ -123,11 +134,15 @@ class Evaluation:
         return min(max(1 - math.floor(math.log10(narrow)), -math.floor(math.log10(nearest)), 0), 12)
 
     def figures(self) -> str:
-        """Return how far the log reaches, in a line."""
+        """Summarize the log: decisions, effective sample size, weights.
+
+        Returns:
+            One line.
+        """
         parts = [
             format_count(self.decisions, "decision")
             + ("" if self.episodes is None else f" of {self.episodes:,} episodes"),
-            f"effective {self.effective:,.0f} ({self.share:.1%})",
+            f"effective sample size {self.effective:,.0f} ({self.share:.1%})",
             f"weights: mean {self.mean_weight:.3f}, largest {self.largest_weight:.3g}",
         ]
         return "; ".join(parts) + "."
@@ -137,7 +152,11 @@ class Evaluation:
         return escape_controls("\n".join([format_table(self.rows()), "", self.figures(), *notes, self.verdict]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evaluation as plain data for JSON."""
+        """Return the evaluation as plain data for JSON.
+
+        Returns:
+            The figures by name.
+        """
         return {
             "policy": self.policy,
             "verdict": self.verdict,
@@ -180,32 +199,43 @@ def evaluate(
     on_bad: str = "raise",
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Return what `policy` would have earned on the decisions of a ledger, under `reward` or as they were scored.
+    """Estimate what `policy` would have earned on the decisions in a ledger.
 
     Args:
-        ledger: Where the decisions are recorded, each in the context of its record. Nothing is written.
+        ledger: The ledger with the decisions, each in the context of its record. Nothing is written.
         policy: A function from rows of features to rows of probabilities.
         decision_class: Which decisions to read.
-        reward: Another reward, which scores the recorded inputs again.
-        since: Only records from this moment on.
-        until: Only records before this moment.
+        reward: Another reward, to score the recorded inputs again; the recorded rewards if omitted.
+        since: Only records from this time on.
+        until: Only records before this time.
         run: Only records of this run.
-        estimators: Names out of `ESTIMATORS`.
+        estimators: Names from `ESTIMATORS`.
         interval: As for `evaluate_decisions`.
-        confidence: Of the intervals.
+        confidence: Confidence level.
         minimum_effective: As for `evaluate_decisions`.
         seed: As for `evaluate_decisions`.
-        actions: The columns of a policy that does not name them itself.
-        reward_range: The lowest and highest reward; for "anytime" it is proven from the reward unless given.
+        actions: The action of each column, for a policy that does not name them.
+        reward_range: The lowest and highest possible reward; for "anytime" it is proven from the reward if omitted.
         independent: As for `evaluate_decisions`.
-        on_bad: "raise" an error for decisions that `reward` cannot score, "mask" them: leave them out and count; or
-            "clip" their numbers to the declared ranges.
-        progress: Called with how many records were read, and how many there are.
+        on_bad: "raise" an error for decisions that `reward` cannot score, "mask" to leave them out and count them, or
+            "clip" their inputs to the declared ranges.
+        progress: Called with the number of records read and the number in total.
+
+    Returns:
+        The estimates with confidence intervals, the effective sample size, and a verdict.
 
     Raises:
-        NotEvaluable: The log cannot tell what the policy would have earned.
+        NotEvaluable: The log does not show what the policy would have earned.
         MissingField: Records lack an input that `reward` needs.
-        InputError: A decision or the policy is not what it should be.
+        InputError: A decision or the policy is invalid.
+
+    Example:
+        ```python
+        from plaudit.learn.off_policy import always, evaluate
+
+        found = evaluate(ledger, always("star"), decision_class="move")
+        print(found)
+        ```
     """
     query = {"since": since, "until": until, "run": run}
     reading = read_decisions(
@@ -246,27 +276,30 @@ def evaluate_decisions(
     reward_range: tuple[float, float] | None = None,
     independent: bool = False,
 ) -> Evaluation:
-    """Return what `policy` would have earned on logged decisions; NotEvaluable where they cannot tell.
+    """Estimate what `policy` would have earned on logged decisions.
 
-    Decisions are those of a bandit: what is chosen changes what it earns, and not what later decisions see.
+    Decisions are those of a bandit: a choice changes its own reward, but not what later decisions see.
 
     Args:
         log: The decisions.
         policy: A function from rows of features to rows of probabilities.
-        estimators: Names out of `ESTIMATORS`.
-        interval: "normal" (standard errors), "bootstrap" (percentiles of drawing the log again) or "anytime", which
-            stays true however often it is looked at as the log grows, and needs a `reward_range`.
-        confidence: Of the intervals.
-        minimum_effective: The effective sample size below which an estimate is refused.
-        seed: Deals decisions into folds and draws the bootstrap.
-        actions: The columns of a policy that does not name them itself.
-        reward_range: The lowest and the highest reward that there can be.
-        independent: Whether each decision varies by itself. Otherwise episodes do, where the log has them.
+        estimators: Names from `ESTIMATORS`.
+        interval: "normal" (standard errors), "bootstrap" (percentiles of resampling) or "anytime", which stays valid
+            however often you look at it as the log grows, and needs a `reward_range`.
+        confidence: Confidence level.
+        minimum_effective: The smallest effective sample size; below it the evaluation is refused.
+        seed: Random seed, for folds and the bootstrap.
+        actions: The action of each column, for a policy that does not name them.
+        reward_range: The lowest and the highest possible reward.
+        independent: Treat decisions as independent. If false, episodes are, where the log has them.
+
+    Returns:
+        The estimates with confidence intervals, the effective sample size, and a verdict.
 
     Raises:
-        NotEvaluable: The log cannot tell what the policy would have earned.
-        InputError: The policy is not what it should be.
-        DefinitionError: An argument is not what it should be.
+        NotEvaluable: The log does not show what the policy would have earned.
+        InputError: The policy is invalid.
+        DefinitionError: An argument is invalid.
 
     >>> import numpy as np
     >>> log = LoggedDecisions(("a", "b"), [0, 1] * 200, [0.5] * 400, [0.0, 1.0] * 200)
@@ -319,7 +352,7 @@ def _validate_arguments(
     if interval != "anytime":
         return
     if "ips" not in estimators:
-        raise DefinitionError("interval='anytime' is an interval around 'ips': name it among the estimators.")
+        raise DefinitionError("interval='anytime' is an interval around 'ips': add 'ips' to the estimators.")
     if reward_range is None:
         raise DefinitionError("interval='anytime' needs the range of rewards: reward_range=(lowest, highest).")
     low, high = reward_range
@@ -333,27 +366,27 @@ def _find_units(log: LoggedDecisions, independent: bool) -> Codes | None:
         return None
     if log.episodes.max() == 0:
         raise NotEvaluable(
-            "all decisions are of one episode, so nothing tells how much episodes differ. Log more of them, or say "
-            "independent=True if each decision stands for itself."
+            "all decisions belong to one episode, so the variation between episodes is unknown. Log more episodes, or "
+            "pass independent=True if decisions are independent."
         )
     return log.episodes
 
 
 def _require_reach(case: Case, minimum: float, name: str) -> None:
     if len(case.log) < 2:
-        raise NotEvaluable("there is one decision in the log, and nothing tells how much rewards vary.")
+        raise NotEvaluable("the log has only one decision, so the variation of rewards is unknown.")
     if case.effective >= minimum and case.effective:
         return
-    worth = f"the log's {len(case.log):,} decisions are worth {case.effective:.1f} of its own (effective sample size)"
+    worth = f"the log's {len(case.log):,} decisions have an effective sample size of {case.effective:.1f}"
     if case.effective > _CLOSE * len(case.log):
         raise NotEvaluable(
-            f"for {name} {worth}, and {minimum:g} are needed: the log is short. Choose more of it, or log more; or "
-            "lower minimum_effective and do not trust the intervals."
+            f"for {name}, {worth}, and {minimum:g} is needed: the log is too short. Select more of it, or log more; "
+            "or lower minimum_effective and do not trust the intervals."
         )
     raise NotEvaluable(
-        f"for {name} {worth}, and {minimum:g} are needed: it mostly does what was logged rarely or never. Log more "
-        "decisions, or with more exploration; evaluate a policy that is closer to the logged one; or lower "
-        "minimum_effective and do not trust the intervals."
+        f"for {name}, {worth}, and {minimum:g} is needed: the policy mostly takes actions that were rarely or never "
+        "logged. Log more decisions, or with more exploration; evaluate a policy that is closer to the logged one; or "
+        "lower minimum_effective and do not trust the intervals."
     )
 
 
@@ -361,9 +394,11 @@ def _collect_notes(case: Case, failed: str | None) -> list[str]:
     found = [] if failed is None else [failed]
     heaviest = float(case.weights.max() / case.weights.sum())
     if heaviest > _CARRIES:
-        found.append(f"one decision carries {heaviest:.0%} of all weight; look at it before you believe the estimates.")
+        found.append(
+            f"one decision carries {heaviest:.0%} of the total weight; inspect it before you trust the estimates."
+        )
     if case.units is not None and (episodes := int(case.units.max()) + 1) < _FEW_EPISODES:
-        found.append(f"{episodes} episodes are few to judge by how much episodes differ.")
+        found.append(f"{episodes} episodes are too few for a reliable estimate of how much episodes vary.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""How sure an estimate is: by its standard error, by drawing the log again, or at every moment at once."""
+"""Confidence intervals: normal, bootstrap or anytime."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,11 @@ _LARGEST_EXPONENT = 700.0
 
 
 class Interval(NamedTuple):
-    """A number with its standard error and the ends of an interval; None where there is none."""
+    """A number with its standard error and the ends of its confidence interval; None where there is none.
+
+    >>> Interval(value=0.2, error=0.05, low=0.1, high=0.3).low
+    0.1
+    """
 
     value: float
     error: float | None
@@ -38,11 +42,20 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyEstimate:
-    """What a policy earns a decision, and how much more than what was logged that is."""
+    """The expected reward per decision of a policy, and its gain over the logged policy.
+
+    Example:
+        ```python
+        found = evaluate(ledger, always("star"), decision_class="move")
+        estimate = found["dr"]
+        print(estimate.value, estimate.low, estimate.high)  # reward per decision
+        print(estimate.gain.value, estimate.gain.low)       # compared with the logged policy
+        ```
+    """
 
     value: float
     error: float | None
-    """The standard error; None for a confidence sequence, which has none."""
+    """The standard error; None for a confidence sequence."""
     low: float | None
     high: float | None
     gain: Interval
@@ -100,8 +113,8 @@ def build_anytime(
     rewards, miss = (case.log.rewards - span[0]) / scale, 1.0 - confidence
     if rewards.min() < 0 or rewards.max() > 1:
         raise OutOfRange(
-            f"the rewards of the log go from {case.log.rewards.min():g} to {case.log.rewards.max():g}, and are said to "
-            f"be within [{span[0]:g}, {span[1]:g}]."
+            f"the rewards of the log go from {case.log.rewards.min():g} to {case.log.rewards.max():g}, outside the "
+            f"given reward_range=[{span[0]:g}, {span[1]:g}]."
         )
     none = Interval(0.0, None, None, None)
     found = {

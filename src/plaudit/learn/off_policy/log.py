@@ -1,4 +1,4 @@
-"""Logged decisions as columns: what was seen, chosen and earned, validated once."""
+"""Logged decisions as columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from plaudit.learn.validate import unknown_action
 Codes = NDArray[np.intp]
 
 _UNEXPLORED = (
-    "every decision was logged with probability 1, so nothing tells what another action would have earned. "
-    "Log the decisions of a policy that explores: linucb, epsilon_ridge and the like always do."
+    "every decision was logged with probability 1, so the log says nothing about other actions. "
+    "Log the decisions of a policy that explores, such as linucb or epsilon_ridge."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedDecisions:
-    """Decisions in the order in which they were made, a row each.
+    """Logged decisions in order, one row each.
 
     >>> log = LoggedDecisions(("stay", "star"), ["star", "stay", "star"], [0.5, 0.5, 0.25], [1.0, 0.0, 2.0])
     >>> len(log), log.chosen.tolist(), log.features
@@ -37,16 +37,16 @@ class LoggedDecisions:
     """
 
     actions: tuple[str, ...]
-    """What could be chosen."""
+    """The actions."""
     chosen: Codes
-    """What was: positions in `actions`, or the names themselves."""
+    """The chosen actions: positions in `actions`, or names."""
     probabilities: Numbers
-    """How likely that was when it was chosen."""
+    """The probability of each chosen action at that time."""
     rewards: Numbers
     contexts: Numbers | None = None
-    """What was seen before, a row of features each; None where nothing is."""
+    """The features, one row per decision; None without features."""
     episodes: Codes | None = None
-    """To which episode a decision belongs, as a number or a string; None where each stands for itself."""
+    """The episode of each decision, as a number or a string; None if decisions are independent."""
 
     def __post_init__(self) -> None:
         """Turn the columns into arrays and refuse what can carry no estimate."""
@@ -54,7 +54,7 @@ class LoggedDecisions:
         keep(self, "actions", _parse_actions(self.actions))
         keep(self, "chosen", _parse_chosen(self.chosen, self.actions))
         if not len(self.chosen):
-            raise NotEvaluable("there is no decision in the log.")
+            raise NotEvaluable("the log has no decisions.")
         keep(self, "probabilities", _parse_column("probabilities", self.probabilities, len(self)))
         keep(self, "rewards", _parse_column("rewards", self.rewards, len(self)))
         if self.contexts is not None:
@@ -70,7 +70,7 @@ class LoggedDecisions:
 
     @property
     def features(self) -> int:
-        """How many features a decision was made on."""
+        """The number of features."""
         return 0 if self.contexts is None else self.contexts.shape[1]
 
 
@@ -79,7 +79,7 @@ def _parse_actions(actions: Any) -> tuple[str, ...]:
     if not names or not all(isinstance(name, str) and name for name in names):
         raise DefinitionError(f"actions={actions!r:.80} must be names.")
     if len(set(names)) != len(names):
-        raise DefinitionError(f"actions={actions!r:.80} has a name twice.")
+        raise DefinitionError(f"actions={actions!r:.80} contains a name twice.")
     return names
 
 
@@ -87,7 +87,7 @@ def _parse_chosen(chosen: Any, actions: Sequence[str]) -> Codes:
     """Return positions in `actions` for positions or names."""
     given = np.asarray(chosen)
     if given.ndim != 1:
-        raise ShapeMismatch(f"chosen has the shape {given.shape}; one action a decision is a single column.")
+        raise ShapeMismatch(f"chosen has the shape {given.shape}; pass a single column with one action per decision.")
     if not given.size:
         return np.empty(0, np.intp)
     if given.dtype.kind in "UO":
@@ -120,9 +120,9 @@ def _parse_contexts(values: Any, count: int) -> Numbers:
     try:
         rows = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        raise ShapeMismatch("contexts must be rows of numbers, as many in each row.") from None
+        raise ShapeMismatch("contexts must be rows of numbers, all of the same length.") from None
     if rows.ndim != 2 or len(rows) != count:
-        raise ShapeMismatch(f"contexts have the shape {rows.shape}; {count} decisions have as many rows of features.")
+        raise ShapeMismatch(f"contexts have the shape {rows.shape}; {count} decisions need as many rows of features.")
     _check_finite("contexts", rows)
     return rows
 
@@ -147,16 +147,17 @@ def _check_probabilities(probabilities: Numbers) -> None:
     missing = np.isnan(probabilities)
     if missing.any():
         raise NotEvaluable(
-            f"{missing.sum():,} of {len(missing):,} decisions have no probability, the first is decision "
-            f"{int(missing.argmax())}. Without it nobody knows what they stand for: log decisions whose learner "
+            f"{missing.sum():,} of {len(missing):,} decisions have no probability, the first of them decision "
+            f"{int(missing.argmax())}. They cannot be weighted without it: log decisions whose learner "
             "reports it (Decision.probability)."
         )
     outside = (probabilities <= 0) | (probabilities > 1)
     if outside.any():
         row = int(outside.argmax())
         raise OutOfRange(
-            f"decision {row}: its probability is {probabilities[row].item()!r}; what was chosen had one above 0 and "
-            "up to 1."
+            f"decision {row}: its probability is {probabilities[row].item()!r}; the probability of a chosen action "
+            "is above "
+            "0 and at most 1."
         )
     if (probabilities == 1).all():
         raise NotEvaluable(_UNEXPLORED)

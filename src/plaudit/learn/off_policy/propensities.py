@@ -33,15 +33,15 @@ def find_failed_test(case: Case) -> str | None:
     beyond = np.abs(balance.misses) - np.maximum(far * balance.errors, _ROUNDING)
     worst = int(beyond.argmax())
     if beyond[0] > 0:
-        found = f"weights average {case.weights.mean():.3f} and should average 1"
+        found = f"the weights average {case.weights.mean():.3f} instead of 1"
     elif beyond[worst] > 0:
         by = f"{balance.misses[worst]:+.3f} standard deviations"
-        found = f"weighting moves the mean of feature {worst - 1} by {by} and should not move it"
+        found = f"weighting shifts the mean of feature {worst - 1} by {by} and should not shift it"
     else:
         return None
     return (
-        f"{found}: the logged probabilities are not what actions were chosen with, or the policy takes actions that "
-        "could not be chosen."
+        f"{found}: the logged probabilities are not the ones actions were chosen with, or the policy takes "
+        "actions that could not be chosen."
     )
 
 

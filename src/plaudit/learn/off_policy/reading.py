@@ -1,4 +1,4 @@
-"""Decisions out of a ledger: whole blocks at a time, no object for each record."""
+"""Read decisions from a ledger, whole blocks at a time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -39,35 +39,46 @@ NO_COUNTERPART = ("a terminal term",)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The records of a ledger that decisions were read from."""
+    """The records that decisions were read from: the reward that scored them, and what was left out.
+
+    Example:
+        ```python
+        found = evaluate(ledger, policy, decision_class="move")
+        print(found.source.reward, found.source.credits, found.source.lacking)
+        ```
+    """
 
     decision_class: str
     reward: str
     """The reward that scored them, such as roadsense@R8."""
     rescored: bool = False
-    """Whether that is another one than was recorded."""
+    """Whether it is another reward than the recorded one."""
     credits: int = 0
     """Records that added to the reward of an earlier decision."""
     unmatched: int = 0
-    """Such records whose decision was not among those chosen; they count for nothing."""
+    """Those whose decision is not among the selected records; they are ignored."""
     unpaid: int = 0
-    """Such records of terminal terms, of which the other reward has none."""
+    """Those from terminal terms, if the other reward has none."""
     blocked: int = 0
-    """Decisions that no learner was to learn from."""
+    """Decisions that were blocked for learners."""
     refused: int = 0
     """Decisions left out because the other reward refuses their inputs."""
     lacking: int = 0
     """Decisions left out because they were recorded without an input that the other reward needs."""
 
     def describe(self) -> list[str]:
-        """Return what there is to know about the records, in sentences."""
+        """Describe what was left out.
+
+        Returns:
+            A sentence for each kind of record that was left out.
+        """
         found = []
         if self.refused or self.lacking:
             left = format_count(self.refused + self.lacking, "decision")
-            found.append(f"{left} that {self.reward} cannot score left out: the rest may not be like them.")
+            found.append(f"Left out: {left} that {self.reward} cannot score. The rest may differ from them.")
         if self.unmatched:
-            text = f"{format_count(self.unmatched, 'extra credit')} of decisions that were not chosen left out."
-            found.append(f"{text} Choose records by whole episodes to have them.")
+            text = f"Left out: {format_count(self.unmatched, 'extra credit')} for decisions that were not selected."
+            found.append(f"{text} Select whole episodes to include them.")
         if self.unpaid:
             found.append(
                 f"{format_count(self.unpaid, 'extra credit')} came from terminal terms; {self.reward} has none."
@@ -77,25 +88,39 @@ class Source:
 
 @dataclass(frozen=True)
 class Reading:
-    """The decisions that were read, and what there is to know about their records."""
+    """Decisions read from a ledger, and the records they come from.
+
+    Example:
+        ```python
+        reading = read_decisions(ledger, decision_class="move")
+        print(len(reading.decisions), reading.source.reward)
+        ```
+    """
 
     decisions: LoggedDecisions
     source: Source
     reward: Reward
 
     def find_range(self) -> tuple[float, float]:
-        """Return the lowest and highest reward that there can be, proven from the reward's definition."""
+        """Prove the lowest and the highest possible reward from the reward's definition.
+
+        Returns:
+            The two rewards.
+
+        Raises:
+            DefinitionError: The reward has no finite range, or decisions were credited more than once.
+        """
         if self.source.credits:
             raise DefinitionError(
-                "interval='anytime' needs the range of rewards, and decisions were credited more than once, which no "
-                "reward's definition bounds: give reward_range=(lowest, highest)."
+                "interval='anytime' needs the range of rewards, and decisions were credited more than once, which the "
+                "reward's definition does not bound: pass reward_range=(lowest, highest)."
             )
         solver = Solver(Deadline.after(_SECONDS))
         total = Ranges(RewardModel(self.reward._as_declared), solver, facts=False).spans(["total"])["total"]
         if not (math.isfinite(total.low) and math.isfinite(total.high)):
             raise DefinitionError(
                 f"interval='anytime' needs the range of rewards, and {self.source.reward} has none: its totals lie "
-                f"between {total.low:g} and {total.high:g}. Give reward_range=(lowest, highest), or declare the ranges "
+                f"between {total.low:g} and {total.high:g}. Pass reward_range=(lowest, highest), or declare the ranges "
                 "of its fields."
             )
         return total.low, total.high
@@ -110,11 +135,33 @@ def read_decisions(
     progress: Callable[[int, int], None] | None = None,
     **query: Any,
 ) -> Reading:
-    """Return the decisions of a class, chosen as for `Ledger.history`, with their rewards as recorded or by `reward`.
+    """Read the decisions of a class from a ledger, with their rewards.
 
     A record holds its decision as `context["decision"]`. One with `context["again"]` is an extra credit: it adds to the
-    reward of the decision that it names, by its id (within a run) or else its number or step (within an episode), or
-    to the last one of its episode.
+    reward of the decision that it names, by its id (within a run), its number or its step (within an episode), or to
+    the last one of its episode.
+
+    Args:
+        ledger: The ledger.
+        decision_class: Which decisions to read.
+        reward: Another reward, to score the recorded inputs again; the recorded rewards if omitted.
+        on_bad: "raise" an error for decisions that `reward` cannot score, "mask" to leave them out, or "clip" their
+            inputs to the declared ranges.
+        progress: Called with the number of records read and the number in total.
+        **query: Further selection, as for `Ledger.history`.
+
+    Returns:
+        The decisions as columns, and what was left out.
+
+    Raises:
+        NotEvaluable: There are no such decisions, or their rewards are not comparable.
+        MissingField: Records lack an input that `reward` needs.
+
+    Example:
+        ```python
+        reading = read_decisions(ledger, decision_class="move", run="night-3")
+        found = evaluate_decisions(reading.decisions, always("star"))
+        ```
     """
     validate_on_bad(on_bad)
     reward = None if reward is None else apply_on_bad(reward, on_bad)
@@ -157,8 +204,8 @@ def _check_rewards(scorer: "RecordScorer", reward: Reward | None) -> None:
     if reward is None and len(counts) > 1:
         listed = ", ".join(f"{count:,} of {label}" for label, count in counts.items())
         raise NotEvaluable(
-            f"the records are of different rewards ({listed}), whose numbers do not compare. Give a reward, and all of "
-            "them are scored by it; or choose a run or a time in which there was one."
+            f"the records belong to different rewards ({listed}), which are not comparable. Pass a reward to score all "
+            "of them with it, or select a run or a period with one reward."
         )
 
 
@@ -167,7 +214,7 @@ def _suggest_class(ledger: "Ledger", decision_class: str) -> str:
         known = {row.decision_class for row in connection.execute(scopes.select())} - {None}
     if decision_class in known:
         return ""
-    listed = f" There are: {', '.join(sorted(known))}." if known else " No record names the class of its decision."
+    listed = f" There are: {', '.join(sorted(known))}." if known else " No record has a decision class."
     return did_you_mean(decision_class, known) + listed
 
 
@@ -355,17 +402,17 @@ class DecisionColumns:
 
     def _concatenate(self) -> Batch:
         if not self.decisions:
-            raise NotEvaluable("the records hold extra credits only (again), and no decision that they belong to.")
+            raise NotEvaluable("the records hold only extra credits (again) and none of the decisions they belong to.")
         if len(self.widths) > 1:
             widths = ", ".join(f"{width} (such as record {record})" for width, record in self.widths.items())
             raise ShapeMismatch(f"decisions were made on different numbers of features: {widths}. Choose one kind.")
         return Batch(*map(np.concatenate, zip(*self.batches, strict=True)))
 
     def _unscorable(self, reward: str, lacking: int, refused: int) -> MissingField | NotEvaluable:
-        offer = "Choose other records, or leave them out and have them counted: on_bad='mask'."
+        offer = "Choose other records, or leave these out and count them with on_bad='mask'."
         if not lacking:
             what = f"{reward} refuses the inputs of {format_count(refused, 'decision')} (outside its ranges)"
-            return NotEvaluable(f"{what}, and without a reward there is no estimate. {offer}")
+            return NotEvaluable(f"{what}, so there is no estimate. {offer}")
         needed = {name for layout in self.scorer.recorded for name in self.scorer.find_missing(layout)}
         counted = format_count(lacking, "decision")
         what = f"{counted} were recorded without what {reward} needs: {', '.join(sorted(needed))}."

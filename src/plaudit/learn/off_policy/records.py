@@ -222,7 +222,7 @@ def _validate_probabilities(probabilities: Numbers, numbers: Codes) -> None:
     if outside.any():
         at = int(outside.argmax())
         value = probabilities[at].item()
-        raise OutOfRange(f"record {numbers[at]}: its decision has the probability {value!r}, which cannot be.")
+        raise OutOfRange(f"record {numbers[at]}: its decision has the impossible probability {value!r}.")
 
 
 def _stack_features(found: Column, numbers: Codes) -> Numbers | None:

@@ -1,4 +1,4 @@
-"""Preferences: the knobs and weights of a reward, fitted to what people preferred."""
+"""Fit knobs and weights of a reward to human preferences."""
 
 from plaudit.learn.preferences.choices import Steps
 from plaudit.learn.preferences.fit import Fitted, FittedParameter, fit_preferences

@@ -1,4 +1,4 @@
-"""Choices: what people preferred and what they did not, as one table of steps."""
+"""Choices between segments, as one table of steps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,12 @@ Array = np.ndarray[Any, Any]
 
 
 class Steps(NamedTuple):
-    """The steps of many segments in one table: `segment` says of which choice, counted from 0, each step is a part."""
+    """The steps of many segments in one table; `segment` says which choice each step belongs to, counted from 0.
+
+    >>> steps = Steps({"value": [1.0, 2.0, 0.5]}, [0, 0, 1])
+    >>> len(steps.segment)
+    3
+    """
 
     columns: Any
     segment: Any
@@ -46,7 +51,9 @@ def build_choices(reward: Reward, preferred: Any, rejected: Any, *, share: Any, 
     sides = [_parse_side(reward, name, given) for name, given in (("preferred", preferred), ("rejected", rejected))]
     lengths = [int(side.choice.max()) + 1 for side in sides]
     if lengths[0] != lengths[1]:
-        raise ShapeMismatch(f"there are {lengths[0]} preferred and {lengths[1]} rejected; they are compared in pairs.")
+        raise ShapeMismatch(
+            f"there are {lengths[0]} preferred and {lengths[1]} rejected segments; they are compared in pairs."
+        )
     first, second = sides
     return Choices(
         {name: np.concatenate([first.columns[name], second.columns[name]]) for name in first.columns},
@@ -80,7 +87,7 @@ def _parse_segments(reward: Reward, name: str, segments: Sequence[Any]) -> _Side
         where = f"{name}, choice {at}"
         steps = [segment] if isinstance(segment, Mapping) else segment
         if not isinstance(steps, Sequence) or isinstance(steps, str) or not steps:
-            raise WrongType(f"{where}: a segment is a mapping or a list of them, one a step, not {segment!r:.60}")
+            raise WrongType(f"{where}: a segment is a mapping or a list of mappings, one per step, not {segment!r:.60}")
         parts = [_parse_table(reward, where, step) for step in steps]
         tables += [columns for columns, _ in parts]
         lengths.append(sum(rows for _, rows in parts))
@@ -97,9 +104,9 @@ def _number_steps(name: str, segment: Any, columns: Mapping[str, Array]) -> tupl
     choice = np.asarray(segment)
     rows = len(next(iter(columns.values())))
     if choice.shape != (rows,):
-        raise ShapeMismatch(f"{name}: segment has the shape {choice.shape}, and there are {rows} steps.")
+        raise ShapeMismatch(f"{name}: segment has the shape {choice.shape}, but there are {rows} steps.")
     if rows and (choice.dtype.kind not in "iu" or not np.array_equal(np.unique(choice), np.arange(choice.max() + 1))):
-        raise InputError(f"{name}: segment must number the choices 0, 1, 2 … and leave none out.")
+        raise InputError(f"{name}: segment must number the choices 0, 1, 2 … without gaps.")
     order = np.argsort(choice, kind="stable")
     starts = np.searchsorted(choice[order], choice[order])
     step = np.empty(rows)
@@ -117,7 +124,7 @@ def _parse_table(reward: Reward, where: str, given: Any) -> tuple[dict[str, Arra
     except InputError as error:
         raise type(error)(f"{where}: {error}") from None
     if len(shape) > 1:
-        raise ShapeMismatch(f"{where}: a column holds one value a row, and these have the shape {shape}.")
+        raise ShapeMismatch(f"{where}: a column holds one value per row, but these have the shape {shape}.")
     rows = shape[0] if shape else 1
     return {name: np.broadcast_to(array, (rows,)) for name, array in zip(reward.inputs, arrays, strict=True)}, rows
 
@@ -144,11 +151,11 @@ def _parse_numbers(name: str, given: Any, default: float, length: int, *, high: 
     except (TypeError, ValueError):
         raise WrongType(f"{name} must be numbers, one for each choice.") from None
     if numbers.shape not in ((), (length,)):
-        raise ShapeMismatch(f"{name} has the shape {numbers.shape}, and there are {length} choices.")
+        raise ShapeMismatch(f"{name} has the shape {numbers.shape}, but there are {length} choices.")
     if not np.isfinite(numbers).all():
         raise NotFinite(f"{name} holds a number that is not finite.")
     if numbers.min(initial=0.0) < 0 or numbers.max(initial=0.0) > high:
-        raise OutOfRange(f"{name} must lie {'within [0, 1]' if high == 1 else 'from 0 up'}.")
+        raise OutOfRange(f"{name} must be {'within [0, 1]' if high == 1 else '0 or more'}.")
     if name == "count" and not numbers.any():
-        raise InputError("count is 0 for every choice, so that none of them counts.")
+        raise InputError("count is 0 for every choice, so none of them counts.")
     return np.broadcast_to(numbers, (length,)).copy()

@@ -33,7 +33,7 @@ def find_warnings(
 ) -> Iterator[str]:
     """Yield what a reader must know; the last of `names` is the rationality, `difference` a typical one."""
     if found.free.size and np.isnan(found.covariance).any():
-        yield "the log-likelihood curves upwards where the search ended, so that there are no standard errors"
+        yield "the log-likelihood curves upward where the search ended, so there are no standard errors"
     for at in found.bound:
         side = "above" if found.theta[at] >= prior.high[at] else "below"
         yield (
@@ -41,18 +41,20 @@ def find_warnings(
             f"and bounds={{{names[at]!r}: (None, None)}} lets it go there"
         )
     for name in jumping:
-        yield f"the likelihood jumps as {name} moves, at a comparison or a rounding: its error leaves that out"
+        yield (
+            f"the likelihood is discontinuous in {name}, at a comparison or a rounding: its standard error ignores that"
+        )
     if found.converged and difference <= CERTAIN:
         yield from _find_undetermined(names, found, prior)
     if separated:
         yield (
-            "a reward within reach decides every choice as people did, so they set no upper limit to its scale: "
-            "how large the numbers are is the prior's doing"
+            "some parameter values predict every choice, so the choices do not limit the scale of the reward: "
+            "the size of the numbers comes from the prior"
         )
     elif difference > CERTAIN:
         yield (
             f"the scale is far off: the sides typically differ by {difference:.2g} in log-odds, where every choice is "
-            "certain and says nothing of these numbers; fit the weights, or rationality='fit'"
+            "certain and uninformative; fit the weights, or rationality='fit'"
         )
     else:
         yield from _find_pulled(names, found, prior)
@@ -69,7 +71,7 @@ def _find_undetermined(names: tuple[str, ...], found: Optimum, prior: Prior) -> 
     if silent:
         yield (
             f"no choice depends on {' or '.join(silent)}: both sides change alike, or every step lies where a branch "
-            "or a clamp hides it; the interval is the prior's"
+            "or a clamp hides it; the interval comes from the prior"
         )
     amounts, directions = np.linalg.eigh(known)
     for amount, direction in zip(amounts, directions.T, strict=True):
@@ -77,11 +79,11 @@ def _find_undetermined(names: tuple[str, ...], found: Optimum, prior: Prior) -> 
         if amount >= _LITTLE or set(parts) & set(silent):
             continue
         if len(parts) == 1:
-            yield f"the choices say little about {parts[0]}: its interval is mostly the prior's"
+            yield f"the choices say little about {parts[0]}: its interval comes mostly from the prior"
         else:
             yield (
-                f"the choices do not tell {', '.join(parts[:-1])} and {parts[-1]} apart: along "
-                f"{_format_direction(direction, names, free)} the intervals are mostly the prior's; hold one of them"
+                f"the choices cannot separate {', '.join(parts[:-1])} and {parts[-1]}: along "
+                f"{_format_direction(direction, names, free)} the intervals come mostly from the prior; fix one of them"
             )
 
 
@@ -92,8 +94,8 @@ def _find_pulled(names: tuple[str, ...], found: Optimum, prior: Prior) -> Iterat
     for at, by, error in zip(free, moved, np.sqrt(np.diag(found.covariance)), strict=True):
         if abs(by) > _NOT_NEGLIGIBLE * error:
             yield (
-                f"the prior holds {names[at]} back by {abs(by) / error:.1f} standard errors; "
-                "a wider prior= leaves it to the choices"
+                f"the prior pulls {names[at]} by {abs(by) / error:.1f} standard errors; "
+                "a wider prior= lets the choices decide"
             )
 
 
@@ -119,7 +121,8 @@ def _find_wrong_scale(found: Optimum) -> Iterator[str]:
     if abs(slope) > _SURPRISING * left**0.5:
         more = "more" if slope > 0 else "less"
         yield (
-            f"people follow the reward {more} sharply than its scale says ({abs(slope) / left**0.5:.1f} standard "
+            f"the choices follow the reward {more} sharply than its scale implies ({abs(slope) / left**0.5:.1f} "
+            "standard "
             "errors): fit the scale too, with rationality='fit'"
         )
 

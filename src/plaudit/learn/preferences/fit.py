@@ -24,9 +24,15 @@ _NEARBY = 0.5
 
 
 class FittedParameter(NamedTuple):
-    """One fitted number: what it was, what it is, and how far it may be off.
+    """One fitted number: before, after, standard error and confidence interval.
 
-    Where a parameter ends at its bound, nothing is known of its error: the standard error and both ends are NaN.
+    If a parameter ends at its bound, its error is unknown: the standard error and both ends are NaN.
+
+    Example:
+        ```python
+        estimate = fitted["comfort.weight"]
+        print(estimate.before, estimate.value, estimate.low, estimate.high)
+        ```
     """
 
     name: str
@@ -39,21 +45,29 @@ class FittedParameter(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A reward fitted to choices; `fitted["comfort.weight"]` is one estimate, `explain()` prints them all.
+    """A reward fitted to choices.
 
-    The intervals are those of a normal distribution with the curvature of the posterior at its top (Laplace), at the
-    confidence asked for. `warnings` say what they do not show: read them first.
+    The intervals are normal approximations of the posterior at its maximum (Laplace). Read `warnings` first: they say
+    what the intervals do not show.
+
+    Example:
+        ```python
+        fitted = fit_preferences(reward, preferred, rejected, fit=["comfort.weight"])
+        print(fitted.explain())          # a table, and warnings
+        print(fitted["comfort.weight"])  # one estimate
+        tuned = fitted.reward            # the reward with the new numbers
+        ```
     """
 
     reward: Reward
-    """The tuned reward, under its old version label."""
+    """The tuned reward, with the old version label."""
     estimates: tuple[FittedParameter, ...]
     correlation: Array
-    """Of the errors of each two estimates; NaN for those without an error."""
+    """Correlations of the errors of the estimates; NaN for those without an error."""
     choices: int
     log_likelihood: float
     accuracy: float
-    """The share of choices, ties left out, that the tuned reward decides as people did; NaN where all are ties."""
+    """The share of choices, without ties, that the tuned reward predicts; NaN if all are ties."""
     accuracy_before: float
     confidence: float
     converged: bool
@@ -67,8 +81,12 @@ class Fitted:
         return found[name]
 
     def explain(self) -> str:
-        """Return a table that a person can read, and the warnings below it."""
-        head = ("parameter", "before", "value", "± error", f"{100 * self.confidence:.4g} % interval")
+        """Format the estimates as a table, with the warnings below.
+
+        Returns:
+            The text.
+        """
+        head = ("parameter", "before", "value", "± error", f"{100 * self.confidence:.4g}% interval")
         rows = [
             (e.name, f"{e.before:.4g}", f"{e.value:.4g}", f"{e.standard_error:.2g}", f"{e.low:.4g} to {e.high:.4g}")
             if isfinite(e.standard_error)
@@ -76,12 +94,12 @@ class Fitted:
             for e in self.estimates
         ]
         table = format_table([head, *rows])
-        decided = f"{self.accuracy:.1%} decided as people did ({self.accuracy_before:.1%} before)"
+        decided = f"{self.accuracy:.1%} predicted ({self.accuracy_before:.1%} before)"
         quality = (
             f"{self.choices:,} choice{'' if self.choices == 1 else 's'}, "
             f"{'all ties' if isnan(self.accuracy) else decided}, log-likelihood {self.log_likelihood:.2f}"
         )
-        state = [] if self.converged else ["The search did not end at an optimum: do not trust the intervals."]
+        state = [] if self.converged else ["The search did not converge: do not trust the intervals."]
         return "\n".join([table, quality, *state, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
@@ -101,31 +119,35 @@ def fit_preferences(
     starts: int = 4,
     seed: int = 0,
 ) -> Fitted:
-    """Fit knobs, weights or clamps of a reward to choices between pairs, by the Bradley–Terry model.
+    """Fit knobs, weights or clamps of a reward to pairwise preferences, with the Bradley–Terry model.
 
     People prefer the first side with the probability 1 / (1 + exp(-rationality × difference)). Where differences are so
-    large that no choice could go either way, the search is made from smaller weights too.
+    large that no choice could go either way, the search is also made from smaller weights.
 
     Args:
-        reward: What is tuned; it is not changed.
-        preferred: The first sides: columns of single steps, a list with one segment a choice (columns, or a list of
+        reward: The reward to tune; it is not changed.
+        preferred: The first sides: columns of single steps, a list with one segment per choice (columns, or a list of
             steps), or `Steps`.
         rejected: The second sides, likewise.
-        fit: Names out of `reward.params`.
-        share: How many judges took the first side: 1 unless given, 0.5 for a tie; one number, or one a choice.
-        count: How many judgements a choice stands for.
-        discount: Of later steps of a segment, whose rewards add up.
-        prior: The deviation of the normal prior around the current values: a number is a multiple of their size (of 1
-            where that is 0), a mapping gives it by name.
-        bounds: Limits by name; weights keep their sign unless told otherwise.
+        fit: Names from `reward.params`.
+        share: The share of judges who preferred the first side, one number or one per choice: 1 if omitted, 0.5 for a
+            tie.
+        count: The number of judgments behind each choice.
+        discount: Discount factor for later steps of a segment.
+        prior: The standard deviation of the normal prior around the current values: a number is a multiple of their
+            size (of 1 where that is 0), a mapping sets it by name.
+        bounds: Limits by name; by default, weights keep their sign.
         rationality: How sharply people follow the reward, or "fit".
-        confidence: Of the intervals.
-        starts: From how many places to search where a knob is fitted, which can give more than one optimum.
-        seed: Draws those places.
+        confidence: Confidence level.
+        starts: Number of starting points of the search when a knob is fitted, which can have several optima.
+        seed: Random seed for the starting points.
+
+    Returns:
+        The tuned reward with estimates, confidence intervals and warnings.
 
     Raises:
-        DefinitionError: A parameter cannot be fitted, or a setting is not what it should be.
-        InputError: A side cannot be scored; the side and the choice are named.
+        DefinitionError: A parameter cannot be fitted, or a setting is invalid.
+        InputError: A side cannot be scored; the message names the side and the choice.
         MissingExtra: JAX or SciPy is not installed.
 
     >>> from plaudit import Field, Reward, term
@@ -198,7 +220,8 @@ def _parse_parameters(reward: Reward, fit: str | Sequence[str]) -> tuple[str, ..
             raise DefinitionError(f"{name} is a bool; only numbers can be fitted.")
     for name in (name for name, smooth in reward.gradients().items() if name in names and not smooth):
         raise DefinitionError(
-            f"{name} cannot be fitted: the gradient of {name} is 0 everywhere, for it only appears in a comparison. "
+            f"{name} cannot be fitted: the gradient of {name} is 0 everywhere, because it appears only in a "
+            "comparison. "
             "Write a slope where the term has a step, such as min(1, max(0, (x - threshold) / width)), and fit that."
         )
     return names
@@ -219,7 +242,7 @@ def _build_prior(
     every = (*names, RATIONALITY)
     for given in (prior if isinstance(prior, Mapping) else {}, bounds):
         for name in given.keys() - {*every}:
-            raise DefinitionError(f"{name!r} is not fitted; fitted are {', '.join(every)}.")
+            raise DefinitionError(f"{name!r} is not fitted. Fitted: {', '.join(every)}.")
     held = 1.0 if rationality == "fit" else validate_number(RATIONALITY, rationality)
     if held <= 0:
         raise DefinitionError(f"rationality={rationality!r} must be above 0, or 'fit'.")
@@ -229,7 +252,7 @@ def _build_prior(
     for name, value in prior.items() if isinstance(prior, Mapping) else ():
         deviation[every.index(name)] = validate_number(f"prior of {name}", value)
     if not (deviation > 0).all():
-        raise DefinitionError("a prior's deviation must be above 0; a wide one, such as 1000, says little.")
+        raise DefinitionError("a prior's deviation must be above 0; for a weak prior, use a large one, such as 1000.")
     ends = [_find_bounds(name, value, bounds.get(name)) for name, value in zip(every, mean, strict=True)]
     low, high = (np.array(end) for end in zip(*ends, strict=True))
     return Prior(mean, deviation, low, high)

@@ -177,8 +177,8 @@ def report_damage(ledger: str, what: str) -> Iterator[None]:
         raise
     except UNREADABLE as error:
         raise LedgerBroken(
-            f"{ledger}: {what} cannot be read, it is damaged ({type(error).__name__}: {str(error)[:200]}). "
-            "Nothing was changed; verify says what else is."
+            f"{ledger}: {what} cannot be read: it is damaged ({type(error).__name__}: {str(error)[:200]}). "
+            "Nothing was changed; run verify to see what else is damaged."
         ) from error
 
 
@@ -186,13 +186,13 @@ def require_type(kind: type, *values: object) -> None:
     """Raise TypeError where a value that is there has another type: SQLite lets any column hold anything."""
     for value in values:
         if not (value is None or isinstance(value, kind)):
-            raise TypeError(f"{reprlib.repr(value)} is no {kind.__name__}")
+            raise TypeError(f"{reprlib.repr(value)} is not of type {kind.__name__}")
 
 
 def read_bytes(value: Any) -> bytes:
     """Return what a column of bytes holds; TypeError where it holds a number, say, of which `bytes` makes zeros."""
     if value is None:
-        raise TypeError("no bytes, or more than a ledger writes")
+        raise TypeError("not bytes, or more of them than a ledger writes")
     return value if isinstance(value, bytes) else bytes(memoryview(value))
 
 

@@ -13,7 +13,7 @@ from secrets import token_hex
 from plaudit.errors import LedgerError
 from plaudit.file_lock import acquire_lock, release_lock, try_lock
 
-_NEEDED = "Writers need it to take turns: move away what is there, or keep the ledger elsewhere."
+_NEEDED = "Writers need this file to take turns: move it away, or keep the ledger elsewhere."
 
 
 class WriterLock:
@@ -147,19 +147,19 @@ def _open_lock_file(path: Path, ledger: Path) -> int:
         wrong = str(error.strerror)
     if wrong is not None:
         os.close(file)
-        raise LedgerError(f"{path} is not the lock of a ledger: {wrong}. It was left as it is. {_NEEDED}")
+        raise LedgerError(f"{path} is not a ledger's lock file: {wrong}. It was left unchanged. {_NEEDED}")
     return file
 
 
 def _find_foreign(found: os.stat_result, path: Path, ledger: Path) -> str | None:
     """Return what tells a file from the lock that plaudit makes; None where nothing does."""
     if not stat.S_ISREG(found.st_mode) or path.is_symlink():  # Windows follows links
-        return "it is no plain file"
+        return "it is not a regular file"
     if found.st_nlink > 1:
-        return "it has another name too (a hard link)"
+        return "it has a second name (a hard link)"
     if found.st_size:
-        return f"it has {found.st_size:,} bytes, and a lock is empty"
+        return f"it has {found.st_size:,} bytes, but a lock file is empty"
     owners = {os.stat(place).st_uid for place in (ledger, ledger.parent) if place.exists()}
     if os.name != "nt" and found.st_uid not in {os.geteuid(), 0, *owners}:
-        return f"it belongs to the user {found.st_uid}, to whom neither the ledger nor its folder belongs"
+        return f"it belongs to user {found.st_uid}, who owns neither the ledger nor its folder"
     return None

@@ -66,7 +66,7 @@ class PostgresBackend(Backend):
                     dialect.initialize(connection)  # it asks the server which version it is
                     _DIALECTS[server] = dialect
         except ConnectionLost as error:
-            raise LedgerBusy(f"{error} Is the server running, and are user and database right?") from None
+            raise LedgerBusy(f"{error} Is the server running? Are the user and the database correct?") from None
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -143,8 +143,9 @@ class PostgresBackend(Backend):
             while (holder := _lock_name(cursor, name)) is not None:
                 if holder[0] != self._session or self._budget.left <= 0:
                     raise LedgerError(
-                        f"{self.name}: while the server was away, another process (a connection from {holder[1]}) has "
-                        f"begun to write as {name}. Nothing was recorded; end one of the two."
+                        f"{self.name}: while the server was unavailable, another process (a connection from "
+                        f"{holder[1]}) has "
+                        f"started writing as {name}. Nothing was recorded; stop one of the two."
                     )
                 cursor.execute("SELECT pg_terminate_backend(%s, 1000)", (holder[0],))
         self._session = cursor.connection.info.backend_pid
@@ -175,9 +176,7 @@ class PostgresBackend(Backend):
 
     def _describe_silence(self, error: "psycopg.Error") -> str:
         if isinstance(error, Unanswered | psycopg.errors.ConnectionTimeout):
-            return (
-                f"{self.name} has not answered for {self._budget.seconds:g} s: the server or the network stands still."
-            )
+            return f"{self.name} has not answered for {self._budget.seconds:g} s: the server or the network hangs."
         return f"{self.name} does not answer: {str(error).strip()}"
 
     @contextmanager
@@ -202,16 +201,18 @@ class PostgresBackend(Backend):
             return WriteConflict(self.name, reason, None if reason == OUT_OF_ORDER else constraint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
             return InputError(
-                f"{self.name}: {error.diag.message_primary or message}. A server keeps keys, runs, phases, decision "
-                "classes and actors in indexes, which take some 2,700 bytes of each: put what is longer into context=. "
+                f"{self.name}: {error.diag.message_primary or message}. A server indexes keys, runs, phases, decision "
+                "classes and actors, at most some 2,700 bytes of each: put longer text into context=. "
                 "Nothing was recorded."
             )
         if isinstance(error, psycopg.errors.DiskFull):
-            return UnusableFile(f"{self.name}: the server's disk is full. Nothing was recorded; make room and go on.")
+            return UnusableFile(
+                f"{self.name}: the server's disk is full. Nothing was recorded; free some space and try again."
+            )
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LedgerBusy(
-                f"another process has been writing to {self.name} for {self._timeout:g} s. Is one stopped in the "
-                "middle of it? Nothing was recorded; try again, or open it with a longer timeout=."
+                f"another process has been writing to {self.name} for {self._timeout:g} s. Has it stopped in "
+                "the middle of a write? Nothing was recorded; try again, or open it with a longer timeout=."
             )
         if isinstance(error, psycopg.OperationalError):
             return ConnectionLost(self._describe_silence(error))
@@ -272,7 +273,7 @@ def _lock_name(cursor: Any, name: str) -> tuple[int, str] | None:
         return None
     halves = (number >> 32) & 0xFFFFFFFF, number & 0xFFFFFFFF
     found: tuple[int, str] | None = cursor.execute(_FIND_HOLDER, halves).fetchone()
-    return found or (0, "nowhere that it tells")
+    return found or (0, "an unknown address")
 
 
 def _build_dialect() -> Dialect:
@@ -283,11 +284,11 @@ def _parse_url(address: str) -> URL:
     try:
         url = make_url(address)
         if "@" in (url.host or ""):
-            raise ValueError("an @ in the password is written %40")
+            raise ValueError("an @ in the password must be written as %40")
     except (ArgumentError, ValueError):
         raise LedgerError(
-            "this is not an address of a database; write postgresql://user:password@host:5432/database, and in the "
-            "password %40 for @, %2F for / and %3A for :."
+            "this is not a database address; write postgresql://user:password@host:5432/database. In the "
+            "password, write @ as %40, / as %2F and : as %3A."
         ) from None
     return url.set(drivername="postgresql+psycopg")
 

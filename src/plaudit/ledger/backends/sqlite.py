@@ -75,7 +75,7 @@ class SqliteBackend(Backend):
         (mode,) = self.writer.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise FileError(
-                f"{self.name} cannot have a write-ahead log, without which records are not safe: SQLite stays in "
+                f"{self.name} cannot use a write-ahead log, and records are not safe without one: SQLite stays in "
                 f"mode {mode!r}. Its file system may lack shared memory; keep the ledger on a local disk."
             )
 
@@ -88,15 +88,15 @@ class SqliteBackend(Backend):
             if self.read_only:
                 raise FileError(f"{self.name} cannot be opened: there is no such file.")
             if not os.access(self.path.parent, os.W_OK):
-                raise FileError(f"{self.name} cannot be made: the folder {self.path.parent} is not writable.")
+                raise FileError(f"{self.name} cannot be created: the folder {self.path.parent} is not writable.")
             return
         # The file itself is never opened here: closing it would drop the locks of other ledgers of this process on it.
         if not self.path.is_file():
-            raise FileError(f"{self.name} is no plain file; a ledger is kept in one.")
+            raise FileError(f"{self.name} is not a regular file; a ledger needs one.")
         if not self.read_only and os.stat(self.path).st_nlink > 1:
             raise FileError(
-                f"{self.name} has another name too (a hard link), and would have a log and a lock under each of them, "
-                "which damages it. Remove one of the names; a ledger is copied with backup."
+                f"{self.name} has a second name (a hard link) and would get a log and a lock under each, "
+                "which damages it. Remove one of the names; copy a ledger with backup."
             )
         if not os.access(self.path, os.R_OK if self.read_only else os.R_OK | os.W_OK):
             hint = "" if self.read_only else " To read it only: Ledger(path, read_only=True)."
@@ -137,7 +137,7 @@ class SqliteBackend(Backend):
         if self._lock is None:
             self.check_writable()
         if self.broken:
-            raise LedgerBroken(f"{self.name} refused an earlier write ({self.broken}); open it again to go on.")
+            raise LedgerBroken(f"{self.name} refused an earlier write ({self.broken}); open it again to continue.")
         return _Transaction(self, single)
 
     def claim(self, name: str) -> str | None:
@@ -162,10 +162,10 @@ class SqliteBackend(Backend):
     def check_in_place(self) -> None:
         """Raise where the file was moved, removed or replaced: what is written to it now, nobody would find."""
         if _identify(self._given) != self._file:
-            what = "to be read" if self.read_only else "to be written to"
+            what = "read" if self.read_only else "write to"
             raise LedgerBroken(
                 f"{self.name} was moved, removed or replaced while it was open. Nothing was recorded; open the ledger "
-                f"that is {what}. (A ledger is copied with backup, not by moving files.)"
+                f"that you want to {what}. (Copy a ledger with backup, not by moving files.)"
             )
 
     def check_not_own(self, path: str | os.PathLike[str]) -> None:
@@ -210,21 +210,24 @@ class SqliteBackend(Backend):
             constraint = text.partition(" constraint failed: ")[2] or text  # that of a trigger is in its own words
             return WriteConflict(self.name, text, None if text == OUT_OF_ORDER else constraint)
         if "locked" in text or "busy" in text:
-            return LedgerBusy(f"{self.name} is held by another program ({text}). Nothing was recorded; try again.")
+            return LedgerBusy(f"{self.name} is locked by another program ({text}). Nothing was recorded; try again.")
         if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
             return UnusableFile(
-                f"{self.name}: no room for the index of its log. Is the disk full? Nothing was recorded."
+                f"{self.name}: no space for the index of its log. Is the disk full? Nothing was recorded."
             )
         if "full" in text:
-            return UnusableFile(f"{self.name}: the disk is full. Nothing was recorded; make room and go on.")
+            return UnusableFile(f"{self.name}: the disk is full. Nothing was recorded; free some space and try again.")
         if "readonly" in text or "unable to open" in text:
             return FileError(f"{self.name} cannot be opened or written: {text}. Are file and folder writable?")
         if "not a database" in text:
-            return LedgerBroken(f"{self.name} is not a ledger: it is no SQLite database, or its beginning is damaged.")
+            return LedgerBroken(
+                f"{self.name} is not a ledger: it is not an SQLite database, or its first bytes are damaged."
+            )
         if getattr(error, "sqlite_errorname", "") == "SQLITE_TOOBIG":
             return TooLarge(
-                f"{self.name}: a value is larger than {LARGEST_VALUE >> 20} MiB, and no ledger holds one. If it was to "
-                "be recorded, nothing was; if it is in the file, that is damaged: verify says where."
+                f"{self.name}: a value is larger than {LARGEST_VALUE >> 20} MiB, more than a ledger can hold. If you "
+                "were recording it, nothing was recorded; if it is in the file, the file is damaged: run verify to "
+                "see where."
             )
         if any(sign in text for sign in _DAMAGED):
             return LedgerBroken(f"{self.name}: {text}. Nothing more can be recorded here; open it again and verify it.")
@@ -416,4 +419,4 @@ def sync_new_file(path: Path) -> None:
     try:
         sync_folder(path.parent)
     except OSError as error:
-        raise LedgerBroken(f"the disk refused to keep the folder {path.parent}: {error.strerror}") from None
+        raise LedgerBroken(f"the folder {path.parent} could not be synced to disk: {error.strerror}") from None

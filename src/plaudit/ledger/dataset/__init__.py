@@ -1,4 +1,4 @@
-"""Files of rows larger than memory: Parquet, CSV and JSON lines, scored with a reward as they stream by."""
+"""Score Parquet, CSV and JSON Lines files that can be larger than memory."""
 
 from plaudit.ledger.dataset.files import FileScoring
 from plaudit.ledger.dataset.score import score_file

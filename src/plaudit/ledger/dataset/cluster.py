@@ -72,11 +72,13 @@ def inspect_parts(
     paths = [str(part.resolve()) for part in parts or [Path(source)]]
     for path in paths:
         if find_format(path) != "parquet":
-            raise FileError(f"{path} is not Parquet, which is what Ray and Spark read here; use the local engine.")
+            raise FileError(f"{path} is not Parquet, the only format read on Ray and Spark; use the local engine.")
     runs = [Run(job, path, "parquet", "parquet", None) for path in paths]
     for run in runs[1:]:
         if run.source.columns != runs[0].source.columns:
-            raise FileError(f"{run.source.name} has other columns than {runs[0].source.name}; parts are alike.")
+            raise FileError(
+                f"{run.source.name} has different columns from {runs[0].source.name}; all parts need the same columns."
+            )
     first = runs[0]
     return Parts(job, source, paths, first.kept, first.scoring, _find_dictionaries(first))
 
@@ -91,13 +93,15 @@ def _find_dictionaries(run: Run) -> list[str]:
 def write_parts(parts: Parts, target: str, engine: str, *, overwrite: bool) -> Iterator[tuple[Path, list[FileScoring]]]:
     """Yield a folder to write Parquet to, and a list that holds what came of it when the folder is under its name."""
     if any(Path(path).parent == Path(target).resolve() for path in parts.paths):
-        raise FileError(f"{target} is the folder that the rows come from; write to another one.")
+        raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
     results: list[FileScoring] = []
     with AtomicFolder(target, overwrite=overwrite) as draft:
         yield draft.path, results
         rows, bad = _count_rows(draft.path, f"{parts.job.prefix}ok")
         if bad and not parts.job.masks:
-            raise InputError(f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. The local engine names them.")
+            raise InputError(
+                f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. Run the local engine to list them."
+            )
         draft.commit()
     counts = {"rows": rows, "bad": bad, "reasons": {}, "remarks": parts.scoring.remarks}
     results.append(build_outcome(parts.job, parts.source, target, engine, counts, None))

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileScoring:
-    """What was scored, what could not be, and what changed."""
+    """The result of `score_file`: rows scored, rows that cannot be scored, and what changed.
+
+    Example:
+        ```python
+        done = score_file(reward, "drive.parquet", "scored.parquet", against="old_total")
+        print(done)                              # a summary
+        print(done.rows, done.bad, done.reasons) # counts
+        print(done.changes)                      # old totals against new ones
+        ```
+    """
 
     reward: str
     """Name and version: `following@1`."""
@@ -23,26 +32,30 @@ class FileScoring:
     output: str
     """The file or folder that was written."""
     engine: str
-    """What computed the scores: numpy or numba, ray, spark."""
+    """The engine: numpy, numba, ray or spark."""
     rows: int
     """Rows written, bad ones among them."""
     bad: int = 0
-    """Rows that have no reward: `ok` is false there, and every number NULL."""
+    """Rows that cannot be scored: `ok` is false, and every new number is NULL."""
     reasons: dict[str, int] = field(default_factory=dict)
-    """How many rows are bad for which reason, the first one of each row."""
+    """The number of bad rows by reason (the first one of each row)."""
     unreadable: int = 0
-    """Lines that are not rows, of CSV or JSON lines; they are left out."""
+    """Lines of CSV or JSON Lines that are not rows; they are left out."""
     bad_rows: str | None = None
-    """The file that keeps bad rows, and lines that are not rows, as they were."""
+    """The file with bad rows, and lines that are not rows."""
     resumed: int = 0
-    """Parts of a folder that an earlier run had finished."""
+    """Parts that an earlier run had finished."""
     remarks: tuple[str, ...] = ()
-    """Columns that may be misspelt: an input has nearly their name, and takes its default."""
+    """Columns that may be misspelled: an input with nearly the same name takes its default."""
     changes: "Changes | None" = None
-    """Against another reward, or a column of totals."""
+    """Changes against another reward, or a column of totals."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
+        """Return the result as plain data for JSON.
+
+        Returns:
+            The fields by name.
+        """
         plain = {name: getattr(self, name) for name in FileScoring.__slots__}
         return {**plain, "reasons": dict(self.reasons), "changes": self.changes and self.changes.to_dict()}
 
@@ -52,15 +65,15 @@ class FileScoring:
         written = "" if self.output == "-" else f" and written to {self.output}"
         lines = [f"{scored} scored with {self.reward}{written}."]
         if self.resumed:
-            lines.append(f"{format_count(self.resumed, 'part')} of it had been finished before.")
+            lines.append(f"Resumed: {format_count(self.resumed, 'part')} finished by an earlier run.")
         if self.bad:
             verb = "is" if self.bad == 1 else "are"
             lines.append(f"{format_count(self.bad, 'row')} cannot be scored, and {verb} written with NULL:")
             lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
         if self.unreadable:
-            lines.append(f"{format_count(self.unreadable, 'line')} left out: no row can be read there.")
+            lines.append(f"{format_count(self.unreadable, 'line')} left out: not readable as rows.")
         if self.bad_rows is not None:
-            lines.append(f"Bad rows are kept in {self.bad_rows}.")
+            lines.append(f"Bad rows are in {self.bad_rows}.")
         lines += self.remarks
         return escape_controls("\n".join(lines if self.changes is None else [*lines, "", str(self.changes)]))
 
@@ -71,7 +84,7 @@ def find_parts(source: str) -> list[Path] | None:
     if path.is_dir():
         found = [part for part in path.iterdir() if part.suffix == ".parquet" and not part.name.startswith((".", "_"))]
         if any(part.parent != path for part in path.rglob("*.parquet")):
-            raise FileError(f"{source} has Parquet files in folders below it; score one folder at a time.")
+            raise FileError(f"{source} has Parquet files in subfolders; score one folder at a time.")
         if not found:
             raise FileError(f"the folder {source} has no .parquet file.")
         return sorted(found)
@@ -82,7 +95,9 @@ def find_parts(source: str) -> list[Path] | None:
             raise FileError(f"no file matches {source}.")
         for part in matching:
             if part.suffix not in (".parquet", ".pq"):
-                raise FileError(f"{part} is not Parquet; a pattern names Parquet files, and other files one at a time.")
+                raise FileError(
+                    f"{part} is not Parquet; a pattern can match only Parquet files. Score other files one at a time."
+                )
             if names.count(part.name) > 1:
                 raise FileError(f"two files that match {source} are called {part.name}; score one folder at a time.")
         return matching

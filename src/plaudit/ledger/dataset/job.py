@@ -118,7 +118,7 @@ class Run:
         taken = [name for name in self.kept if name in job.new_columns]
         if taken:
             raise DefinitionError(
-                f"{source.name} has a column {taken[0]!r} already; leave it out with keep= (--keep), or give the "
+                f"{source.name} already has a column {taken[0]!r}; leave it out with keep= (--keep), or give the "
                 "new columns a prefix= (--prefix)."
             )
         self.narrow = None

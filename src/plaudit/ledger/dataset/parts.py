@@ -25,7 +25,7 @@ def score_parts(
 ) -> FileScoring:
     """Score every part into the folder `target`."""
     if any(part.parent.resolve() == target.resolve() for part in parts):
-        raise FileError(f"{target} is the folder that the rows come from; write to another one.")
+        raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
     changes = job.make_changes()
     # Every part has every column, before one is read.
     runs = [Run(job, str(part), "parquet", "parquet", changes) for part in parts]
@@ -114,6 +114,6 @@ def _refuse_others(target: Path, to_write: Sequence[str], overwrite: bool) -> No
         path = target / Path(name).name
         if path.exists() and not overwrite:
             raise FileError(
-                f"{path} exists already and is not what this scoring would write; name another folder, or say that "
-                "it may be overwritten, with overwrite=True (--force)."
+                f"{path} already exists and is not a part of this job; name another folder, or pass "
+                "overwrite=True (--force)."
             )

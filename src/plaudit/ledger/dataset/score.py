@@ -35,39 +35,52 @@ def score_file(
     bad_rows: str | os.PathLike[str] | None = None,
     format: Format | None = None,
 ) -> FileScoring:
-    """Apply `reward` to every row of `source`, and write the rows with their rewards to `target`.
+    """Score every row of a file, or of a folder of Parquet files, and write the rows with their rewards.
 
-    `source` is a Parquet, CSV or JSON lines file, or a folder or a pattern (`runs/*.parquet`) of Parquet parts; then
-    `target` is a folder of parts of the same names, and a run that was stopped goes on with the parts that lack.
-    A file appears under its name when it is complete, or not at all; a single one that was stopped is begun again.
+    `source` is a Parquet, CSV or JSON Lines file, or a folder or pattern (`runs/*.parquet`) of Parquet files. For a
+    folder or pattern, `target` is a folder of files with the same names, and an interrupted job resumes with the
+    missing ones. A file appears only when it is complete; an interrupted single file starts over.
 
-    The rows keep their order, and get `total`, each term's value under its name, and `ok`. A row that cannot be scored,
-    such as one with a NULL, has `ok` false and NULL for the rest. Only Parquet needs pyarrow.
+    Rows keep their order and get `total`, the value of each term under its name, and `ok`. A row that cannot be scored,
+    for example because of a NULL, has `ok` false and NULL in the other new columns. Only Parquet needs pyarrow.
 
     Args:
         reward: The reward to score with.
-        source: Where the rows are.
+        source: Where to read rows.
         target: Where to write them.
-        against: Another reward, or a column of old totals: what changed is in `.changes`.
-        keep: The columns to write; all unless given.
-        on_bad: `"raise"` makes a row that cannot be scored an error that names it; `"clip"` holds numbers within their
-            ranges first, and is an error for the rest.
-        decision_class: The column by whose values flipped decisions are counted.
-        decision: The column whose equal values make rows candidates for one decision.
-        columns: Where inputs lie under another name: `{"distance": "gap_m"}`.
-        scores: Whether to write `<term>.score` as well.
-        prefix: What the new columns' names begin with.
-        overwrite: Whether `target` may exist already.
-        progress: Called with how much is done and how much there is, in rows, or bytes where their number is not known.
-        batch_rows: How many rows are read at a time.
-        bad_rows: A file to keep bad rows in: a JSON object each with `line`, `kind`, `error` and the `row` as it was.
-        format: What files hold whose ending does not say; `-`, which is standard input or output, holds JSON lines.
+        against: Another reward, or a column of old totals, to compare with; see `.changes` of the result.
+        keep: The columns to write; all if omitted.
+        on_bad: "mask" keeps rows that cannot be scored, "raise" raises an error that names the row, "clip" first limits
+            numbers to their declared ranges and raises an error for the rest.
+        decision_class: The column to group flipped decisions by.
+        decision: The column whose equal values mark the candidates of one decision.
+        columns: Inputs with another column name: `{"distance": "gap_m"}`.
+        scores: Write `<term>.score` as well.
+        prefix: Prefix of the new columns' names.
+        overwrite: Replace an existing `target`.
+        progress: Called with the amount done and the total amount, in rows, or in bytes if the number of rows is
+            unknown.
+        batch_rows: Rows per batch.
+        bad_rows: A file for bad rows: one JSON object each, with `line`, `kind`, `error` and the original `row`.
+        format: The format of files whose ending does not name it; `-` (standard input or output) is JSON Lines by
+            default.
+
+    Returns:
+        Counts of rows, the reasons of bad ones, and the changes.
 
     Raises:
-        DefinitionError: An option is not what it should be.
-        MissingField: The rows lack what the reward reads; WrongType where it is of another kind.
-        FileError: `source` cannot be read, or `target` cannot be written or is there already.
-        InputError: A row cannot be scored, and `on_bad` is not `"mask"`.
+        DefinitionError: An option is invalid.
+        MissingField: The rows lack an input of the reward. WrongType if a column has the wrong type.
+        FileError: `source` cannot be read, or `target` cannot be written or exists.
+        InputError: A row cannot be scored, and `on_bad` is not "mask".
+
+    Example:
+        ```python
+        from plaudit.ledger.dataset import score_file
+
+        done = score_file(reward, "drive.parquet", "scored.parquet", overwrite=True)
+        print(done.rows, done.bad)
+        ```
     """
     reward = apply_on_bad(reward, on_bad)
     if batch_rows is not None and batch_rows < 1:
@@ -108,7 +121,7 @@ def score_rows(
     read, written = choose_format(source, format), choose_format(target, format)
     if target != STANDARD and os.path.isfile(target) and not overwrite:
         refuse_overlap(target, read_status(target), read_status(source))
-        raise FileError(f"{target} exists already; name another file, or say overwrite=True (--force).")
+        raise FileError(f"{target} already exists; name another file, or pass overwrite=True (--force).")
     run = Run(job, source, read, written, job.make_changes())
     run.write(target, bad, progress)
     return run.build_outcome(target, bad)

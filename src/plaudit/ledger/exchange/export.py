@@ -39,11 +39,14 @@ def export(
 ) -> int:
     """Write records to a file that appears when it is complete, or not at all; return how many there are."""
     if parse_path(path).is_file() and not overwrite:
-        raise FileError(f"{os.fspath(path)} exists already; choose another name or say overwrite=True.")
+        raise FileError(f"{os.fspath(path)} already exists; choose another name or pass overwrite=True.")
     store.backend.check_not_own(path)
     kind = format or find_format(os.fspath(path))
     if kind not in FORMATS:
-        raise LedgerError(f"{path}: a ledger is exported as {' or '.join(FORMATS)}; name the file so, or say format=.")
+        raise LedgerError(
+            f"{path}: a ledger is exported as {' or '.join(FORMATS)}; give the file one of these endings, or "
+            "pass format=."
+        )
     report = _build_reporter(progress, history.count() if progress else 0)
     try:
         if kind == "jsonl":
@@ -63,7 +66,7 @@ def backup(store: Store, path: str | os.PathLike[str], *, overwrite: bool = Fals
     backend = store.backend
     backend.check_not_own(path)
     if target.exists() and not overwrite:
-        raise FileError(f"{path} exists already; choose another name or say overwrite=True.")
+        raise FileError(f"{path} already exists; choose another name or pass overwrite=True.")
     if target.with_name(f"{target.name}-wal").exists():
         raise FileError(f"{path} is a ledger in use: its log {target.name}-wal is there. Choose another name.")
     with AtomicPath(path) as draft:
@@ -142,7 +145,8 @@ def _write_columns(history: History, path: str | os.PathLike[str], report: Calla
                     stack.callback(sink.abandon)
                 elif batch.schema.metadata[LABEL] != about[LABEL]:
                     raise LedgerError(
-                        f"{path}: the records chosen are of several rewards, which have different columns. Choose one "
+                        f"{path}: the chosen records belong to several rewards, which have different columns. Choose "
+                        "one "
                         "with reward= and version=, or export as JSONL."
                     )
                 sink.write(ArrowChunk(batch.replace_schema_metadata(about), batch.num_rows), {}, None)

@@ -125,7 +125,7 @@ class _Import:
         """Return a record of the file; None where it was refused, to be kept apart."""
         source = validate_string("source", given["source"]) or ""
         if given.get("origin") is not None:
-            raise SpecError("it is a re-scored record; import what was recorded, and re-score it there")
+            raise SpecError("it is a re-scored record; import the original record and re-score it in the new ledger")
         signal = Signal.from_dict(given["signal"])
         scope = Scope(*(given.get(name) for name in Scope._fields))
         key, episode, step, context = (given.get(name) for name in ("key", "episode", "step", "context"))
@@ -134,7 +134,9 @@ class _Import:
             layout, now = self.store.specs.find_layout(signal), self.store.writer.now
             computation = parse_computation(str(given.get("target")), layout.scored.program)
             if not computation.is_installed:
-                raise SpecError(f"it was scored by {computation.target}, which is not installed here to check it")
+                raise SpecError(
+                    f"it was scored by {computation.target}, which is not installed here, so it cannot be checked"
+                )
             packed = layout.pack(signal, now, key, scope, episode, step, context, at)
         except InputError as error:  # inputs that its reward refuses
             if not self.quarantine:
@@ -164,8 +166,8 @@ class _Import:
             at = min(wrong)
             raise self._build_error(
                 records[at].line,
-                f"the record from {records[at].source} is not what its reward computes: {wrong[at]}",
-                " With quarantine=True, or --quarantine, such records are kept apart.",
+                f"the record from {records[at].source} does not recompute: {wrong[at]}",
+                " Use quarantine=True (--quarantine) to quarantine such records.",
             )
         for at, reason in wrong.items():
             self.refused.append(Refused(records[at].source, records[at].line, reason, records[at].given))
@@ -180,7 +182,9 @@ class _Import:
         for record in records:
             number, other = numbers.get(record.source), new.get(record.source)
             if number is not None and number not in there:
-                raise LedgerError(f"{backend.name}: record {number}, from {record.source}, is not there; verify it.")
+                raise LedgerError(
+                    f"{backend.name}: record {number}, from {record.source}, is missing; verify the ledger."
+                )
             if number is None and other is None:
                 new[record.source] = record
                 continue
@@ -190,7 +194,8 @@ class _Import:
                 where = f"record {number}" if other is None else f"in line {other.line}"
                 raise self._build_error(
                     record.line,
-                    f"the record from {record.source} is here as {where}, which differs: {'; '.join(different)}",
+                    f"the record from {record.source} is already there as {where}, which differs: "
+                    f"{'; '.join(different)}",
                 )
         return list(new.values())
 
@@ -235,7 +240,10 @@ def read_export(path: Path) -> Iterator[tuple[int, bytes]]:
 def _check_file(path: Path) -> int:
     """Return how many records a file says it has; LedgerError where its end is missing or it is not as written."""
     if os.fspath(path) == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
-        raise FileError(f"{path} cannot be imported: it is no regular file, and it is read twice. Save it in one.")
+        raise FileError(
+            f"{path} cannot be imported: it is not a regular file, and an import reads it twice. Save it to a "
+            "file first."
+        )
     digest = hashlib.sha256()
     held = b""
     for number, line in read_export(path):
@@ -248,8 +256,9 @@ def _check_file(path: Path) -> int:
         said, count = end["sha256"], int(end["records"])
     except (ValueError, KeyError, TypeError):
         raise LedgerError(
-            f"{path} is no export of a ledger, or its end is missing. What `export` wrote as JSONL can be imported."
+            f"{path} is not an export of a ledger, or its end is missing. Only JSONL files written by `export` can "
+            "be imported."
         ) from None
     if said != digest.hexdigest():
-        raise LedgerError(f"{path} is not as it was written: its checksum is another. Nothing was imported.")
+        raise LedgerError(f"{path} is not intact: its checksum does not match. Nothing was imported.")
     return count

@@ -1,4 +1,4 @@
-"""Records kept apart: an import brought them, and their numbers are not what their rewards compute."""
+"""Quarantined records: imported records that do not recompute."""
 
 import hashlib
 import json
@@ -75,7 +75,7 @@ def add_quarantined(store: Store, cursor: Any, file: str, refused: Sequence[Refu
 
 
 def list_quarantined(store: Store, after: int) -> Iterator[Quarantined]:
-    """Yield the records kept apart with a number above `after`, in the order in which they came."""
+    """Yield the quarantined records with a number above `after`, in order of arrival."""
     while True:
         with store.backend.snapshot() as connection:
             rows = connection.execute(

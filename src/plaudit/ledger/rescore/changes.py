@@ -246,7 +246,7 @@ class Changes(Tabular):
 
         Args:
             names: What the two sides are called.
-            ax: Where to draw; a new figure unless given.
+            ax: The matplotlib axes; a new figure if omitted.
 
         Raises:
             InputError: Nothing was compared.
@@ -376,11 +376,11 @@ def _flips_to_dict(flips: Flips) -> dict[str, int]:
 
 
 def _format_head(changes: Changes) -> str:
-    text = f"{changes.records:,} totals compared, {changes.unchanged:,} of them unchanged to the bit."
+    text = f"{changes.records:,} totals compared, {changes.unchanged:,} of them bit-identical."
     counts = (
-        (changes.lost, "with a total before only"),
-        (changes.gained, "with one now only"),
-        (changes.without, "without any"),
+        (changes.lost, "scored only before"),
+        (changes.gained, "scored only now"),
+        (changes.without, "never scored"),
     )
     others = ", ".join(f"{count:,} {when}" for count, when in counts if count)
     return f"{text} Others: {others}." if others else text
@@ -389,7 +389,7 @@ def _format_head(changes: Changes) -> str:
 def _format_ranks(changes: Changes) -> str:
     value = changes.rank_correlation
     if value is None:
-        return "Rank correlation of steps: none, for one of the two does not vary."
+        return "Rank correlation of steps: undefined, because one of the two sides is constant."
     part = "" if changes.ranked == changes.records else f", of a sample of {changes.ranked:,}"
     return f"Rank correlation of steps (Spearman): {value:z.6f}{part}"
 

@@ -82,8 +82,8 @@ def _list_steps(pages: Sequence[Page]) -> tuple[list[Hashable], list[float], lis
         for at in page.positions().tolist():
             if episodes[at] is None or counted[at] is None:
                 raise BrokenEpisode(
-                    f"record {row.first + at} has no episode or no step. What the reward carries is computed step by "
-                    "step, so records need both."
+                    f"record {row.first + at} has no episode or no step. State is carried from step to step, so "
+                    "records need both."
                 )
             keys.append((row.run, row.actor, row.writer, episodes[at]))
             steps.append(counted[at])

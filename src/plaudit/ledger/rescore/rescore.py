@@ -66,39 +66,39 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a re-scoring would do."""
+    """What a re-scoring would do: the result of `plan_rescore`."""
 
     records: int
-    """Records that have every input that the reward reads of them."""
+    """Records with every input that the reward needs."""
     lacking: tuple[Lacking, ...]
     scored: int = 0
-    """How many of them an earlier run of the same re-scoring has scored, or refused, already."""
+    """How many of them the same job has scored or refused already."""
 
 
 @dataclass(slots=True)
 class Rescoring:
-    """What a re-scoring did, and what changed by it."""
+    """The result of a re-scoring, and how totals changed."""
 
     job: int
     reward: str
     version: str
     scored: int
-    """Records that it went through this time; those of an earlier, interrupted run are in `changes` only."""
+    """Records scored this time; those of an earlier, interrupted run are only in `changes`."""
     lacking: tuple[Lacking, ...]
-    """Records that have no new score, because they lack an input."""
+    """Records without a new score, because they lack an input."""
     changes: Changes = field(default_factory=Changes)
     refused: int = 0
     """Records whose inputs the new reward refuses: out of range, or outside a function's domain."""
 
     @property
     def records(self) -> int:
-        """Records that have a new score, over all runs of this re-scoring."""
+        """Records with a new score, over all runs of this job."""
         return self.changes.records + self.changes.gained
 
     def __str__(self) -> str:
         lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
         if self.refused:
-            lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
+            lines.append(f"{self.refused:,} refused: their inputs are outside the declared ranges")
         return escape_controls("\n".join([*lines, *map(str, self.lacking), "", str(self.changes)]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def rescore(
     """
     planned = plan_rescore(store, reward, query, as_recorded=as_recorded)
     if not planned.records:
-        why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
+        why = "; ".join(map(str, planned.lacking)) or "no records match"
         raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
     layout = store.specs.get_layout(reward)
     sources = [source for source, _ in History(store, query).counts()]
@@ -222,8 +222,8 @@ def rescore(
         LedgerReplay(reward).check(History(store, query).pages())
         for each in _find_lacking(History(store, query), _find_ways(store, layout, sources), masked=False):
             raise BrokenEpisode(
-                f"{store.backend.name}: {each}. What {reward.name}@{reward.version} carries from step to step is "
-                "computed from all of them."
+                f"{store.backend.name}: {each}. {reward.name}@{reward.version} carries state from step to step and "
+                "needs all of them."
             )
     chosen = _encode_query(query, as_recorded)
     job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, chosen))
@@ -286,7 +286,7 @@ def list_jobs(store: Store) -> list[Job]:
 def _check_query(query: Query) -> None:
     for name in ("after", "job", "id"):
         if getattr(query, name) is not None:
-            raise LedgerError(f"what to re-score cannot be chosen by {name!r}.")
+            raise LedgerError(f"records to re-score cannot be chosen by {name!r}.")
 
 
 def _find_job(store: Store, cursor: Any, layout: RecordLayout, chosen: str) -> tuple[int, str]:
@@ -335,7 +335,7 @@ def _score_pages(
                 computation = found.find_computation(target, as_recorded=as_recorded)
                 made += _build_blocks(found, computation, group, job, carried)
     made.sort(key=lambda block: block.origin or 0)
-    with report_damage(store.backend.name, "a block that is scored anew"):
+    with report_damage(store.backend.name, "a block that is being re-scored"):
         store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)
 

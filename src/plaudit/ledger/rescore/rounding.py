@@ -47,15 +47,16 @@ class Rounding:
         """Return what rounding did, in a few lines; nothing where it did nothing."""
         lines = []
         if self.records:
-            what = f"{format_count(self.records, 'total')} changed by rounding alone: in the dtype of the old ones"
+            what = f"{format_count(self.records, 'total')} changed only by rounding: in the dtype of the old totals"
             lines.append(f"{what} they are the same.")
         if self.flips:
             shown = [f"record {name}" if isinstance(name, int) else name for name in self.flipped[:SHOWN]]
             more = ", …" if self.flips > len(shown) else ""
-            lines.append(f"{self.flips:,} of them fell on the other side of a threshold: {', '.join(shown)}{more}.")
+            lines.append(f"{self.flips:,} of them crossed a threshold: {', '.join(shown)}{more}.")
         if self.unknown:
             lines.append(
-                f"Of {format_count(self.unknown, 'record')} this cannot be told: what scored them is not installed."
+                f"For {format_count(self.unknown, 'record')} this is unknown: the target that scored them is not "
+                "installed."
             )
         return escape_controls("\n".join(lines))
 

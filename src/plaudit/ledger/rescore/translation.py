@@ -144,7 +144,7 @@ def find_translation(
     """
     if source.part == "final":
         if replayed:
-            return ("a step of its own: what is carried is computed step by step",)
+            return ("a step of its own: state is carried from step to step",)
         if not any(term.terminal for term in layout.reward.terms):
             return NO_TERMINAL_TERM
         layout = cache.get_layout(layout.reward, "final")

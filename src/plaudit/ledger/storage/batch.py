@@ -59,7 +59,7 @@ def write_batch(
     now = writer.now()
     if parts["key"] is not None:
         if isinstance(parts["key"], str) and len(inputs) > 1:
-            raise LedgerError("one key cannot name many records; give a column of keys, one a row.")
+            raise LedgerError("one key cannot name many records; pass a list of keys, one per row.")
         return writer.write(list(_build_records(layout, inputs, outputs, parts, now, target)))
     return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now, target)))
 
@@ -68,13 +68,13 @@ def score_batch(layout: RecordLayout, columns: Mapping[str, Any], target: str = 
     """Return a batch and its scores as rows, and what computed them; the first bad row raises."""
     reward = layout.scored
     if target not in ("numpy", *LIBRARIES):
-        raise TargetError(f"a batch is recorded by numpy, {' or '.join(LIBRARIES)}; {target!r:.60} is none of them.")
+        raise TargetError(f"a batch is scored by numpy, {' or '.join(LIBRARIES)}, not {target!r:.60}.")
     given = {name: _take_to_host(column) for name, column in reward.encode(columns).items()}
     dtypes = find_dtypes(reward.program, given)
     scores = reward.compile(target)(given)
     shapes = tuple(scores.total.shape)
     if len(shapes) != 1:
-        raise ShapeMismatch(f"reward {reward.name!r}: a batch has one axis, and this one has the shape {shapes}.")
+        raise ShapeMismatch(f"reward {reward.name!r}: a batch must have one axis, but this one has the shape {shapes}.")
     computation = Computation(target, name_dtype(scores.total.dtype), dtypes)
     plain = {name: _to_numpy(column) for name, column in given.items()} if target != "numpy" else given
     rows = collect_inputs(layout, plain, shapes[0])
@@ -121,7 +121,7 @@ def _validate_context(context: Mapping[str, Any], count: int) -> dict[str, Any]:
             parts[name] = _VALIDATORS[name](value)
             continue
         if len(column) != count:
-            raise ShapeMismatch(f"{name} has {len(column)} entries, and the batch has {count} rows.")
+            raise ShapeMismatch(f"{name} has {len(column)} entries, but the batch has {count} rows.")
         check = _VALIDATORS[name]
         known: dict[Any, Any] = {}
         if name in ("key", *Scope._fields) and all(type(v) is str for v in column):

@@ -38,7 +38,15 @@ _LOOK = 0.25
 
 
 class Receipt:
-    """What became of a record: buffered, until it is durable or has failed."""
+    """The state of a record in a buffered writer: buffered, then durable or failed.
+
+    Example:
+        ```python
+        with ledger.writer() as writer:
+            receipt = writer.record(signal, run="night-3", step=41)
+            number = receipt.wait()  # durable from here on
+        ```
+    """
 
     __slots__ = ("_error", "_number", "_record", "_settled")
     count = 1
@@ -65,9 +73,18 @@ class Receipt:
         return self._number
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until the record is durable and return its number; raise what went wrong if it could not be written.
+        """Wait until the record is durable.
 
         A record that is still `buffered` after an error is written with the next ones: do not record it again.
+
+        Args:
+            timeout: Seconds to wait; without limit if omitted.
+
+        Returns:
+            The number of the record.
+
+        Raises:
+            TimeoutError: The record is not durable yet. Any other error is the reason why it could not be written.
         """
         if self._number is None and self._error is None:
             with self._settled:
@@ -91,7 +108,7 @@ class Receipt:
 
 
 class WriteBuffer:
-    """Holds records and steps until a thread writes them, which is at work as long as some come.
+    """Gathers records and steps until a thread writes them.
 
     Leaving its `with` block writes what is left; so does closing the ledger, and so does the end of the program. A key
     or a label that is taken fails its own record alone.
@@ -143,7 +160,7 @@ class WriteBuffer:
         self._wake = threading.Event()
         self._safe_until = time.monotonic()
         """The moment before which everything is durable."""
-        parent = LedgerError("it was recorded in the process that this one was forked from, which writes it.")
+        parent = LedgerError("it was recorded before this process forked; the parent process writes it.")
         self._refuse([*self._kept, *_drain(self._receipts)], parent, for_good=True)
         self._kept = []
         for stream in self._streams.values():
@@ -367,7 +384,7 @@ class WriteBuffer:
 
     def _give_up(self) -> None:
         if self._kept:
-            failure = self._failure or LedgerError("what could not be written was given up.")
+            failure = self._failure or LedgerError("records that could not be written were dropped.")
             self._lost += _count(self._kept)
             self._refuse(self._kept, failure, for_good=True)
             self._kept = []
@@ -387,7 +404,7 @@ class WriteBuffer:
         raise LedgerError(f"{type(failure).__name__}: {failure}. {told}".rstrip()) from failure
 
     def _build_closed(self) -> LedgerError:
-        return LedgerError(f"{self._open_store().backend.name}: this writer is closed; nothing more is recorded by it.")
+        return LedgerError(f"{self._open_store().backend.name}: this writer is closed; it records nothing more.")
 
     def __enter__(self) -> Self:
         return self

@@ -122,7 +122,7 @@ class Recomputer:
             return "its reward refuses these inputs"
         names = json.loads(self.layout.outputs)
         parts = [
-            f"{name} is {there!r} and would be {here!r}"
+            f"{name} is {there!r} but recomputes as {here!r}"
             for name, there, here in zip(names, stored.tolist(), computed.tolist(), strict=True)
             if there != here or np.signbit(there) != np.signbit(here)
         ]
@@ -189,8 +189,10 @@ def check_recomputes(record: PackedRecord) -> PackedRecord:
         if not again.find_different(row, stored, target=target, here=True)[0]:
             return record._replace(target=target)
     elsewhere = again.exact or again.find_different(row, stored, target="python", here=False)[0]
-    hint = "" if elsewhere else " Another machine rounds so; record it there, export it, and import the file here."
+    hint = (
+        "" if elsewhere else (" Another machine rounds this way; record it there, export it, and import the file here.")
+    )
     raise LedgerError(
-        f"a signal that was read from data is not what its reward {record.layout.reward.name!r} computes: "
+        f"a signal read from data is not what its reward {record.layout.reward.name!r} computes: "
         f"{again.describe_difference(row[0], stored[0], target='python')}. It was not recorded.{hint}"
     )

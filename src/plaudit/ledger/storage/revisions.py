@@ -30,10 +30,10 @@ def prepare_tables(backend: Backend) -> None:
                 f" If it is a copy, its log {backend.name}-wal was left behind: copy a ledger with `plaudit ledger "
                 "backup`, or all of its files."
             )
-            raise LedgerError(f"{backend.name} holds no ledger.{hint if isinstance(backend, SqliteBackend) else ''}")
+            raise LedgerError(f"{backend.name} contains no ledger.{hint if isinstance(backend, SqliteBackend) else ''}")
         raise LedgerError(
-            f"{backend.name} has older tables (revision {found}); open it once to write "
-            "(`plaudit ledger compact` does)."
+            f"{backend.name} has tables of an older revision ({found}); open it once for writing to "
+            "upgrade them (`plaudit ledger compact` does)."
         )
     if found is not None and isinstance(backend, SqliteBackend):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -55,8 +55,8 @@ def _read_revision(backend: Backend, connection: Connection) -> int | None:
         found = connection.execute(select(schema_revision.c.number)).scalars().all()
         if len(found) != 1 or found[0] < 1:
             raise LedgerBroken(
-                f"{backend.name} does not say which revision its tables have: {schema_revision.name} holds "
-                f"{shorten(found)}, not one number. It is damaged; take a backup of it."
+                f"{backend.name} the revision of its tables cannot be read: {schema_revision.name} holds "
+                f"{shorten(found)}, not one number. It is damaged; restore a backup."
             )
         if found[0] > REVISION:
             raise LedgerTooNew(
@@ -66,15 +66,15 @@ def _read_revision(backend: Backend, connection: Connection) -> int | None:
         return int(found[0])
     if {"alembic_version", "blocks"} <= set(tables):
         raise LedgerError(
-            f"{backend.name} was made by an earlier plaudit, whose tables this one does not read. Write its records to "
-            "a file with that version (`plaudit ledger export`) and read them into a new ledger with this one "
+            f"{backend.name} was created by an earlier plaudit, whose tables this version cannot read. Export its "
+            "records with that version (`plaudit ledger export`) and import them into a new ledger with this one "
             "(`plaudit ledger import`). The ledger was not changed."
         )
     if tables and isinstance(backend, SqliteBackend):
-        raise LedgerError(f"{backend.name} is a database, but no ledger: it has the tables {', '.join(tables[:5])}.")
+        raise LedgerError(f"{backend.name} is a database but not a ledger: it has the tables {', '.join(tables[:5])}.")
     taken = sorted(metadata.tables.keys() & set(tables))
     if taken:
-        raise LedgerError(f"{backend.name} has tables that a ledger needs the names of: {', '.join(taken)}.")
+        raise LedgerError(f"{backend.name} already has tables with names that a ledger needs: {', '.join(taken)}.")
     return None
 
 

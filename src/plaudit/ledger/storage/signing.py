@@ -24,9 +24,9 @@ class Signer:
         try:
             read = serialization.load_pem_private_key(content, password=None)
         except (ValueError, TypeError) as error:
-            raise FileError(f"{key} holds no private key in PEM without a password: {error}") from None
+            raise FileError(f"{key} is not an unencrypted private key in PEM: {error}") from None
         if not isinstance(read, ed25519.Ed25519PrivateKey):
-            raise FileError(f"{key} holds a private key of another kind; heads are signed with Ed25519.")
+            raise FileError(f"{key} is not an Ed25519 private key; heads are signed with Ed25519.")
         self._key = read
 
     def sign(self, message: bytes) -> bytes:
@@ -48,9 +48,9 @@ class SignatureChecker:
         try:
             read = serialization.load_pem_public_key(content)
         except (ValueError, TypeError) as error:
-            raise FileError(f"{key} holds no public key in PEM: {error}") from None
+            raise FileError(f"{key} is not a public key in PEM: {error}") from None
         if not isinstance(read, ed25519.Ed25519PublicKey):
-            raise FileError(f"{key} holds a public key of another kind; heads are signed with Ed25519.")
+            raise FileError(f"{key} is not an Ed25519 public key; heads are signed with Ed25519.")
         self._key = read
 
     def accepts(self, signature: bytes, message: bytes) -> bool:

@@ -135,7 +135,9 @@ class SpecCache:
                 self._stored[row.id] = load_spec(self._backend, row)
         for number in wanted:
             if number not in self._stored:
-                raise LedgerBroken(f"{self._backend.name}: it is damaged: reward {number} is missing; verify it.")
+                raise LedgerBroken(
+                    f"{self._backend.name}: it is damaged: reward {number} is missing; verify the ledger."
+                )
         return {number: self._stored[number] for number in wanted}
 
     def read_all(self, connection: Connection) -> list[RecordLayout]:
@@ -167,9 +169,9 @@ def build_conflict(ledger: str, new: Reward, old: Reward | None) -> VersionConfl
     """Return the error for a label that stands for another formula, with what differs."""
     shown = "" if old is None else "".join(f"\n  {line}" for line in describe_differences(old, new))
     return VersionConflict(
-        f"{ledger}: the label {new.name}@{new.version} is tied to another formula "
-        f"({'' if old is None else old.fingerprint[:12]} there, {new.fingerprint[:12]} here).{shown}\n"
-        "Give the changed reward a label of its own: reward.with_version(...), or --label on the command line."
+        f"{ledger}: the label {new.name}@{new.version} belongs to another formula "
+        f"({'' if old is None else old.fingerprint[:12]} in the ledger, {new.fingerprint[:12]} here).{shown}\n"
+        "Give the changed reward a new label: reward.with_version(...), or --label on the command line."
     )
 
 

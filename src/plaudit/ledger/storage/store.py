@@ -53,9 +53,13 @@ def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: fl
     try:
         address = os.fspath(Path(where)) if not isinstance(where, str) else where
     except TypeError:
-        raise WrongType(f"{shorten(where)} is no place for a ledger; give a path or a postgresql:// address.") from None
+        raise WrongType(
+            f"{shorten(where)} is not a place for a ledger; pass a path or a postgresql:// address."
+        ) from None
     if address in ("", ":memory:"):
-        raise FileError(f"a ledger is kept in a file, and {address!r} names none; for a while, take one in a tempfile.")
+        raise FileError(
+            f"a ledger is kept in a file, and {address!r} is not one; use a temporary file for a short-lived ledger."
+        )
     if "://" not in address:
         return SqliteBackend(where, read_only=read_only, timeout=timeout)
     if not address.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):

@@ -156,7 +156,7 @@ class BlockWriter:
         With `single`, it executes one statement.
         """
         if self._busy:
-            raise LedgerError(f"{self._backend.name} is in the middle of a write; record when that has returned.")
+            raise LedgerError(f"{self._backend.name} is in the middle of a write; record after it has returned.")
         self._backend.start_budget()
         last: LedgerError | None = None
         for _ in range(_ATTEMPTS):
@@ -186,7 +186,7 @@ class BlockWriter:
         else:
             why = f" ({last.reason})" if isinstance(last, WriteConflict) else ""
             raise LedgerBusy(
-                f"{self._backend.name}: other writers were quicker {_ATTEMPTS} times{why}. Nothing was recorded. If "
+                f"{self._backend.name}: other writers were faster {_ATTEMPTS} times{why}. Nothing was recorded. If "
                 "there are no others, verify the ledger."
             )
         if self.after_write is not None:
@@ -200,9 +200,10 @@ class BlockWriter:
         except PlauditError as error:  # nobody knows: the next record begins another chain
             self._begin_chain()
             raise CommitUnknown(
-                f"{self._backend.name} was lost while it committed, and cannot be asked whether it did. What was to be "
-                "recorded may be there, whole, or not at all; look for it when the server answers, or record it with a "
-                "key, which can be done again. Everything acknowledged before is there."
+                f"{self._backend.name} was lost during a commit, and cannot be asked whether it succeeded. The new "
+                "records may "
+                "be there, all of them, or not at all; look for them when the server answers, or record with a key, "
+                "which is safe to repeat. Everything acknowledged before is there."
             ) from error
 
     def _restore(self, before: int | None) -> None:
@@ -295,7 +296,7 @@ class BlockWriter:
                 other = records[first_of[record.key]]
                 if other._replace(at=0) != record._replace(at=0):
                     name = self._backend.name
-                    raise KeyConflict(f"{name}: the key {record.key!r} is given twice, to different records.")
+                    raise KeyConflict(f"{name}: the key {record.key!r} is given twice, for different records.")
             else:
                 new.append(at)
                 if record.key is not None:
@@ -315,7 +316,7 @@ class BlockWriter:
         if different:
             raise KeyConflict(
                 f"{self._backend.name}: the key {record.key!r} belongs to record {number}, which differs: "
-                f"{'; '.join(different)}. A key names one record for good; use another one."
+                f"{'; '.join(different)}. A key names one record permanently; use another key."
             )
 
     def _enter_writer(self, cursor: Any) -> int:
@@ -364,8 +365,9 @@ def _check_conflict(ledger: str, error: LedgerError) -> None:
     """Raise LedgerBroken where a write was refused by something that no ledger has: trying again would not help."""
     if isinstance(error, WriteConflict) and error.constraint is not None and error.constraint not in CONFLICTS:
         raise LedgerBroken(
-            f"{ledger}: the database refuses the write: {error.reason}. No ledger has such a constraint, index or "
-            "trigger: somebody added it. Nothing was recorded. Drop it, and verify: that names whatever was added."
+            f"{ledger}: the database refuses the write: {error.reason}. It is not part of a ledger: somebody "
+            "added this constraint, index or trigger. Nothing was recorded. Drop it and run verify, which lists all "
+            "additions."
         ) from error
 
 

@@ -60,7 +60,7 @@ class Episode:
     terms: Mapping[str, float]
     """The sum of each term's values."""
     ended: str | None
-    """"terminated" or "truncated"; None where no record says how, as of an episode that is still running."""
+    """"terminated" or "truncated"; None if no record says how, as for an episode that is still running."""
     first_step: int | None
     last_step: int | None
     began: datetime
@@ -131,8 +131,8 @@ class Episodes(Sequence[Episode], Tabular):
 
         Args:
             terms: Whether to draw what each term paid; else the returns, a colour for each run and version.
-            window: Over how many episodes the mean is taken; a fiftieth of them unless given.
-            ax: Where to draw; a new figure unless given.
+            window: Episodes per moving mean; a fiftieth of all if omitted.
+            ax: The matplotlib axes; a new figure if omitted.
 
         Raises:
             InputError: There are no finished episodes.

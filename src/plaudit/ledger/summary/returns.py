@@ -179,20 +179,20 @@ class EpisodeReturns:
                 f"{format_count(plain['compared'], 'episode')}: mean return {plain['mean_old']:z.6g} → "
                 f"{plain['mean_new']:z.6g}. {self._describe_ranks(plain)}"
             )
-        for which, what in ((self.broken, "steps that one of the two cannot score; left out here"), (self.gaps, "")):
+        for which, what in ((self.broken, "steps that one of the two cannot score; left out"), (self.gaps, "")):
             if which:
-                what = what or "missing step numbers; their returns are of the steps that are there"
+                what = what or "missing step numbers; their returns cover the recorded steps only"
                 have = "has" if len(which) == 1 else "have"
                 lines.append(f"{format_count(len(which), 'episode')} {have} {what}: {format_episodes(which)}.")
         if self._left_out:
-            lines.append(f"Left out here: {format_count(len(self._left_out), 'unfinished episode')}.")
+            lines.append(f"Left out: {format_count(len(self._left_out), 'unfinished episode')}.")
         return lines
 
     def _describe_ranks(self, plain: dict[str, Any]) -> str:
         if plain["compared"] == 1:
-            return "One episode has no rank."
+            return "Rank correlation needs at least two episodes."
         if plain["rank_correlation"] is None:
-            return "No rank correlation, for all returns are the same on one side."
+            return "Rank correlation of returns: undefined, because all returns on one side are equal."
         changed = format_count(plain["rank_changed"], "episode")
         return f"Rank correlation of returns (Spearman): {plain['rank_correlation']:z.6f}; {changed} changed rank."
 

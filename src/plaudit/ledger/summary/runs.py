@@ -23,7 +23,7 @@ from plaudit.ledger.summary.episodes import list_episodes
 from plaudit.ledger.totals import Tally, Totals
 
 GROUPS = ("reward", *Scope._fields, "term")
-"""What totals can be told apart by."""
+"""What totals can be grouped by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ def group_totals(store: Store, query: Query, by: Sequence[str]) -> dict[tuple[st
     """Return what totals are like for each run, actor …, or with "term" the values of each term."""
     for name in by:
         if name not in GROUPS:
-            hint = " What each episode earned is listed by episodes()." if name == "episode" else ""
+            hint = " Use episodes() to list what each episode earned." if name == "episode" else ""
             near = did_you_mean(name, GROUPS)
-            raise LedgerError(f"totals are not told apart by {name!r}.{near or hint} Choose of: {', '.join(GROUPS)}.")
+            raise LedgerError(f"totals cannot be grouped by {name!r}.{near or hint} Group by: {', '.join(GROUPS)}.")
     if not by:
-        raise LedgerError(f"say what totals are to be told apart by: {', '.join(GROUPS)}.")
+        raise LedgerError(f"name at least one group for totals: {', '.join(GROUPS)}.")
     by_term = "term" in by
     found: defaultdict[tuple[str | None, ...], Tally] = defaultdict(Tally)
     with report_damage(store.backend.name, "a row"):

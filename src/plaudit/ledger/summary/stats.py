@@ -41,7 +41,7 @@ class Stats:
     head: LedgerHead
     """Where every chain of the ledger ends: to be kept elsewhere, for `verify`."""
     quarantined: int = 0
-    """Records that imports kept apart; none of the other numbers counts them."""
+    """Quarantined records; no other number includes them."""
 
     @property
     def heads(self) -> tuple[Head, ...]:
@@ -67,9 +67,9 @@ class Stats:
         if masked := sum(totals.masked for totals in self.rewards.values()):
             parts.append(f"{masked:,} of them masked, because they could not be scored")
         if self.jobs:
-            parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
+            parts.append(f"{format_count(self.rescored, 'new score')} from {format_count(self.jobs, 're-scoring')}")
         if self.quarantined:
-            parts.append(f"{format_count(self.quarantined, 'record')} kept apart in quarantine")
+            parts.append(f"{format_count(self.quarantined, 'record')} in quarantine")
         return parts
 
     def _format_writers(self) -> str:

@@ -1,1 +1,1 @@
-"""Whether everything is as it was written."""
+"""Recompute records and check chains, to find what changed."""

@@ -63,7 +63,7 @@ class WriterChain:
             common, moments = common + format_job(job, block.origin, block.picked, times), b""
         if block.seq != self.counted + 1:
             missing = block.seq - self.counted - 1
-            what = f"{missing} records before it are missing" if missing > 0 else "it stands where another block stood"
+            what = f"{missing} records before it are missing" if missing > 0 else "it is in the place of another block"
             problem = "removed", f"writer {self.row.token[:8]}: {what}"
             self.chain = None
         if self.chain is not None:
@@ -103,12 +103,12 @@ class WriterChain:
         if missing > 0:
             yield f"{wrote}; the last {missing} of them are missing"
         elif missing < 0 or self.last != read_bytes(row.head):
-            yield f"{wrote}; its last checksum or its count is another"
+            yield f"{wrote}; its last checksum or its count does not match"
         elif row.closing is None or read_bytes(row.closing) != close_chain(row.token, row.records, self.last):
-            yield f"writer {row.token[:8]} has a head that it did not end with: what came after it is missing"
+            yield f"writer {row.token[:8]} has an earlier head: the records written after it are missing"
         for heads in self.kept.values():
             for head in heads:
-                yield f"what writer {head.writer} had written when its head was kept is not there as it was"
+                yield f"records that writer {head.writer} had written when its head was kept are missing or changed"
 
     def _meet(self, records: int, head: bytes) -> None:
         """Cross off the heads that were kept when the writer had written so many records."""
@@ -154,4 +154,4 @@ def _fits(chain: RecordChain, block: BlockRow, common: bytes, moments: bytes | N
 
 def _describe_edit(block: BlockRow) -> str:
     span = f"records {block.first} to {block.first + block.records - 1}" if block.records > 1 else "it"
-    return f"{span} changed after being written: the checksum is another"
+    return f"{span} changed after being written: the checksum does not match"

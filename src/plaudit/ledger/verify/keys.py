@@ -67,7 +67,7 @@ def _compare_each(connection: Connection) -> Iterator[tuple[int, str]]:
         for key in sorted(sides[0] - sides[1]):
             yield record, f"its key {shorten(key)} {_describe_lead(connection, key)}"
         for key in sorted(sides[1] - sides[0]):
-            yield record, f"the key {shorten(key)} leads to it, and it does not carry that key"
+            yield record, f"the key {shorten(key)} points to it, but it does not carry that key"
 
 
 def _list_carried(connection: Connection) -> Iterator[tuple[int, bool, Any]]:
@@ -89,9 +89,9 @@ def _describe_lead(connection: Connection, key: str) -> str:
     """Return where the table leads to with a key that it does not lead to its record with."""
     number = connection.execute(select(keys.c.record).where(keys.c.key == key)).scalar()
     if number is None:
-        return "is missing in the table of keys: it could be recorded again"
+        return "is missing from the table of keys: it could be recorded again"
     holder = connection.execute(_COLUMNS.where(blocks.c.first <= number).order_by(blocks.c.first.desc())).first()
     with suppress(*UNREADABLE):
         if holder is not None and list(decode_column(holder[2], holder[1]))[number - holder[0]] == key:
-            return f"is that of record {number} too: it was recorded twice"
-    return f"leads to {number}"
+            return f"is also the key of record {number}: it was recorded twice"
+    return f"points to {number}"

@@ -47,11 +47,11 @@ def find_changed_objects(connection: Connection) -> Iterator[str]:
         kind, table, name = key
         what = f"the {kind} {name!r}" if name == table else f"the {kind} {name!r} of {table!r}"
         if key not in wanted:
-            yield f"{what} was added: no ledger has it"
+            yield f"{what} was added: it is not part of a ledger"
         elif key not in found:
             yield f"{what} was removed"
         elif found[key] != wanted[key]:
-            yield f"{what} is not what it was"
+            yield f"{what} was changed"
 
 
 def _index(rows: Any) -> Objects:

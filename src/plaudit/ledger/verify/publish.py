@@ -39,7 +39,7 @@ class Publisher:
     def __init__(self, store: Store, send: Sender, every: int) -> None:
         """Publish heads of a store by `send`."""
         if every < 1:
-            raise LedgerError(f"publish_every={every} is no number of records; give 1 or more.")
+            raise LedgerError(f"publish_every={every} must be at least 1.")
         self._store = store
         self._send = send
         self._every = every
@@ -53,7 +53,7 @@ class Publisher:
             try:
                 self._publish(recorded)
             except LedgerError as error:
-                told = f"{error} What was recorded is durable; it is tried again."
+                told = f"{error} All records are durable; publishing will be retried."
                 with suppress(RuntimeWarning):  # as an error it would say that nothing was recorded
                     warnings.warn(told, RuntimeWarning, stacklevel=2)
 
@@ -102,7 +102,7 @@ def build_sender(destination: Destination) -> Sender:
             )
             if done.returncode:
                 said = done.stderr.strip()[-200:]
-                raise LedgerError(f"{command[0]} ended with {done.returncode}{f': {said}' if said else ''}")
+                raise LedgerError(f"{command[0]} exited with {done.returncode}{f': {said}' if said else ''}")
 
         return run
     raise WrongType(f"publish={destination!r:.60} is neither a file, nor a command as a list, nor a function.")

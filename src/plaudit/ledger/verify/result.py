@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""The result of `verify`."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ _KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is not as it was written."""
+    """A problem that `verify` found."""
 
     kind: str
     """`edited`, `removed`, `differs`, `sum`, `reward`, `key`, `unsigned` or `damaged`."""
     id: int | None
-    """The record, or the first of the block, where that is known."""
+    """The record, or the first one of the block, if known."""
     text: str
 
 
 @dataclass(slots=True)
 class Verification:
-    """What a verification found; `ok` when nothing."""
+    """The result of `verify`; `ok` if there are no problems."""
 
     ledger: str
     records: int = 0
@@ -32,7 +32,7 @@ class Verification:
     head: str | None = None
     """The head of the ledger: a digest of where all its chains end."""
     compared_bits: int = 0
-    """Records that had to be equal in every bit."""
+    """Records compared bit for bit."""
     compared_ulp: int = 0
     """Records of another machine whose reward uses functions that C libraries round differently."""
     compared_rounding: int = 0
@@ -43,11 +43,11 @@ class Verification:
     """Why tables, indexes and triggers could not be compared with those of a new ledger, as on a standby server."""
     found: int = 0
     problems: list[Problem] = field(default_factory=list)
-    """The first of what was found."""
+    """The first problems."""
 
     @property
     def ok(self) -> bool:
-        """Whether everything is as it was written."""
+        """Whether no problems were found."""
         return not self.found
 
     def add(self, kind: str, record: int | None, text: str) -> None:
@@ -57,15 +57,15 @@ class Verification:
             self.problems.append(Problem(kind, record, text))
 
     def __str__(self) -> str:
-        """Return the result for people."""
+        """Return the result as text."""
         numbers = {"record": self.records, "block": self.blocks, "writer": self.writers, "problem": self.found}
         counts = {name: format_count(count, name) for name, count in numbers.items()}
         what = f"{counts['record']} in {counts['block']} of {counts['writer']}"
         how = f"{self.compared_bits:,} compared bit for bit"
         if self.compared_ulp:
-            how += f", {self.compared_ulp:,} of another machine within 4 units in the last place"
+            how += f", {self.compared_ulp:,} from another machine within 4 units in the last place"
         if self.compared_rounding:
-            how += f", {self.compared_rounding:,} of JAX or PyTorch within rounding"
+            how += f", {self.compared_rounding:,} from JAX or PyTorch within rounding"
         lines = [f"{self.ledger}: {what}; {how}."]
         lines += [
             f"{format_count(count, 'record')} of the {target} target not recomputed: it is not installed here."
@@ -74,7 +74,7 @@ class Verification:
         if self.not_compared is not None:
             lines.append(f"Tables and indexes were not compared with those of a new ledger: {self.not_compared}")
         if self.ok:
-            return escape_controls("\n".join([*lines, "Everything is as it was written."]))
+            return escape_controls("\n".join([*lines, "No problems found."]))
         lines.append(f"{counts['problem']}:")
         lines += [f"  {p.kind:8}{'' if p.id is None else f'record {p.id}: '}{p.text}" for p in self.problems[:20]]
         if self.found > 20:

@@ -66,11 +66,11 @@ def find_problems(connection: Connection, layouts: Mapping[int, RecordLayout], k
         yield from _check_rows(connection, name, [head for of, head in kept if of == name])
     for name in connection.execute(_CHAINS).scalars():
         if name not in CHAINED:
-            yield "edited", f"a head is kept of {name!r:.60}, which is no table with one"
+            yield "edited", f"a head is stored for {name!r:.60}, which is not a chained table"
     cursor = connection.connection.cursor()  # two thousand rows, which need not be more than tuples
     cursor.execute("SELECT exponent, value FROM powers ORDER BY exponent")
     if cursor.fetchall() != POWERS:
-        yield "edited", "the powers of two, with which `readable` shows numbers, are not what they were"
+        yield "edited", "the powers of two that the view `readable` uses were changed"
 
 
 def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
@@ -84,18 +84,18 @@ def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -
 def _check_scopes(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in connection.execute(_SCOPES):
         if digest_scope(Scope(row.run, row.phase, row.decision_class, row.actor)) != row.digest:
-            yield "edited", f"scope {row.id} (run, phase, decision class, actor) is not what it was"
+            yield "edited", f"scope {row.id} (run, phase, decision class, actor) was changed"
 
 
 def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
     for row in connection.execute(_JOBS):
         layout = layouts.get(row.spec)
         if layout is None or digest_job(layout, row.filters) != row.digest:
-            yield "edited", f"re-scoring {row.id} is not what it was: its reward or its choice of records is another"
+            yield "edited", f"re-scoring {row.id} was changed: its reward or its selection of records does not match"
             continue
         content = [row._mapping[name] for name in (*CHAINED["jobs"], "finished")]
         if row.seal is None or read_bytes(row.seal) != seal_row(content):
-            yield "edited", f"re-scoring {row.id} is not what it was: when it was started or finished is another"
+            yield "edited", f"re-scoring {row.id} was changed: its start or end time does not match"
 
 
 def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) -> Iterator[tuple[str, str]]:
@@ -112,11 +112,11 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
     said = connection.execute(_TABLE_HEAD, {"wanted": name}).one_or_none()
     rows, end = (0, b"") if said is None else (said.rows, read_bytes(said.head))
     if rows != count:
-        yield "removed", f"{rows} rows were written to {name!r}, and {count} are there"
+        yield "removed", f"{rows} rows were written to {name!r}, but {count} are there"
     elif end != head:
-        yield "reward" if name == "specs" else "edited", f"a row of {name!r} is not what it was"
+        yield "reward" if name == "specs" else "edited", f"a row of {name!r} was changed"
     if any(wanted.values()):
-        yield "removed", f"what {name!r} held when the head of the ledger was kept is not there as it was"
+        yield "removed", f"rows that {name!r} held when the head of the ledger was kept are missing or changed"
 
 
 def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
@@ -128,13 +128,16 @@ def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
             for row in page:
                 counted += 1
                 if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(row[len(_OF_BLOCK) :])):
-                    yield row.first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
+                    yield (
+                        row.first,
+                        ("its summary does not match its records: searches may miss it, and sums may be wrong"),
+                    )
                 own = parts.get(row.first, [])
                 split += len(own)
                 if not _follows(summarize_episodes, _TAKE_SPLIT(row), own):
                     yield (
                         row.first,
-                        "its episodes do not add up to what is kept of them: what is listed of them is wrong",
+                        "its episode sums do not match its records: listings of its episodes are wrong",
                     )
     for table, wanted, what in (("summaries", counted, "summaries"), ("episode_parts", split, "parts of episodes")):
         found = connection.execute(_COUNTS[table]).scalar_one()
@@ -166,7 +169,7 @@ def find_unsigned(
         if not isinstance(head, LedgerHead) or head.signature is None:
             continue
         if not checker.accepts(head.signature, format_ledger_end(head.digest)):
-            yield f"the head of {head.records:,} records that was kept {_describe_signature(head.signature)}"
+            yield f"the kept head of {head.records:,} records {_describe_signature(head.signature)}"
     for row in connection.execute(select(writers)):
         end = format_writer_end(close_chain(row.token, row.records, read_bytes(row.head)))
         if row.records and not _is_signed(checker, row.signature, end):
@@ -182,4 +185,4 @@ def _is_signed(checker: SignatureChecker, signature: object, end: bytes) -> bool
 
 
 def _describe_signature(signature: object) -> str:
-    return "is not signed" if signature is None else "has a signature that is not of this key, or of another head"
+    return "is not signed" if signature is None else "has a signature by another key or for another head"

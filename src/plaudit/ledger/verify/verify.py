@@ -169,7 +169,7 @@ class _Walk:
         for head in self.heads:
             if head.records and head.writer not in self.chains:
                 self.result.add(
-                    "removed", None, f"writer {head.writer}, of which a head was kept, is not in the ledger"
+                    "removed", None, f"writer {head.writer} is not in the ledger, but a head of it was kept"
                 )
         self.jobs = {row.id: row.digest for row in self.connection.execute(_JOBS)}
         self.result.writers = len(self.chains)
@@ -205,7 +205,9 @@ class _Walk:
         """Tell of a block that SQLite does not load, and go on behind it."""
         self.unloaded = True
         self.result.add(
-            "damaged", first, f"one of its columns is larger than {LARGEST_VALUE >> 20} MiB, which none can be"
+            "damaged",
+            first,
+            f"one of its columns is larger than {LARGEST_VALUE >> 20} MiB, more than a ledger can hold",
         )
         with suppress(*UNREADABLE):
             count, writer, seq = self.connection.execute(_PLACE, {"first": first}).one()
@@ -219,7 +221,7 @@ class _Walk:
         result.records += count
         if first != self.next:
             missing = f"records {self.next} to {first - 1}" if first > self.next + 1 else f"record {self.next}"
-            text = f"{missing}, before it: not there" if first > self.next else "it has the number of another"
+            text = f"missing before it: {missing}" if first > self.next else "its number belongs to another record"
             result.add("removed", first, text)
         self.next = max(self.next, first + count)
         chain, layout = self.chains.get(writer), self.layouts.get(spec)
@@ -242,7 +244,7 @@ class _Walk:
             self.targets.add((spec, target))
         columns = (block.keys, block.episodes, block.steps, block.contexts)
         if any(column is not None and _EMPTY.fullmatch(column) for column in columns):
-            result.add("edited", first, "one of its columns says of no record anything: that is written as NULL")
+            result.add("edited", first, "one of its columns has no value for any record: a ledger writes NULL there")
         problem = chain.follow(block, common, None if block.job is None else self.jobs.get(block.job, "missing"))
         if problem is not None:
             result.add(problem[0], first, problem[1])
@@ -285,7 +287,7 @@ class _Walk:
                 (
                     "differs",
                     again.find_different(rows, stored, target=target, here=here),
-                    "recomputing gives other numbers",
+                    "recomputing gives different numbers",
                 ),
                 ("sum", again.find_wrong_sums(stored, target), "its values do not add up to its total"),
             ):

@@ -1,1 +1,1 @@
-"""What each view of the page shows, as a document of JSON."""
+"""The JSON documents that the views of the page show."""

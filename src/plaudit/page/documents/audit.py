@@ -1,4 +1,4 @@
-"""What really happened in a run: the findings of an audit, each where it begins."""
+"""The findings of an audit of a run, each where it begins."""
 
 from typing import Any
 
@@ -14,19 +14,19 @@ from plaudit.reward.reward import Reward
 from plaudit.terminal import format_count
 
 MOST_STEPS = 2_000_000
-"""Steps of a run that are audited while somebody waits: all of them are read."""
+"""Steps of a run that are audited while the page waits: all of them are read."""
 
 
 def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Document:
-    """Return what an audit of a run finds; of a very long one, how to have it audited."""
+    """Return the findings of an audit of a run; for a very long run, a remark that names the command."""
     run, listing = source.find_run(name)
     about: Document = {"run": run, "source": source.id, "findings": [], "remarks": [], "skipped": {}}
     steps = source.count_records(run)
     if steps > MOST_STEPS:
-        long = f"A run of {format_count(steps, 'record')} is not audited while you wait: plaudit audit does it."
+        long = f"A run of {format_count(steps, 'record')} is too long to audit here. Run plaudit audit instead."
         return about | {"remarks": [long]}
     if run is None and len(source.runs) > 1:
-        return about | {"remarks": ["Records without a run cannot be audited apart from those of runs."]}
+        return about | {"remarks": ["Records without a run cannot be audited separately from the runs."]}
     query: dict[str, Any] = {} if run is None else {"run": run}
     try:
         report = audit(source.ledger, reward, **query)

@@ -1,4 +1,4 @@
-"""The recorded steps of an episode as columns, read block by block: nothing is made of a single step."""
+"""The recorded steps of an episode as columns, read block by block, without an object per step."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ class Steps:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The terms, then what separates their sum from the total."""
+        """The terms, then the adjustments between their sum and the total."""
         return self.layout.scored.program.terms
 
     @property
@@ -55,17 +55,17 @@ class Steps:
 
     @property
     def native(self) -> list[float | None]:
-        """What the environment itself paid, where its wrapper recorded that."""
+        """The environment reward, if its wrapper recorded it."""
         return [find_original_reward(each) for each in self.contexts]
 
     @property
     def is_scored(self) -> NDArray[np.bool_]:
-        """Which of them have a score."""
+        """Which steps have a score."""
         return ~np.isnan(self.total)
 
     @property
     def scored(self) -> "Steps":
-        """Those of them that have a score."""
+        """The steps that have a score."""
         rows = np.flatnonzero(self.is_scored)
         if len(rows) == len(self.records):
             return self
@@ -89,7 +89,7 @@ def _choose_records(episode: Episode) -> dict[str, Any]:
 
 
 def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> Iterator[Steps]:
-    """Yield the steps of an episode block by block, in the order in which they were recorded, at most so many."""
+    """Yield the steps of an episode block by block, in the order in which they were recorded, at most `most`."""
     left = most
     for page in query_episode(ledger, episode).pages():
         if page.row.first > episode.last_record or left == 0:
@@ -147,7 +147,7 @@ def _select_labels(batches: Iterable[ScoredBatch], wanted: Callable[[EpisodeKey]
 
 
 def drop_masked(batch: ScoredBatch) -> ScoredBatch:
-    """Return the steps that one of the rewards can score at least: the others are in no sum, as in no return."""
+    """Return the steps that at least one of the rewards can score; the others count in no sum and no return."""
     assert batch.episodes is not None
     rows = np.flatnonzero(~np.isnan([scores.total for scores in batch.scores]).all(axis=0))
     return batch if len(rows) == len(batch.numbers) else _select_rows(batch, batch.episodes, rows)
@@ -158,7 +158,7 @@ def _select_rows(batch: ScoredBatch, episodes: Classes, rows: NDArray[np.intp]) 
         values = {name: column[rows] for name, column in scores.values.items()}
         return RewardScores(scores.total[rows], values, lambda row: scores.explain(int(rows[row])))
 
-    used, codes = np.unique(episodes.codes[rows], return_inverse=True)  # who has no row has no return either
+    used, codes = np.unique(episodes.codes[rows], return_inverse=True)  # an episode without rows has no return
     return ScoredBatch(
         batch.numbers[rows],
         Classes([episodes.labels[at] for at in used], codes),

@@ -1,4 +1,4 @@
-"""Two versions of a reward on the same history, and how far apart many are."""
+"""Two rewards on the same history, and the distances between many."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -27,12 +27,12 @@ MOST_EPISODES = 100
 MOST_POINTS = 4000
 """Points of a scatter."""
 SAMPLES = 20_000
-"""Steps that a distance is measured on: somebody is waiting."""
+"""Steps that a distance is measured on: the page is waiting."""
 SEED = 0
 
 
 def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], rewards: Sequence[Reward]) -> Document:
-    """Return what is different between two rewards, and what that does to the steps of a run."""
+    """Return the differences between two rewards, and their effect on the steps of a run."""
     run, listing = source.find_run(name)
     definition = compare_definitions(*rewards)
     effect, sample = Effect(definition.renamed, source.name), Reservoir(MOST_POINTS, seed=SEED)
@@ -99,7 +99,7 @@ def _explain_nothing(source: LedgerSource, run: str | None, rewards: Sequence[Re
     chosen: dict[str, Any] = {} if run is None else {"run": run}
     plans = [source.ledger.plan_rescore(reward, **chosen) for reward in rewards]
     lacking = dict.fromkeys(str(each) for plan in plans for each in plan.lacking)
-    return [f"No step of this run can be scored by both: {each}." for each in lacking]
+    return [f"No step of this run can be scored by both rewards: {each}." for each in lacking]
 
 
 def _correlate(x: Any, y: Any) -> float | None:
@@ -143,12 +143,12 @@ def _describe_step(source: LedgerSource, run: str | None, listing: Listing, step
 
 @lru_cache(maxsize=64)
 def _compare(*rewards: Reward) -> Comparison:
-    """Return how far apart rewards are: the same for every run and page, and a third of what a report takes."""
+    """Return the distances between rewards: the same for every run and page, and a third of the time of a report."""
     return compare(*rewards, samples=SAMPLES, means=64, fields="all", seed=SEED)
 
 
 def _measure_distances(rewards: Sequence[Reward]) -> Document:
-    """Return every distance of two rewards over what their fields declare, with what they were measured on."""
+    """Return every distance between two rewards over their declared fields, with the sample that was used."""
     try:
         found = _compare(*rewards)
     except PlauditError as error:
@@ -172,7 +172,7 @@ def _to_number(value: float) -> float | None:
 
 
 def build_matrix(rewards: Sequence[Reward]) -> Document:
-    """Return how far apart every two of some rewards are by EPIC; of several names, those of the most versions."""
+    """Return the EPIC distances between all pairs of rewards; of several names, those with the most versions."""
     by_name: dict[str, list[Reward]] = {}
     for reward in rewards:
         by_name.setdefault(reward.name, []).append(reward)
@@ -180,7 +180,7 @@ def build_matrix(rewards: Sequence[Reward]) -> Document:
     names = [f"{reward.name}@{reward.version}" for reward in alike]
     empty: Document = {"names": names, "measure": TITLES["epic"], "values": [], "low": [], "high": []}
     if len(alike) < 2:
-        return empty | {"note": "There is one version of each reward on this page; name another to compare."}
+        return empty | {"note": "This page has only one version of each reward; add another to compare."}
     try:
         found = _compare(*alike)
     except PlauditError as error:

@@ -1,4 +1,4 @@
-"""Terms drawn over what they read: a curve over one number, a map over two, with the zones between their conditions."""
+"""Terms plotted over their inputs: a curve over one number, a map over two, with the zones between conditions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ Numbers = NDArray[np.float64]
 
 
 class Curves:
-    """The terms of a reward, scored along what they read; every other input is held at rest."""
+    """The terms of a reward, scored along their inputs; every other input is held at rest."""
 
     def __init__(self, reward: Reward, paths: RewardPaths) -> None:
         """Compile the reward for arrays."""
@@ -37,7 +37,7 @@ class Curves:
         self._compiled = reward.compile("numpy", on_bad="mask")
 
     def draw(self, term: Term) -> Document | None:
-        """Return the curve or the map of a term; None where it reads no number, or more than two."""
+        """Return the curve or the map of a term; None if it reads no number, or more than two."""
         read = self._list_read(term)
         drawn = [name for name in read if self._fields[name].kind == "number"]
         if len(drawn) not in (1, 2) or len(read) > len(drawn) + 2:
@@ -46,7 +46,7 @@ class Curves:
         return self._draw_line(term, drawn[0], held) if len(drawn) == 1 else self._draw_map(term, drawn, held)
 
     def place_witnesses(self, term: Term, findings: Sequence[Finding]) -> list[Document]:
-        """Return where on the curve or map of a term the inputs stand that show its findings."""
+        """Return the positions of witnesses of findings on the curve or map of a term."""
         drawn = [name for name in self._list_read(term) if self._fields[name].kind == "number"]
         if len(drawn) not in (1, 2):
             return []
@@ -79,7 +79,7 @@ class Curves:
         ]
 
     def _list_read(self, term: Term) -> list[str]:
-        """Return the inputs that the score of a term depends on, but for the end of the episode."""
+        """Return the inputs that the score of a term depends on, except the end of the episode."""
         program = self._reward.program
         nodes = (program.nodes[at] for at in find_reachable(program.nodes, [program.outputs[f"{term.name}.score"]]))
         return [node.name for node in nodes if isinstance(node, n.Input) and node.name != "terminal"]
@@ -126,7 +126,7 @@ class Curves:
         }
 
     def _choose_grid(self, term: Term, field: Field, points: int) -> Numbers:
-        """Return numbers over the declared range, or as far as the knobs of the term reach where there is none."""
+        """Return numbers over the declared range, or if there is none, over the range of the term's knobs."""
         if field.numbers:
             return np.array(sorted(field.numbers)[:points], np.float64)
         numbers = self._list_numbers(term)

@@ -1,4 +1,4 @@
-"""An episode, step by step: what every term paid, from which inputs, and which lines of its source it took."""
+"""An episode step by step: the value of every term, its inputs, and the executed lines of its source."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from plaudit.page.documents.values import Document, to_column, to_column_with_ga
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_STEPS = 50_000
-"""Steps of an episode that are shown: what a browser draws and re-scores smoothly."""
+"""Steps of an episode that are shown: as many as a browser draws and rescores smoothly."""
 MOST_CONTEXT = 20_000
 """Characters of all contexts of an episode that are sent with it; longer ones come with each step."""
 
@@ -65,7 +65,7 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
 
 
 def name_steps(numbers: list[int | None], records: list[int]) -> list[str]:
-    """Return what addresses call each step: its number, or that of its record where it is not the only one of it.
+    """Return the name of each step in addresses: its number, or its record's number if the step number is not unique.
 
     >>> name_steps([1, 2, 2, None], [11, 12, 13, 14])
     ['1', '2', 'record-13', 'record-14']
@@ -83,7 +83,7 @@ def _find_neighbours(listing: Listing, at: int) -> Document:
 
 
 def _join_columns(parts: list[Steps], kind: str, terms: list[str]) -> dict[str, list[Any]]:
-    """Return a column for each term; None at steps that were scored without it, as at the end of an episode, or not."""
+    """Return a column for each term; None at steps without it, as at the end of an episode."""
     found: dict[str, list[Any]] = {term: [] for term in terms}
     for part in parts:
         columns = getattr(part, kind)
@@ -93,19 +93,19 @@ def _join_columns(parts: list[Steps], kind: str, terms: list[str]) -> dict[str, 
 
 
 def _list_scores(part: Steps, column: Numbers) -> list[Any]:
-    """Return a column of outputs; None at steps that could not be scored."""
+    """Return a column of outputs; None at steps without a score."""
     return to_column_with_gaps(column, part.is_scored)
 
 
 def _list_contexts(contexts: list[Any]) -> Document | None:
-    """Return the contexts of steps by their places, without what is shown of all steps; None where they are long."""
+    """Return the contexts of steps by position, without the parts shown for all steps; None if they are too long."""
     kept = {at: _strip_context(each) for at, each in enumerate(contexts)}
     found = {str(at): to_plain(each) for at, each in kept.items() if each not in (None, {})}
     return found if len(json.dumps(found)) <= MOST_CONTEXT else None
 
 
 def _strip_context(context: Any) -> Any:
-    """Return a context without the reward of the environment and why there is no score."""
+    """Return a context without the environment reward and the reason for a missing score."""
     shown = (ORIGINAL_REWARD, MASKED)
     return {name: each for name, each in context.items() if name not in shown} if type(context) is dict else context
 
@@ -123,7 +123,7 @@ def _join_input(parts: list[Steps], name: str) -> list[Any]:
 
 
 def _build_paths(parts: list[Steps], rewards: RewardIds) -> Document:
-    """Return the different ways that steps took through the sources of all terms, and which way each took."""
+    """Return the distinct paths of steps through the sources of all terms, and the path of each step."""
     known: dict[Any, int] = {}
     paths: list[Document] = []
     path: list[int] = []

@@ -1,4 +1,4 @@
-"""The episodes of a run as columns: what each earned, by term, how long it was and how it ended."""
+"""The episodes of a run as columns: the return by term, the length and the end of each."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -10,7 +10,7 @@ from plaudit.page.documents.values import Document, format_time, to_plain
 from plaudit.page.sources import LedgerSource, Listing
 
 MOST_ROWS = 2000
-"""Rows of a table that a browser sorts and draws without a pause; of more episodes, some are chosen."""
+"""Rows of a table that a browser sorts and draws without a pause; of more episodes, some are selected."""
 
 
 def build_episodes(source: LedgerSource, name: str) -> Document:
@@ -42,15 +42,15 @@ def build_episodes(source: LedgerSource, name: str) -> Document:
 
 
 def list_term_columns(episodes: Sequence[Episode]) -> Document:
-    """Return the sum of each term in each episode; None where its reward has no such term, or it is unfinished."""
+    """Return the sum of each term in each episode; None if its reward has no such term, or it is unfinished."""
     names = dict.fromkeys(name for each in episodes for name in each.terms)
     return {name: [to_plain(each.terms.get(name)) if each.finished else None for each in episodes] for name in names}
 
 
 def choose_episodes(listing: Listing, most: int) -> list[int]:
-    """Return the positions of at most so many episodes: the worst, the best, the first, the last, others between.
+    """Return the positions of at most `most` episodes: the worst, the best, the first, the last, others between.
 
-    They come in the order of the run. Whoever asks for fewer gets some of those that more would have given.
+    They come in the order of the run. A smaller `most` gives a subset of a larger one.
     """
     count = len(listing)
     if count <= most:
@@ -59,7 +59,7 @@ def choose_episodes(listing: Listing, most: int) -> list[int]:
 
 
 def rank_episodes(listing: Listing) -> list[int]:
-    """Return the positions of all episodes, those first that are worth showing where there is room for few.
+    """Return the positions of all episodes, the most useful first.
 
     The worst, the best, the first and the last come first; then, in turn, the next worst, the next best, and one in the
     widest gap of the run that is left. An unfinished episode is neither good nor bad.

@@ -1,4 +1,4 @@
-"""Pictures of an episode: what the system of its reward draws of the world at each step, made safe for the page."""
+"""Pictures of an episode: the environment at each step as the reward's system draws it, sanitized for the page."""
 
 import threading
 from collections import Counter
@@ -21,12 +21,12 @@ MOST_FRAMES = 2000
 MOST_BYTES = 4_000_000
 """Of the pictures of an episode together, before they are compressed."""
 SECONDS = 5.0
-"""For how long an episode is drawn; what is drawn by then is shown."""
+"""Time limit for drawing an episode; the pictures drawn by then are shown."""
 
 Draw = Callable[[Record, Reward], object]
 
 _at_work: dict[Draw, "_Drawing"] = {}
-"""Drawings that were given up while a system was still at a picture: it is not asked for another one meanwhile."""
+"""Drawings that timed out while a system was still busy: it is not asked for another one meanwhile."""
 
 
 def build_frames(source: LedgerSource, run: str, name: str) -> Document:
@@ -45,7 +45,7 @@ def build_frames(source: LedgerSource, run: str, name: str) -> Document:
 
 
 def has_frames(reward: str) -> bool:
-    """Return whether there is a system that draws the steps of a reward, or would if it could be used."""
+    """Return whether a system draws the steps of a reward, or would if it could be loaded."""
     try:
         return find_drawing(reward) is not None
     except DefinitionError:
@@ -56,12 +56,12 @@ def _draw_episode(source: LedgerSource, episode: Episode) -> tuple[list[str | No
     try:
         draw = find_drawing(episode.reward)
     except DefinitionError as error:
-        return [], [f"There are no pictures: {error}"]
+        return [], [f"No pictures: {error}"]
     if draw is None:
         return [], []
     earlier = _at_work.get(draw)
     if earlier is not None and earlier.is_alive():
-        return [], ["There are no pictures: the system is still drawing an earlier one, and takes too long."]
+        return [], ["No pictures: the system is still drawing an earlier episode and takes too long."]
     records = list(islice(_list_records(source.ledger, episode), MOST_FRAMES))
     drawing = _Drawing(draw, records, source.rewards[source.find_reward_id(episode)])
     drawing.start()
@@ -81,7 +81,7 @@ def _list_records(ledger: Ledger, episode: Episode) -> Iterator[Record]:
 
 
 class _Drawing(threading.Thread):
-    """Draws pictures in a thread, for a system may take for ever; nobody waits for it when the program ends."""
+    """Draws pictures in a daemon thread: a system may never finish, and the program does not wait for it."""
 
     def __init__(self, draw: Draw, records: Sequence[Record], reward: Reward) -> None:
         super().__init__(name="plaudit-frames", daemon=True)
@@ -121,15 +121,15 @@ class _Drawing(threading.Thread):
         return None
 
     def tell(self, length: int) -> tuple[list[str | None], list[str]]:
-        """Return the pictures so far, and what is to be said of them."""
+        """Return the pictures so far, and remarks on them."""
         frames = list(self._frames)
         remarks = [_describe_problem(each, count, self._first[each]) for each, count in self._problems.most_common(3)]
         if self._left_out:
             names = ", ".join(sorted(self._left_out)[:8])
-            remarks.append(f"Left out of the pictures, as nothing in them may run, load or link: {names}.")
+            remarks.append(f"Removed from the pictures, which may not run, load or link anything: {names}.")
         if len(frames) < length:
             why = _explain_cut(self.given_up, self._bytes)
-            remarks.append(f"There are pictures of the first {len(frames):,} of {length:,} steps: {why}.")
+            remarks.append(f"Pictures of the first {len(frames):,} of {length:,} steps only: {why}.")
         return (frames if any(frames) else []), remarks
 
 
@@ -142,5 +142,5 @@ def _explain_cut(given_up: bool, size: int) -> str:
     if given_up:
         return f"drawing them took more than {SECONDS:g} s"
     if size > MOST_BYTES:
-        return f"together they would be larger than {MOST_BYTES / 1e6:g} MB"
-    return f"no more than {MOST_FRAMES:,} are drawn"
+        return f"together they exceed {MOST_BYTES / 1e6:g} MB"
+    return f"the limit is {MOST_FRAMES:,} pictures"

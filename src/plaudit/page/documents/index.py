@@ -1,4 +1,4 @@
-"""The first view: what there is to look at."""
+"""The overview: every ledger, run and reward."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Which lines of a term's source a step took: a term is a chain of cases, and each step returns from one of them."""
+"""The source lines that a step executed: a term is a chain of cases, and each step returns from one of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class TermPaths:
 
     text: str
     conditions: tuple[int, ...]
-    """The node of each condition, in the order in which they are asked."""
+    """The node of each condition, in the order of evaluation."""
 
     @property
     def first(self) -> int:
@@ -27,12 +27,12 @@ class TermPaths:
         return len(self.text.splitlines()) - 2 * len(self.conditions)
 
     def list_lines(self, case: int) -> list[int]:
-        """Return the lines that are executed where the case with this number is the first whose condition holds."""
+        """Return the lines that are executed if this case is the first whose condition is true."""
         asked = [self.first + 2 * at for at in range(min(case + 1, len(self.conditions)))]
         return [*range(2, self.first), *asked, self.first + 2 * case + (case < len(self.conditions))]
 
     def list_conditions(self, case: int) -> list[dict[str, Any]]:
-        """Return the conditions that were asked, as they are written, and whether they held."""
+        """Return the conditions that were evaluated, as they are written, and whether they were true."""
         lines = self.text.splitlines()
         asked = range(min(case + 1, len(self.conditions)))
         texts = [lines[self.first - 1 + 2 * at].strip().removeprefix("if ").removesuffix(":") for at in asked]
@@ -64,12 +64,12 @@ class RewardPaths:
 
     @cached_property
     def _compiled(self) -> NumpyReward:
-        """A reward whose terms are the conditions, which makes no difference between rows that count and others."""
+        """A reward whose terms are the conditions, evaluated for all rows alike."""
         opened = self._program.with_terms({f"c{at}": at for at in self._conditions})
         return NumpyReward(opened.bind(), guard=False)
 
     def find_cases(self, columns: Mapping[str, NDArray[Any]], count: int) -> dict[str, NDArray[np.intp]]:
-        """Return for each term which of its cases each row takes: the number of conditions where it is the last."""
+        """Return the case of each row for each term; the last case has the number of conditions."""
         held: dict[int, NDArray[np.bool_]] = {}
         if self._conditions:
             with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""A reward: its terms in words, as formulas and as curves, what it wants, and what is wrong with it."""
+"""A reward: its terms as text, formulas and curves, its best-paid behaviors, and its findings."""
 
 import json
 import math
@@ -23,14 +23,14 @@ from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 
 SECONDS = 20.0
-"""The most for what is wrong with a reward: somebody is waiting for the page."""
+"""Time limit for the checks: the page is waiting."""
 FEW_SECONDS = 5.0
-"""The most for its bounds."""
+"""Time limit for the bounds."""
 _NO_FORMULA = {"formula": "", "mathml": ""}
 
 
 def build_definition(reward_id: str, reward: Reward) -> Document:
-    """Return what a reward is, as far as nothing has to be looked for: it is there at once."""
+    """Return the definition of a reward, without checks, which take longer."""
     paths = RewardPaths(reward)
     formulas = _split_formulas(reward)
     curves = Curves(reward, paths)
@@ -60,7 +60,7 @@ def build_definition(reward_id: str, reward: Reward) -> Document:
 
 
 def build_reward(definition: Document, reward: Reward) -> Document:
-    """Return everything that a reward is: its definition, between what it pays, what it wants and what is wrong."""
+    """Return everything about a reward: its definition, bounds, best-paid behaviors and findings."""
     report = check(reward, timeout=SECONDS)
     found = bounds(reward, timeout=FEW_SECONDS)
     curves = Curves(reward, RewardPaths(reward))
@@ -110,7 +110,7 @@ def _describe_term(term: Term, paths: RewardPaths) -> Document:
 
 
 def _to_number(value: Any) -> Any:
-    """Return a number as it is, and a schedule in words."""
+    """Return a number as it is, and a schedule as text."""
     return to_plain(value)
 
 
@@ -184,7 +184,7 @@ def _describe_knob(reward: Reward, name: str, value: float | bool) -> Document:
 
 
 def _choose_range(value: float) -> tuple[float, float]:
-    """Return between which numbers a slider goes: from 0 to twice the number, and round.
+    """Return the range of a slider: from 0 to twice the value.
 
     >>> _choose_range(5.0), _choose_range(-3.0), _choose_range(0.0)
     ((0.0, 10.0), (-6.0, 0.0), (-1.0, 1.0))

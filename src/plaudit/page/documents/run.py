@@ -1,6 +1,6 @@
-"""A run over training: the return and every term of each finished episode, at its place among all of the run.
+"""A run over training: the return and every term of each finished episode, at its position in the run.
 
-Curves are reduced to what a screen shows: mean, lowest and highest of neighbours, so that no peak is lost.
+Curves are reduced to what a screen shows: mean, lowest and highest of neighbors, so that no peak is lost.
 """
 
 from collections.abc import Sequence
@@ -19,26 +19,26 @@ Numbers = NDArray[np.float64]
 
 
 class Reduction:
-    """Which neighbours become one point; all curves of a document share it."""
+    """The grouping of neighbors into points; all curves of a document share it."""
 
     def __init__(self, count: int, most: int = MOST_POINTS) -> None:
         """Reduce `count` values to at most `most` points."""
         self.count = count
         self.size = max(1, -(-count // most))
-        """How many neighbours become one point."""
+        """Values per point."""
         self.starts = np.arange(0, count, self.size)
 
     def describe(self) -> Document | None:
-        """Return what was done, for the document; None where every value is a point."""
+        """Return a description of the reduction; None if every value is a point."""
         if self.size == 1:
             return None
-        how = f"mean, min and max of {self.size} neighbours"
+        how = f"mean, min and max of every {self.size} episodes"
         return {"from": self.count, "to": len(self.starts), "how": how}
 
     def reduce(self, values: Sequence[float | None] | Numbers) -> Document:
-        """Return the mean, the lowest and the highest of each group; None where nothing is known of all of it.
+        """Return the mean, the lowest and the highest of each group; None if the whole group is missing.
 
-        NaN stands for a value that there is not, as of a term that a version of the reward does not have.
+        NaN stands for a missing value, as of a term that a version of the reward does not have.
 
         >>> Reduction(4, most=2).reduce([1.0, 3.0, None, 5.0])
         {'mean': [2.0, 5.0], 'min': [1.0, 5.0], 'max': [3.0, 5.0]}
@@ -106,7 +106,7 @@ def build_run(source: LedgerSource, name: str) -> Document:
 
 
 def _build_shares(reduction: Reduction, paid: dict[str, np.ndarray]) -> Document:
-    """Return the share of each term: of all that terms gave and took in a group of episodes, by absolute value."""
+    """Return the share of each term in the sum of absolute term values of a group of episodes."""
     sizes = {term: reduction.sum_sizes(column) for term, column in paid.items()}
     whole = np.sum(list(sizes.values()), axis=0) if sizes else np.zeros(0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""One step: why it was paid what it was paid."""
+"""One step: the attribution of its reward to terms."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,7 +63,7 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
 
 
 def _find_step(parts: Sequence[Steps], step: str) -> tuple[Steps | None, int, list[str], int]:
-    """Return the block of a step, its row there, the names of all steps of the episode, and its place among them."""
+    """Return the block of a step, its row there, the names of all steps of the episode, and its position among them."""
     numbers = [number for part in parts for number in part.numbers]
     records = [record for part in parts for record in part.records.tolist()]
     names = name_steps(numbers, records)
@@ -82,10 +82,10 @@ def _describe_term(term: Any, docs: dict[str, str]) -> Document:
 
 
 def _find_nearest(reward: Reward, signal: Signal) -> dict[str, list[Document]]:
-    """Return for each term how far the nearest other branches are, and what they had paid."""
+    """Return the nearest branches not taken for each term, and what they would have paid."""
     try:
         found = nearest_branches(reward, signal)
-    except InputError:  # what was recorded in a narrower dtype may lie outside its range here
+    except InputError:  # a value recorded in a narrower dtype may be out of range here
         return {}
     return {
         each.term: [{**to_plain(branch.to_dict()), **_locate(branch), "text": str(branch)} for branch in each.nearest]
@@ -98,14 +98,14 @@ def _locate(branch: NearestBranch) -> Document:
 
 
 def _describe_input(part: Steps, name: str, value: float | bool | str | None) -> Document:
-    """Return an input; its value is None where it was not given."""
+    """Return an input; its value is None if it was not given."""
     field = part.layout.scored.program.inputs[name]
     limits = None if field.low is None and field.high is None else [to_plain(field.low), to_plain(field.high)]
     return {"name": name, "value": to_plain(value), "unit": field.unit, "range": limits, "doc": field.doc}
 
 
 def _describe_context(record: Any) -> Document:
-    """Return what was recorded with a step: the parts of a context that is a mapping, each by its name."""
+    """Return the context recorded with a step; a mapping is split into its parts by name."""
     names = ("phase", "decision_class", "actor", "key")
     about = {name: getattr(record, name) for name in names if getattr(record, name) is not None}
     context = record.context
@@ -115,7 +115,7 @@ def _describe_context(record: Any) -> Document:
 
 
 def _verify(part: Steps, row: int, target: str) -> bool | None:
-    """Return whether the stored reward computes these numbers from these inputs; None where it cannot be run here."""
+    """Return whether the stored reward recomputes these numbers; None if it cannot run here."""
     try:
         different = get_recomputer(part.layout).find_different(
             part.inputs[[row]], part.outputs[[row]], target=target, here=False

@@ -1,6 +1,6 @@
-"""What the steps of a run were like over training: how often clamps bound, and which branches of terms were taken.
+"""The steps of a run over training: how often clamps applied, and which branches of terms were taken.
 
-Sums of steps are not kept in a ledger, so that they are read: of a long run some episodes, spread evenly over it.
+A ledger keeps no sums of steps, so the steps are read: for a long run, those of some episodes spread evenly over it.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def build_steps(source: LedgerSource, name: str) -> Document:
         parts = [part.scored for part in whole]
         count = sum(len(part.records) for part in parts)
         if not count:
-            continue  # no step has a score, or its block is gone: somebody restored another ledger
+            continue  # no step has a score, or its block is gone because another ledger was restored
         chosen.append(at)
         clamps.append(_add_shares([_count_clamps(part) for part in parts], count))
         branches.append(_add_shares([_count_branches(part, source.rewards) for part in parts], count))
@@ -48,7 +48,7 @@ def build_steps(source: LedgerSource, name: str) -> Document:
 
 
 def choose_evenly(listing: Listing, most: int, steps: int) -> list[int]:
-    """Return the positions of at most `most` episodes, as far apart as they can be, of about so many steps at most."""
+    """Return the positions of at most `most` episodes, evenly spread, with at most about `steps` steps."""
     count = len(listing)
     mean = max(listing.steps / count, 1.0) if count else 1.0
     wanted = min(count, most, max(2, int(steps / mean)))
@@ -56,7 +56,7 @@ def choose_evenly(listing: Listing, most: int, steps: int) -> list[int]:
 
 
 def _count_clamps(part: Steps) -> Shares:
-    """Return in how many steps the score of each term with fixed clamps lay outside them."""
+    """Return the number of steps in which the score of each term with fixed clamps lay outside them."""
     found: Shares = {}
     for term in part.layout.scored.terms:
         low, high = term.low, term.high

@@ -12,7 +12,7 @@ Document = dict[str, Any]
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as JSON holds it; anything that is no data becomes text.
+    """Return a value as JSON stores it; anything that is not data becomes text.
 
     >>> to_plain({"x": (1.0, float("-inf")), "at": None})
     {'x': [1.0, '-inf'], 'at': None}
@@ -42,10 +42,10 @@ def to_column(values: NDArray[Any]) -> list[Any]:
 
 
 def to_column_with_gaps(values: NDArray[Any], known: NDArray[np.bool_]) -> list[Any]:
-    """Return a column with None where nothing is known."""
+    """Return a column with None at missing values."""
     return [value if there else None for value, there in zip(to_column(values), known.tolist(), strict=True)]
 
 
 def format_time(moment: datetime) -> str:
-    """Return a moment as documents write it."""
+    """Return a time as documents write it."""
     return moment.isoformat().replace("+00:00", "Z")

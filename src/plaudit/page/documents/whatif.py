@@ -1,4 +1,4 @@
-"""What if a knob were another: which episodes a browser scores again, and the whole run scored by the server."""
+"""What if a knob had another value: episodes to rescore in the browser, and a whole run rescored by the server."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -14,16 +14,16 @@ from plaudit.page.documents.values import Document, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_STEPS = 50_000
-"""Steps that a browser scores again while a slider is dragged."""
+"""Steps that a browser rescores while a slider is dragged."""
 MOST_RANKED = 200
 """Episodes of a ranking that are sent: those that move farthest."""
 
 
 def build_whatif(source: LedgerSource, name: str, *, live: bool, embedded: Collection[int] | None = None) -> Document:
-    """Return the finished episodes of a run that are scored again in the browser; of a report, the `embedded` ones."""
+    """Return the finished episodes of a run to rescore in the browser; in a report, the `embedded` ones."""
     run, listing = source.find_run(name)
     if not len(listing):
-        raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to score again.")
+        raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to rescore.")
     reward = source.find_reward_id(listing.episodes[-1])
     paid = [at for at, each in enumerate(listing.episodes) if source.find_reward_id(each) == reward and each.finished]
     allowed = set(paid) if embedded is None else set(paid).intersection(embedded)
@@ -42,12 +42,12 @@ def build_whatif(source: LedgerSource, name: str, *, live: bool, embedded: Colle
         "steps": sum(listing.episodes[at].length for at in chosen),
         "of_steps": sum(listing.episodes[at].length for at in paid),
         "whole": live,
-        "note": None if paid else "No episode is finished yet, and only a finished one has a return.",
+        "note": None if paid else "No finished episodes yet. Only finished episodes have a return.",
     }
 
 
 def _choose_within(listing: Listing, allowed: set[int], steps: int) -> list[int]:
-    """Return the positions of the episodes most worth showing, as many as have so many steps together; one at least."""
+    """Return the positions of the most useful episodes with at most `steps` steps in total; at least one."""
     chosen: list[int] = []
     for at in rank_episodes(listing):
         if at in allowed and (not chosen or listing.episodes[at].length <= steps):
@@ -63,9 +63,9 @@ def rescore_run(
     settings: Mapping[str, Any],
     go_on: Callable[[], None] = lambda: None,
 ) -> Document:
-    """Return what a whole run would have been paid with other knobs, weights and clamps; nothing is written.
+    """Rescore a whole run with other knobs, weights and clamps; nothing is written.
 
-    `go_on` is called again and again meanwhile; what it raises ends it.
+    `go_on` is called repeatedly meanwhile; an exception from it stops the work.
 
     Raises:
         UnknownParameter: The reward of the run has no such knob.
@@ -73,7 +73,7 @@ def rescore_run(
     """
     run, listing = source.find_run(name)
     if not len(listing):
-        raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to score again.")
+        raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to rescore.")
     last = listing.episodes[-1]
     before = rewards[source.find_reward_id(last)]
     after = before.with_params(settings)
@@ -89,7 +89,7 @@ def rescore_run(
         refused += int(np.count_nonzero(~kept))
         for side, scores in enumerate((old, new)):
             for at, term in enumerate(before.program.terms):
-                if term in scores.values:  # the end of an episode, recorded by itself, has terminal terms alone
+                if term in scores.values:  # the end of an episode, recorded on its own, has only terminal terms
                     sums[side, at] += scores.values[term].sum(where=kept)
         if batch.episodes is not None:
             returns.add(batch.episodes, old.total, new.total)

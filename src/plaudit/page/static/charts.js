@@ -48,7 +48,7 @@ function chart(spec) {
   const gaps = spec.series.reduce((sum, each) => sum + countGaps(each.values), 0);
   const caption = [
     spec.caption,
-    gaps > 0 && h("span", {}, ` ${plaudit.format.count(gaps, "value is", "values are")} not finite, and not drawn.`),
+    gaps > 0 && h("span", {}, ` ${plaudit.format.count(gaps, "value is", "values are")} not finite and not drawn.`),
   ];
   const element = h(
     "figure",

@@ -55,7 +55,7 @@ function exact(value) {
 
 const signed = (value, digits) => (toNumber(value) > 0 ? "+" : "") + formatNumber(value, digits);
 const formatShare = (value) =>
-  value === null || value === undefined ? "\u2013" : `${formatNumber(100 * toNumber(value), 3)} %`;
+  value === null || value === undefined ? "\u2013" : `${formatNumber(100 * toNumber(value), 3)}%`;
 const count = (amount, one, many = `${one}s`) => `${formatNumber(amount)} ${amount === 1 ? one : many}`;
 /** What is said beside a count of others: how many of them are something else; nothing where none is. */
 const aside = (amount, what) => (amount ? ` (${formatNumber(amount)} ${what})` : "");

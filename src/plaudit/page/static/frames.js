@@ -1,4 +1,4 @@
-// The world at the step that is looked at, as the system of the reward draws it; it comes when the episode is already shown.
+// The environment at the selected step, as the reward's system draws it; it arrives after the episode is shown.
 
 const { h, replace } = plaudit.dom;
 const { joinAddress } = plaudit.format;
@@ -47,7 +47,7 @@ function makeFrames(page, episode) {
       h(
         "p.note",
         {},
-        "This report does not hold the pictures of this episode. A larger --max-size holds more of them, and plaudit dashboard shows all.",
+        "This report does not contain the pictures of this episode. Use a larger --max-size to include more, or plaudit dashboard to see all.",
       ),
     );
   return {
@@ -69,7 +69,7 @@ function label(picture) {
   picture.setAttribute("role", "img");
   picture.setAttribute(
     "aria-label",
-    picture.querySelector(":scope > title")?.textContent.trim() || "The world at this step",
+    picture.querySelector(":scope > title")?.textContent.trim() || "The environment at this step",
   );
 }
 

@@ -53,7 +53,7 @@ function heatMap(spec) {
     under: fillCells,
     over: drawMarks,
     caption: [
-      `${spec.yTitle} upwards. From ${number(low)} (vermilion where it costs) to ${number(high)} (blue where it pays). `,
+      `Y axis: ${spec.yTitle}. Colors from ${number(low)} (orange: costs) to ${number(high)} (blue: pays). `,
       value,
     ],
   });

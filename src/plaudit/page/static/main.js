@@ -15,7 +15,7 @@ document.body.append(
         main.focus();
       },
     },
-    "To the content",
+    "Skip to content",
   ),
   h(
     "header.top",
@@ -29,7 +29,7 @@ document.body.append(
 
 function tell(state, message = "") {
   status.className = `status ${state}`;
-  status.textContent = { live: "Live", lost: "No connection; trying again", gone: message }[state];
+  status.textContent = { live: "Live", lost: "Disconnected, reconnecting", gone: message }[state];
 }
 
 if (plaudit.store.live) history.replaceState(null, "", `/${location.hash}`); // without the ? that the token left

@@ -184,7 +184,7 @@ function startWorker(module, onAnswer) {
     onAnswer(data);
   };
   worker.onerror = (event) =>
-    onAnswer({ error: event.message || "The module of the reward does not run in this browser." });
+    onAnswer({ error: event.message || "The JavaScript module of this reward does not run in this browser." });
   return { send, stop: () => worker.terminate() };
 }
 

@@ -1,9 +1,9 @@
-// The part of the address after # says what is shown and how, so that it can be sent to a colleague.
+// The URL fragment (after #) says what is shown and how, so a link can be shared.
 
 const { h, replace, emptyState } = plaudit.dom;
 const { joinAddress, link, shorten, runName } = plaudit.format;
 
-/** Where in a run one can look; compare and reward depend on what the run used. */
+/** The views of a run; compare and reward depend on which rewards the run used. */
 const TABS = { run: "Run", episodes: "Episodes", whatif: "What if", compare: "Compare" };
 
 let leave = [];
@@ -111,18 +111,18 @@ async function show({ again = false } = {}) {
 
 function describeUnknown(kind) {
   return [
-    h("h1", {}, "Nothing here"),
-    emptyState(`There is no view called “${shorten(kind)}”.`, h("a", { href: "#/index" }, "Back to the start")),
+    h("h1", {}, "Not found"),
+    emptyState(`There is no view called “${shorten(kind)}”.`, h("a", { href: "#/index" }, "Back to the overview")),
   ];
 }
 
 function describeFailure(error) {
   const advice = plaudit.store.live
     ? "It may have been removed, or the address may be wrong."
-    : "A report holds as much as its size allows: a larger --max-size holds more, and plaudit dashboard shows everything.";
+    : "A report contains what fits its size limit. Use a larger --max-size to include more, or plaudit dashboard to see everything.";
   return [
-    h("h1", {}, "Not to be shown"),
-    emptyState(error.message, advice, h("a", { href: "#/index" }, "Back to the start")),
+    h("h1", {}, "Not available"),
+    emptyState(error.message, advice, h("a", { href: "#/index" }, "Back to the overview")),
   ];
 }
 
@@ -150,7 +150,7 @@ function makeTrail({ kind, parts }, index) {
     );
   return h(
     "nav.trail",
-    { "aria-label": "Where this is" },
+    { "aria-label": "Breadcrumb" },
     h(
       "ol",
       {},

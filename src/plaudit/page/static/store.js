@@ -1,4 +1,4 @@
-// Documents by address: out of this file, or from the server; and news of those that have changed.
+// Documents by address, from this file or from the server, and notices of changes.
 
 const live = document.documentElement.dataset.live === "true";
 const embedded = JSON.parse(document.getElementById("documents").textContent);
@@ -23,13 +23,13 @@ function get(address) {
 function load(address) {
   if (Object.hasOwn(embedded, address)) return inflate(embedded[address]);
   if (live) return request(`documents/${address}`);
-  return Promise.reject(new Missing(`This report does not hold “${address.slice(0, 200)}”.`));
+  return Promise.reject(new Missing(`This report does not contain “${address.slice(0, 200)}”.`));
 }
 
-/** Whether an address may be opened: a report knows what it holds, a server is asked. */
+/** Whether an address may be opened: a report knows what it contains, a server is asked. */
 const has = (address) => live || Object.hasOwn(embedded, address);
 
-/** The addresses that a report holds and that begin so. */
+/** The addresses in a report that begin with a text. */
 const list = (start) => Object.keys(embedded).filter((address) => address.startsWith(start));
 
 async function inflate(text) {

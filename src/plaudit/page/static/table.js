@@ -36,7 +36,7 @@ function makeTable({ label, columns, rows, sort = null, onSort = () => {}, most 
               draw();
             },
           },
-          `Show more (${number(rows.length - shown)} are not shown)`,
+          `Show more (${number(rows.length - shown)} hidden)`,
         ),
     );
   }

@@ -44,7 +44,7 @@ def validate_horizon(what: str, horizon: object) -> int:
     """Return the most steps of an episode, an integer from 1 up."""
     number = validate_number(f"{what}: horizon", horizon)
     if number < 1 or not number.is_integer():
-        raise DefinitionError(f"{what}: horizon={horizon!r} must be an integer of at least 1: steps")
+        raise DefinitionError(f"{what}: horizon={horizon!r} must be an integer of at least 1 (steps)")
     return int(number)
 
 
@@ -53,7 +53,9 @@ def make_condition(what: str, part: str, given: object, title: str = "goal") -> 
     if given is None or isinstance(given, Fact):
         return given
     if isinstance(given, ReadFunction) or not callable(given):
-        raise DefinitionError(f"{what}: {part}= is a plain function that is true of a step, not {given!r:.60}")
+        raise DefinitionError(
+            f"{what}: {part}= must be a plain function of a step that returns a bool, not {given!r:.60}"
+        )
     return make_fact(given, title)
 
 
@@ -61,7 +63,7 @@ def _read_mapping(what: str, part: str, given: object) -> Mapping[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise DefinitionError(f"{what}: {part}= maps names of fields to what is said of them, not {given!r:.60}")
+        raise DefinitionError(f"{what}: {part}= must map field names to values, not {given!r:.60}")
     for name in given:
         _validate_field_name(what, part, name)
     return given
@@ -69,7 +71,7 @@ def _read_mapping(what: str, part: str, given: object) -> Mapping[str, Any]:
 
 def _validate_field_name(what: str, part: str, name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DefinitionError(f"{what}: {part}= names {name!r:.60}, and a field is a plain identifier like 'distance'")
+        raise DefinitionError(f"{what}: {part}= names {name!r:.60}, which is not a plain identifier like 'distance'")
 
 
 def read_choices(what: str, part: str, given: object, choices: Sequence[Any]) -> Mapping[str, Any]:
@@ -96,7 +98,7 @@ def read_numbers(what: str, part: str, given: object, above: float = -math.inf) 
 def read_names(what: str, part: str, given: object) -> tuple[str, ...]:
     """Return names of fields, each once."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DefinitionError(f"{what}: {part}= lists names of fields, not {given!r:.60}")
+        raise DefinitionError(f"{what}: {part}= must be a list of field names, not {given!r:.60}")
     names = tuple(given)
     for name in names:
         _validate_field_name(what, part, name)
@@ -116,7 +118,7 @@ def read_preferences(what: str, given: object) -> tuple[Preference, ...]:
 
 def _read_several(what: str, part: str, given: object) -> tuple[Any, ...]:
     if not isinstance(given, Iterable):
-        raise DefinitionError(f"{what}: {part}= is a list, not {given!r:.60}")
+        raise DefinitionError(f"{what}: {part}= must be a list, not {given!r:.60}")
     return tuple(given)
 
 
@@ -136,7 +138,7 @@ def read_facts(what: str, given: object) -> tuple[Fact, ...]:
 def read_fields(what: str, given: object) -> Mapping[str, Field]:
     """Return fields by name."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DefinitionError(f"{what}: fields= is a list of Field(...), not {given!r:.60}")
+        raise DefinitionError(f"{what}: fields= must be a list of Field(...), not {given!r:.60}")
     found: dict[str, Field] = {}
     for each in given.values() if isinstance(given, Mapping) else given:
         if not isinstance(each, Field):
@@ -146,7 +148,7 @@ def read_fields(what: str, given: object) -> Mapping[str, Field]:
         found[each.name] = each
     for name in given if isinstance(given, Mapping) else ():
         if name not in found:
-            raise DefinitionError(f"{what}: fields= has a field under the name {name!r:.60}, which is not its own")
+            raise DefinitionError(f"{what}: fields= has a field under {name!r:.60}, which is not its name")
     return MappingProxyType(found)
 
 
@@ -164,7 +166,9 @@ def read_events(what: str, given: object) -> Mapping[str, Event]:
             except DefinitionError as error:
                 raise DefinitionError(f"{what}: events= of {name!r}: {error}") from None
         else:
-            raise DefinitionError(f"{what}: events={{{name!r}: {value!r:.60}}} is an Event(...), or how often at most")
+            raise DefinitionError(
+                f"{what}: events={{{name!r}: {value!r:.60}}} must be an Event(...) or the maximum number of times"
+            )
     return MappingProxyType(found)
 
 
@@ -180,13 +184,15 @@ def read_rates(what: str, given: object) -> Mapping[str, Rate]:
                 rate = Rate(value)
             case _:
                 raise DefinitionError(
-                    f"{what}: rates={{{name!r}: {value!r:.60}}} is the name of a field, or (name, dt)"
+                    f"{what}: rates={{{name!r}: {value!r:.60}}} must be the name of a field, or (name, dt)"
                 )
         _validate_field_name(what, "rates", rate.rate)
         if rate.rate == name:
-            raise DefinitionError(f"{what}: rates= has {name!r} for its own rate")
+            raise DefinitionError(f"{what}: rates= names {name!r} as its own rate")
         if rate.dt is not None and not (math.isfinite(rate.dt) and rate.dt != 0):
-            raise DefinitionError(f"{what}: rates= has {name!r} change by {rate.dt!r} times {rate.rate!r}; dt is not 0")
+            raise DefinitionError(
+                f"{what}: rates= has {name!r} change by {rate.dt!r} times {rate.rate!r}; dt must not be 0"
+            )
         found[name] = rate
     return MappingProxyType(found)
 
@@ -213,12 +219,12 @@ def read_row(what: str, part: str, given: object) -> Row:
     if given is None:
         return MappingProxyType({})
     if not isinstance(given, Mapping):
-        raise DefinitionError(f"{what}: {part}= maps inputs to their values, not {given!r:.60}")
+        raise DefinitionError(f"{what}: {part}= must map inputs to values, not {given!r:.60}")
     row = freeze_row(f"{what}: {part}=", flatten_row(f"{what}: {part}=", given))
     _validate_row(f"{what}: {part}=", row)
     for name, value in row.items() if part == "start" else ():
         if isinstance(value, tuple | list) and len(value) == 2 and not _is_range(*value):
-            raise DefinitionError(f"{what}: start= of {name!r} is a value or (low, high), not {value!r:.60}")
+            raise DefinitionError(f"{what}: start= of {name!r} must be a value or (low, high), not {value!r:.60}")
     return row
 
 
@@ -230,7 +236,9 @@ def _validate_row(what: str, row: Row) -> None:
     """Refuse names that no input has, and values that no field allows."""
     for name, value in row.items():
         if not _INPUT.fullmatch(name):
-            raise DefinitionError(f"{what} names {name!r:.60}, and an input is called 'distance' or 'prev.speed[0]'")
+            raise DefinitionError(
+                f"{what} names {name!r:.60}, which is not an input such as 'distance' or 'prev.speed[0]'"
+            )
         if not _is_value(value):
             raise DefinitionError(f"{what} has {name}={value!r:.60}, which is not a value that the field allows")
 

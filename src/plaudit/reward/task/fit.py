@@ -1,4 +1,4 @@
-"""Whether a task fits a reward: it speaks of fields that there are, and says of them what they can be."""
+"""Check that a task fits a reward: its fields exist, and its statements are possible for them."""
 
 import math
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _ENDS = "ends= names"
 
 
 def validate_fit(bound: BoundTask, given: Task | None = None) -> None:
-    """Refuse a task that speaks of fields that nobody declares, or says of a field what it cannot be.
+    """Reject a task that names undeclared fields, or makes an impossible statement about one.
 
     Where another task was `given` to a reward that has one, what that one says of fields that are gone is left out.
     """
@@ -52,7 +52,11 @@ def _validate_names(bound: BoundTask, task: Task) -> None:
     for part, name in _list_named(task):
         if name not in known and name not in ("terminal", "terminated", "truncated"):
             seen = ", ".join(sorted(known)) or "none"
-            how = f" Declare a flag of that name, or say when: {_show_end(bound, name)}." if part == _ENDS else ""
+            how = (
+                f" Declare a flag of that name, or give its condition: {_show_end(bound, name)}."
+                if part == _ENDS
+                else ""
+            )
             raise UnknownField(
                 f"{bound.what}: {part} {name!r:.60}, which neither the reward nor the task "
                 f"declares.{did_you_mean(name, known)}{how}\nDeclared fields: {seen}."
@@ -67,9 +71,9 @@ def refuse_other_fields(task: Task, reward: Bindable) -> None:
     if spoken and reward.fields and not spoken & {*reward.fields, "terminal"}:
         near = next(filter(None, (did_you_mean(name, reward.fields) for name in sorted(spoken))), "")
         raise UnknownField(
-            f"reward {reward.name!r} with task {task.name!r}: the task speaks of {_list_some(spoken)}, and the reward "
-            f"reads {_list_some(reward.fields)}: they have no field in common.{near} Name the task of this reward, or "
-            "observe its environment with the features that the reward is given."
+            f"reward {reward.name!r} with task {task.name!r}: the task names {_list_some(spoken)}, and the reward "
+            f"reads {_list_some(reward.fields)}: they have no field in common.{near} Use the task of this reward, or "
+            "observe its environment with the features that the reward gets."
         )
 
 
@@ -79,7 +83,7 @@ def _list_some(names: Iterable[str], most: int = 8) -> str:
 
 
 def _list_named(task: Task) -> Iterable[tuple[str, str]]:
-    """Yield every field that the task speaks of, after what does: `better= names`, `fact 'brakes' reads`."""
+    """Yield every field that the task names, after the place that names it: `better= names`, `fact 'brakes' reads`."""
     for part in ("better", "aim", "max_change", "monotone", "events", "rates", "states", "actions", "still"):
         yield from ((f"{part}= names", name) for name in getattr(task, part))
     yield from (("rates= names", each.rate) for each in task.rates.values())
@@ -105,7 +109,7 @@ def _validate_kinds(bound: BoundTask) -> None:
         if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
             raise DefinitionError(
                 f"{bound.what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
-                "in the task. They are not about the same steps; observe it again, or rename one of them."
+                "in the task. Observe it again, or rename one of them."
             )
     for name, rate in bound.task.rates.items():
         field, other = bound.declared.get(name), bound.declared.get(rate.rate)
@@ -124,8 +128,8 @@ def _validate_goal(bound: BoundTask) -> None:
     program = bound.goal_program
     if bound_nodes(program)[program.outputs[goal.name]].high == 0:
         raise DefinitionError(
-            f"{bound.what}: the goal {goal.name!r} can never be true: no step that the declared ranges allow "
-            "makes it so. Correct the goal, or the range that is wrong."
+            f"{bound.what}: the goal {goal.name!r} can never be true: no step within the declared ranges "
+            "reaches it. Fix the goal or the ranges."
         )
 
 
@@ -139,13 +143,13 @@ def _validate_ends(bound: BoundTask) -> None:
                 and (field is None or field.kind != "flag")
             ):
                 raise DefinitionError(
-                    f"{bound.what}: ends= names {name!r}, which is not a flag. Name one that is true where an "
-                    f"episode ends so, or say when: {_show_end(bound, name)}."
+                    f"{bound.what}: ends= names {name!r}, which is not a flag. Name a flag that is true when an "
+                    f"episode ends this way, or give a condition: {_show_end(bound, name)}."
                 )
         if end.sign == "bad" and _goal_needs(bound, name, end):
             raise DefinitionError(
-                f"{bound.what}: the end {name!r} is called bad, and the goal is never reached without it. Call it "
-                "good, or correct the goal."
+                f"{bound.what}: the end {name!r} is declared bad, but the goal is never reached without it. Declare it "
+                "good, or fix the goal."
             )
 
 
@@ -207,8 +211,8 @@ def _describe_kind(field: Field) -> str:
 
 
 def _find_problems(field: TaskField) -> Iterable[str]:
-    """Yield what is said of a field that it cannot be."""
+    """Yield the statements that are impossible for a field."""
     if field.better is not None and field.kind == "category":
-        yield f"better={field.better!r} is for numbers and flags; of categories say with prefer(...) what is better"
+        yield f"better={field.better!r} is for numbers and flags; for categories use prefer(...)"
     if field.aim is not None and (field.kind != "number" or not field.holds(field.aim) or math.isinf(field.aim)):
         yield f"aim={field.aim!r} is not a finite number that the field allows"

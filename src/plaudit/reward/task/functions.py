@@ -31,7 +31,7 @@ def parse_function(text: object, what: str) -> Fact:
     ('speed',)
     """
     if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
-        raise DefinitionError(f"{what}: the text of a function of Python is needed, not {text!r:.60}")
+        raise DefinitionError(f"{what}: the text of a Python function is needed, not {text!r:.60}")
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -42,7 +42,9 @@ def parse_function(text: object, what: str) -> Fact:
             f"{what}: the text is one plain function, `def name(field): return ...`, and not {text!r:.100}"
         )
     if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
-        raise DefinitionError(f"{what} {tree.name!r}: a text imports nothing; math and np are there without")
+        raise DefinitionError(
+            f"{what} {tree.name!r}: the text cannot import anything; math and np are available already"
+        )
     if _drop_annotations(tree):
         try:
             return parse_function(ast.unparse(tree), what)
@@ -123,7 +125,7 @@ def write_function(fact: Fact) -> str:
         return _unparse(fact.source, fact.constants, fact.doc)
     except _StandsElsewhere as name:
         raise DefinitionError(
-            f"{fact.name!r} cannot be written as text by itself: it uses {name!s}. Save the task of a reward that has "
+            f"{fact.name!r} cannot be written as text on its own: it uses {name!s}. Save the task of a reward that has "
             f"it, `reward.task`; or make {name!s} a keyword-only parameter with a plain value."
         ) from None
 
@@ -139,7 +141,7 @@ def settle_function(fact: Fact, read: Callable[[], Program]) -> Fact:
         parse_function(text, "text")
     except DefinitionError:
         raise DefinitionError(
-            f"{fact.name!r} cannot be written as text: a field that it reads is called as a function that it needs, "
+            f"{fact.name!r} cannot be written as text: a field that it reads has the name of a function that it needs, "
             f"one of {', '.join(fact.reads)}. Rename the field, or write the function without helpers."
         ) from None
     return replace(fact, text=text)

@@ -15,10 +15,14 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Preference:
-    """That a reward must pay more for `better` than for `over`, each one or more steps whose rewards add up.
+    """A statement that `better` must earn more than `over`, each one or more steps whose rewards add up.
 
-    An input that a step leaves out can be anything, the same on both sides. Fitted to a reward, the names are
-    those of its inputs (`prev.phase`, `torque[0]`), and the values are floats, bools and strings.
+    Make it with `prefer(...)`. An input that a step leaves out can have any value, the same on both sides.
+
+    >>> from plaudit import Task
+    >>> task = Task(prefer=[prefer({"distance": 30.0}, over={"distance": 4.0}, because="4 m is too close")])
+    >>> task.prefer[0].because, task.prefer[0].reads
+    ('4 m is too close', frozenset({'distance'}))
     """
 
     better: tuple[Row, ...] = field(hash=False)
@@ -32,17 +36,21 @@ class Preference:
 
 
 def prefer(better: Row | Sequence[Row], *, over: Row | Sequence[Row], because: str = "") -> Preference:
-    """Say that one step, or the steps of one episode, must earn more than another: `Task(prefer=[...])`.
+    """State that one step, or a list of steps, must earn more than another: `Task(prefer=[...])`.
 
     Args:
-        better: A mapping from inputs to values, or a list of such mappings; what is left out can be anything.
-        over: What must earn less.
-        because: The reason, for people.
+        better: A mapping from inputs to values, or a list of such mappings. An input that is left out can have any
+            value.
+        over: What must earn less, in the same form.
+        because: The reason, for readers.
+
+    Returns:
+        The preference.
 
     Raises:
-        DefinitionError: A side is not a mapping or a list of them.
+        DefinitionError: A side is not a mapping or a list of mappings.
 
-    >>> prefer({"distance": 30.0}, over={"distance": 4.0}, because="nobody is hurt").over[0]["distance"]
+    >>> prefer({"distance": 30.0}, over={"distance": 4.0}, because="4 m is too close").over[0]["distance"]
     4.0
     """
     if not isinstance(because, str):
@@ -77,7 +85,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def freeze_row(what: str, parts: Iterable[tuple[str, Any]]) -> Row:
-    """Return the parts of a row as a read-only mapping; DefinitionError where one is there twice."""
+    """Return the parts of a row as a read-only mapping; DefinitionError if one appears twice."""
     row: dict[str, Any] = {}
     for name, value in parts:
         if name in row:

@@ -13,7 +13,7 @@ Monotone = Literal["up", "down"]
 Role = Literal["state", "action", "event"]
 Sign = Literal["good", "bad", "time"]
 Basis = Literal["declared", "seen", "default"]
-"""Where a statement comes from: from a person, from an environment or a ledger, or from nobody."""
+"""Where a statement comes from: a person, an environment or a ledger, or neither."""
 
 _SEEN = re.compile(r"([0-9][0-9,]{0,20}) of ([0-9][0-9,]{0,20}) ([a-z ]+)")
 _UNIT = re.compile(r"[a-z]+( [a-z]+)*")
@@ -21,7 +21,11 @@ _UNIT = re.compile(r"[a-z]+( [a-z]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How often a statement was seen to hold, and in how many cases it could have failed."""
+    """How often an observed statement held, out of the cases in which it could have failed.
+
+    >>> Seen(9_975, 9_975), str(Seen(38, 38, "episodes"))
+    (Seen(count=9975, of=9975, unit='steps'), '38 of 38 episodes')
+    """
 
     count: int
     of: int
@@ -30,7 +34,7 @@ class Seen:
     def __post_init__(self) -> None:
         counts = [to_number(each) for each in (self.count, self.of)]
         if not all(type(each) is int for each in counts) or not 0 <= self.count <= self.of:
-            raise DefinitionError(f"Seen({self.count!r:.60}, {self.of!r:.60}) must be a count of counts")
+            raise DefinitionError(f"Seen({self.count!r:.60}, {self.of!r:.60}) must be two counts, one out of the other")
         for part, number in zip(("count", "of"), counts, strict=True):
             object.__setattr__(self, part, number)  # a plain integer
         unit: object = self.unit
@@ -42,16 +46,33 @@ class Seen:
 
     @classmethod
     def parse(cls, text: object) -> "Seen":
-        """Return what `str` wrote: `9,975 of 9,975 steps`."""
+        """Read the text that `str` returns.
+
+        Args:
+            text: Two counts and a unit: `9,975 of 9,975 steps`.
+
+        Returns:
+            The counts.
+
+        Raises:
+            DefinitionError: The text does not have that form.
+        """
         match = _SEEN.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise DefinitionError(f"seen={text!r:.60} must be a count of counts, such as '9,975 of 9,975 steps'")
+            raise DefinitionError(f"seen={text!r:.60} must be one count out of another, such as '9,975 of 9,975 steps'")
         return cls(int(match[1].replace(",", "")), int(match[2].replace(",", "")), match[3])
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """That a field changes by another one, `rate`, times `dt` in a step; unless `dt` is given, by some multiple."""
+    """The rate of change of a field: in each step it changes by the field `rate` times `dt`.
+
+    If `dt` is omitted, it changes by some multiple of `rate`.
+
+    >>> from plaudit import Task
+    >>> Task(rates={"x": ("vx", 0.02)}).rates["x"]
+    Rate(rate='vx', dt=0.02)
+    """
 
     rate: str
     dt: float | None = None
@@ -62,9 +83,13 @@ class Event:
     """How often an event can happen.
 
     Args:
-        at_most: The most times in an episode.
-        renews: The fewest steps from one time to the next.
-        rate: The share of steps in which it happens.
+        at_most: The maximum number of times in an episode.
+        renews: The minimum number of steps between two times.
+        rate: The fraction of steps in which it happens.
+
+    >>> from plaudit import Task
+    >>> Task(events={"goal_scored": 3}).events["goal_scored"]
+    Event(at_most=3, renews=None, rate=None)
     """
 
     at_most: int | None = None
@@ -77,18 +102,23 @@ class Event:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                never = " What never happens needs no event." if value == 0 and value is not False else ""
+                never = " An event that never happens needs no entry." if value == 0 and value is not False else ""
                 raise DefinitionError(f"an event's {name}={value!r:.60} must be an integer of at least 1.{never}")
         if self.rate is None:
             return
         object.__setattr__(self, "rate", validate_number("an event's rate", self.rate))
         if not 0 < self.rate <= 1:
-            raise DefinitionError(f"an event's rate={self.rate!r} must be above 0 and at most 1: a share of steps")
+            raise DefinitionError(f"an event's rate={self.rate!r} must be above 0 and at most 1: the fraction of steps")
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an episode can end: whether that is good, bad, or only that time is up; None where nobody has said."""
+    """How an episode can end: "good", "bad" or "time" (a time limit). None means that this is unknown.
+
+    >>> from plaudit import Task
+    >>> Task(ends={"fallen": "bad"}).ends["fallen"]
+    End(sign='bad', when=None)
+    """
 
     sign: Sign | None
     when: Fact | None = None

@@ -1,4 +1,4 @@
-"""A task: what is wanted of an agent and what can happen to it, said once for every version of a reward."""
+"""A task: what an agent should do and what can happen, declared once for every version of a reward."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -61,9 +61,9 @@ class TaskChanges(TypedDict, total=False):
 
 
 class Task:
-    """What is wanted and what can happen, beside a reward, which says what is paid.
+    """What an agent should do and what can happen, declared beside the reward, once for all its versions.
 
-    Checks, probes and audits use it; scoring does not. A task never changes: `evolve` returns another one.
+    Checks, probes and audits use it; scoring does not. A task is immutable: `evolve` returns a changed copy.
 
     >>> def landed(height, speed):
     ...     return height <= 0 and speed < 1
@@ -101,39 +101,39 @@ class Task:
         source: str = "",
         **unknown: NoReturn,
     ) -> None:
-        """Validate what is said; whether it fits a reward is said where the two meet.
+        """Declare a task. Whether it fits a reward is checked when the two are combined.
 
         Args:
-            name: What the task is called in reports and records.
-            version: A label that people change when they change the task.
-            doc: A sentence on what it is about.
-            goal: A plain function in the language of terms that returns a bool: whether the task is done in this step.
-            goal_ends: Whether the episode ends where the goal is reached.
-            better: For each field, whether `"low"` or `"high"` is wanted, all else equal; `"low"` of a flag is False.
-            aim: For each field the number that is wanted, all else equal: the closer to it the better.
-            prefer: What `prefer(...)` made: what must earn more than what.
-            ends: How episodes end, and whether that is `"good"`, `"bad"` or `"time"`: by the names of flags, or with
-                a function that is true of such a step, `{"fallen": ("bad", too_low)}`.
+            name: The name of the task in reports and records.
+            version: The version label; change it when you change the task.
+            doc: A sentence that describes the task.
+            goal: A plain function in the language of terms that returns True for a step in which the task is done.
+            goal_ends: Whether reaching the goal ends the episode.
+            better: For each field, whether `"low"` or `"high"` is better, all else equal; for a flag, `"low"` is False.
+            aim: For each field, the best number, all else equal: the closer the better.
+            prefer: Preferences made by `prefer(...)`: what must earn more than what.
+            ends: How episodes end, `"good"`, `"bad"` or `"time"`, by the name of a flag, or with a function that
+                returns True for such a step: `{"fallen": ("bad", too_low)}`.
             discount: The discount factor, above 0 and at most 1.
-            fields: Fields that the reward does not declare, such as one that only the goal reads; of one that it
+            fields: Fields that the reward does not declare, such as one that only the goal reads; for fields that it
                 declares without a range, the range.
             states: Fields that persist from step to step.
             actions: Fields that the agent chooses.
-            events: Fields that happen in single steps; with how often, as an `Event` or the most times in an episode.
-            idle: What an agent that does nothing meets in a step, by the names of inputs.
-            start: What an episode begins with: a value for each field, or `(low, high)`.
-            horizon: The most steps of an episode.
-            rates: For each field the one that says how fast it changes, `{"x": "vx"}`, or `("vx", dt)`.
-            max_change: For each field the largest change in one step.
-            monotone: For each field whether it only goes `"up"` or `"down"` during an episode.
-            still: Fields that doing nothing keeps as they are.
-            facts: What `@fact` made: what is true of every step that can happen.
-            seen: Which statements were only seen, and how often: `{"rates.x": Seen(9975, 9975)}`.
-            source: Where they were seen, such as the id of an environment.
-            unknown: Nothing; a TypeError names the argument that may be meant.
+            events: Fields that happen in single steps; as a mapping, with an `Event` or the maximum number per episode.
+            idle: The inputs of a step in which the agent does nothing.
+            start: The first step of an episode: for each field a value, or `(low, high)`.
+            horizon: The maximum number of steps in an episode.
+            rates: For each field, the field that is its rate of change: `{"x": "vx"}`, or `("vx", dt)`.
+            max_change: For each field, the largest change in one step.
+            monotone: For each field, whether it only goes `"up"` or `"down"` during an episode.
+            still: Fields that do not change when the agent does nothing.
+            facts: Facts made by `@fact`: conditions that are true of every possible step.
+            seen: Which statements were only observed, and how often: `{"rates.x": Seen(9975, 9975)}`.
+            source: Where they were observed, such as the id of an environment.
+            unknown: Not used; any other argument is a TypeError that suggests a name.
 
         Raises:
-            DefinitionError: Something that is said cannot be, or contradicts another statement.
+            DefinitionError: A statement is invalid, or contradicts another one.
         """
         for keyword in unknown:
             near = did_you_mean(keyword, TaskChanges.__annotations__)
@@ -145,7 +145,7 @@ class Task:
         self.doc, self.source, self.goal_ends = doc, source, goal_ends
         self.goal = make_condition(what, "goal", goal)
         if goal is None and not goal_ends:
-            raise DefinitionError(f"{what}: goal_ends=False is said of a goal, and there is none; give goal=")
+            raise DefinitionError(f"{what}: goal_ends=False needs a goal; give goal=")
         self.better = read_choices(what, "better", better, get_args(Better))
         self.aim = read_numbers(what, "aim", aim)
         self.prefer = read_preferences(what, prefer)
@@ -163,7 +163,7 @@ class Task:
         self.still = read_names(what, "still", still)
         self.facts = read_facts(what, facts)
         for field in self.better.keys() & self.aim.keys():
-            raise DefinitionError(f"{what}: better= and aim= both speak of {field!r}; give one of them")
+            raise DefinitionError(f"{what}: better= and aim= both name {field!r}; give one of them")
         _validate_roles(what, self)
         self.seen = _read_seen(what, seen, self)
 
@@ -173,7 +173,11 @@ class Task:
         return not any(self.list_statements())
 
     def list_statements(self) -> list[tuple[str, str, Any]]:
-        """Return everything that is said: the parameter of `Task`, whom it is about, and what."""
+        """List all statements of the task.
+
+        Returns:
+            For each statement: the parameter of `Task`, the name it is about, and the value.
+        """
         found: list[tuple[str, str, Any]] = []
         for part in _SINGLE:
             if (value := getattr(self, part)) is not None:
@@ -187,26 +191,45 @@ class Task:
         return found
 
     def find_basis(self, part: str, name: str = "") -> Basis:
-        """Return where a statement comes from: `find_basis("rates", "x")`, `find_basis("horizon")`."""
+        """Find out where a statement comes from: `find_basis("rates", "x")`, `find_basis("horizon")`.
+
+        Args:
+            part: A parameter of `Task`.
+            name: The name it is about, for a parameter with names.
+
+        Returns:
+            "declared", "seen" (observed only), or "default" (not stated).
+        """
         if _name_key(part, name) in self.seen:
             return "seen"
         return "declared" if (part, name) in self._said else "default"
 
     @cached_property
     def _said(self) -> frozenset[tuple[str, str]]:
-        """What is said of whom, and the parts that say anything."""
+        """The statements by part and name, and the parts that have any."""
         said = [(part, name) for part, name, _ in self.list_statements()]
         return frozenset([*said, *((part, "") for part, _ in said)])
 
     def find_role(self, field: str) -> Role | None:
-        """Return what a field is declared to be, if anything is."""
+        """Find the declared role of a field.
+
+        Args:
+            field: The name of the field.
+
+        Returns:
+            "state", "action" or "event"; None if the task does not declare one.
+        """
         for role, names in (("state", self.states), ("action", self.actions), ("event", self.events)):
             if field in names:
                 return role  # type: ignore[return-value]  # mypy takes the names for any strings
         return None
 
     def drop_seen(self) -> "Task":
-        """Return this task with only what a person declared."""
+        """Keep only the statements that a person declared.
+
+        Returns:
+            The task without statements that were only observed.
+        """
         if not self.seen:
             return self
         kept = [said for said in self.list_statements() if _name_key(*said[:2]) not in self.seen]
@@ -214,9 +237,18 @@ class Task:
         return Task(self.name, version=self.version, doc=self.doc, goal_ends=ends, **_collect_arguments(kept))
 
     def evolve(self, **changes: Unpack[TaskChanges]) -> "Task":
-        """Return another task: any argument of `Task` may change, and the others stay.
+        """Change any argument of `Task`; the others stay.
 
-        What was seen and stays as it is counts as seen; what a person changes is declared.
+        An observed statement that stays the same is still observed. A statement that you change is declared.
+
+        Args:
+            changes: The arguments of `Task` to change.
+
+        Returns:
+            The changed task.
+
+        Raises:
+            TypeError: `Task` has no such argument.
 
         >>> Task(horizon=500, seen={"horizon": Seen(3, 3, "episodes")}).evolve(horizon=200).find_basis("horizon")
         'declared'
@@ -237,9 +269,15 @@ class Task:
         return made
 
     def merge(self, other: "Task") -> "Task":
-        """Return this task with whatever only `other` says; what this one has only seen gives way to a declaration.
+        """Add the statements that only `other` has. A declared statement replaces one that was only observed.
 
-        `declared.merge(observed)` adds what was seen to what is declared, and so does `observed.merge(declared)`.
+        Both `declared.merge(observed)` and `observed.merge(declared)` add the observed statements to the declared ones.
+
+        Args:
+            other: The other task.
+
+        Returns:
+            The merged task.
 
         >>> Task(horizon=500).merge(Task(horizon=200, discount=0.9)).discount
         0.9
@@ -263,18 +301,18 @@ class Task:
 
     def __setattr__(self, name: str, value: object) -> None:
         if "seen" in self.__dict__:  # which is set last
-            raise AttributeError(f"a task never changes; another one with another {name!r} is made by evolve")
+            raise AttributeError(f"a task is immutable; make one with another {name!r} with evolve")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a task never changes; {name!r} stays")
+        raise AttributeError(f"a task is immutable; {name!r} cannot be deleted")
 
     def __repr__(self) -> str:
         said: dict[str, int] = {}
         for part, _, _ in self.list_statements():
             said[part] = said.get(part, 0) + 1
         parts = [part if part in _SINGLE else f"{part} {count}" for part, count in said.items()]
-        return f"Task({self.name}@{self.version}: {', '.join(parts) or 'nothing said'})"
+        return f"Task({self.name}@{self.version}: {', '.join(parts) or 'empty'})"
 
     def _repr_html_(self) -> str:
         from plaudit.reward.describe import build_task_html  # which itself reads tasks
@@ -316,23 +354,33 @@ class Task:
             return False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the task as plain data."""
+        """Return the task as plain data.
+
+        Returns:
+            The data.
+        """
         from plaudit.reward.task import file as task_file
 
         return task_file.to_dict(self)
 
     def to_json(self, *, questions: Mapping[str, Any] | None = None) -> str:
-        """Return the task as JSON for people: a statement a line, with where it comes from.
+        """Return the task as readable JSON: one statement per line, with its source.
 
         Args:
-            questions: What nobody has said, by part, for whoever fills it in; reading the file passes over it.
+            questions: Open questions by part, for people who fill in the file; `from_json` ignores them.
+
+        Returns:
+            The text.
         """
         from plaudit.reward.task import file as task_file
 
         return task_file.to_json(self, questions)
 
     def save(self, path: str | Path) -> None:
-        """Write the task into a file, whole or not at all.
+        """Write the task to a JSON file, whole or not at all.
+
+        Args:
+            path: The file.
 
         Raises:
             FileError: The file cannot be written.
@@ -355,7 +403,23 @@ class Task:
         name: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> "Task":
-        """Play an environment, and return the task of what was seen: `plaudit.analysis.observe`, which says more."""
+        """Play an environment and return the task that was observed; `plaudit.analysis.observe` returns more.
+
+        Args:
+            env: An environment, a function that makes one, or an environment id: "CartPole-v1".
+            features: A function of (obs, action, next_obs, info), and optionally `env`, to fields by name. If omitted,
+                fields are the entries of the observation, numbers and bools of `info`, and the action.
+            steps: Number of steps to play, over all policies.
+            seed: Random seed of the environment and the policies.
+            max_steps: Time limit of an episode if the environment sets none.
+            idle: The action that does nothing.
+            make: Options for making the environment: {"gravity": 5}.
+            name: Name of the task. If omitted, that of the environment.
+            progress: Called with the number of steps played and their total.
+
+        Returns:
+            The task.
+        """
         observed = import_module("plaudit.analysis").observe(  # which builds on this module
             env,
             features,
@@ -372,10 +436,16 @@ class Task:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Task":
-        """Return the task that `to_dict` wrote; no code is run.
+        """Load a task from the data that `to_dict` returned; this runs no code.
+
+        Args:
+            data: The data.
+
+        Returns:
+            The task.
 
         Raises:
-            SpecError: The data is not a task; the message says what is wrong.
+            SpecError: The data is not a task; the message says why.
         """
         from plaudit.reward.task import file as task_file
 
@@ -383,10 +453,16 @@ class Task:
 
     @classmethod
     def from_json(cls, text: str) -> "Task":
-        """Return the task that `to_json` wrote, perhaps edited since; no code is run.
+        """Load a task from the text that `to_json` returned, possibly edited; this runs no code.
+
+        Args:
+            text: The JSON.
+
+        Returns:
+            The task.
 
         Raises:
-            SpecError: The text is not a task; the message says what is wrong.
+            SpecError: The text is not a task; the message says why.
         """
         from plaudit.reward.task import file as task_file
 
@@ -394,11 +470,17 @@ class Task:
 
     @classmethod
     def load(cls, path: str | Path) -> "Task":
-        """Return the task in a file of JSON; no code is run.
+        """Load a task from a JSON file; this runs no code.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The task.
 
         Raises:
             FileError: The file cannot be read.
-            SpecError: It does not hold a task; the message says what is wrong.
+            SpecError: The file does not hold a task; the message says why.
         """
         from plaudit.reward.task import file as task_file
 
@@ -433,7 +515,7 @@ def _collect_arguments(statements: Iterable[tuple[str, str, Any]]) -> dict[str, 
 
 
 def _list_rivals(key: str) -> set[str]:
-    """Return the statements that cannot stand beside one: of a field there is one role, and a wish is of one kind."""
+    """Return the statements that cannot stand beside one: a field has one role, and one kind of preference."""
     part, _, name = key.partition(".")
     for group in (("states", "actions", "events"), ("better", "aim")):
         if part in group:
@@ -451,19 +533,21 @@ def _validate_roles(what: str, task: Task) -> None:
     for role, names in (("states", task.states), ("actions", task.actions), ("events", task.events)):
         for name in names:
             if name in seen:
-                raise DefinitionError(f"{what}: {name!r} is among its {seen[name]} and its {role}; it is one of them")
+                raise DefinitionError(
+                    f"{what}: {name!r} is in both its {seen[name]} and its {role}; it can only be in one"
+                )
             seen[name] = role
 
 
 def _read_seen(what: str, given: Mapping[str, Seen] | None, task: Task) -> Mapping[str, Seen]:
     if not isinstance(given, Mapping | None):
-        raise DefinitionError(f"{what}: seen= maps statements to Seen(count, of), not {given!r:.60}")
+        raise DefinitionError(f"{what}: seen= must map statements to Seen(count, of), not {given!r:.60}")
     known = {_name_key(part, name) for part, name, _ in task.list_statements()}
     for key, each in (given or {}).items():
         if key not in known:
             near = did_you_mean(str(key), known)
-            raise DefinitionError(f"{what}: seen= speaks of {key!r:.60}, and the task says nothing of that name.{near}")
+            raise DefinitionError(f"{what}: seen= names {key!r:.60}, and the task has no statement of that name.{near}")
         if not isinstance(each, Seen):
             raise DefinitionError(f"{what}: seen={{{key!r}: {each!r:.60}}} is not a Seen(count, of)")
-    signed = {f"ends.{name}" for name, end in task.ends.items() if end.sign in ("good", "bad")}  # which nobody can see
+    signed = {f"ends.{name}" for name, end in task.ends.items() if end.sign in ("good", "bad")}  # never observed
     return MappingProxyType({key: each for key, each in (given or {}).items() if key not in signed})

@@ -1,4 +1,4 @@
-"""A task as Python text to fill in: what is said already, and commented lines for what nobody has said yet."""
+"""A task as Python text to fill in: the statements so far, and commented lines for open questions."""
 
 import ast
 import builtins
@@ -21,7 +21,7 @@ from plaudit.reward.task.task import Task
 WIDTH = 110
 """Characters of a line."""
 _UNSIGNED = ": End(None"
-_SEEN = "delete the line of what you change: then it is declared"
+_SEEN = "delete the line of a statement that you change: it then counts as declared"
 _SIGNS = '"good", "bad" or "time"?'
 _ORDER = (
     *("goal", "goal_ends", "better", "aim", "prefer", "ends", "discount", "horizon", "states", "actions", "events"),
@@ -33,12 +33,12 @@ _LISTS = ("prefer", "states", "actions", "still", "facts", "fields")
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """Something of a task that nobody has said, and that matters for a reward."""
+    """A statement that a task lacks and that matters for a reward."""
 
     part: str
     """The parameter of `Task` that says it."""
     asks: str
-    """What it is, and what is assumed as long as nobody says it."""
+    """What it is, and what checks assume meanwhile."""
     answer: Any = None
     """What an answer looks like in a file of JSON."""
     entries: Mapping[str, str] = field(default_factory=dict)

@@ -17,7 +17,11 @@ _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 class Usage(NamedTuple):
-    """The tokens of one call."""
+    """The tokens of one call.
+
+    >>> Usage(prompt=120, completion=5).total
+    125
+    """
 
     prompt: int
     completion: int
@@ -29,11 +33,19 @@ class Usage(NamedTuple):
 
     @classmethod
     def parse(cls, usage: Any) -> "Usage":
-        """Return what a client reports of a call: a mapping, an object, or the whole response that has a `usage`.
+        """Read the token counts that a client reports.
 
-        It is read by the names `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`. Beside
-        the latter stand tokens read from a cache or written to it, and they are counted too; `prompt_tokens` has them
-        already.
+        The names are `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`. Next to those,
+        tokens read from or written to a cache are added; `prompt_tokens` includes them already.
+
+        Args:
+            usage: A mapping, an object, or a whole response that has a `usage`.
+
+        Returns:
+            The tokens of the call.
+
+        Raises:
+            MissingField: None of the names is there.
 
         >>> Usage.parse({"input_tokens": 20, "output_tokens": 5, "cache_read_input_tokens": 100})
         Usage(prompt=120, completion=5)
@@ -44,7 +56,7 @@ class Usage(NamedTuple):
         if prompt is None and completion is None:
             names = ", ".join((*_PROMPT, *_COMPLETION))
             raise MissingField(
-                f"usage {usage!r:.80} has none of {names}. A client that streams reports usage when it is asked to."
+                f"usage {usage!r:.80} has none of {names}. A streaming client reports usage only if you ask for it."
             )
         apart = _get_part(usage, "prompt_tokens") is None
         cached = sum(_read_tokens(usage, name) or 0 for name in _CACHED) if apart else 0
@@ -81,7 +93,14 @@ class TokenMeter:
         return self._calls
 
     def count(self, usage: Any) -> Usage:
-        """Count the usage of one call, as `Usage.parse` reads it, and return it; one that is refused counts nothing."""
+        """Count the tokens of one call; invalid usage counts nothing.
+
+        Args:
+            usage: What the client reports, as `Usage.parse` reads it.
+
+        Returns:
+            The tokens counted.
+        """
         read = usage if isinstance(usage, Usage) else Usage.parse(usage)
         prompt, completion = (
             parse_nonnegative_integer("prompt", read.prompt),
@@ -94,7 +113,14 @@ class TokenMeter:
 
 
 class Denial(NamedTuple):
-    """A call that was not made, because it might have gone beyond the budget."""
+    """A call that was denied because it might exceed the budget.
+
+    >>> budget = TokenBudget(100)
+    >>> budget.allow(prompt=90, max_completion=20, caller="coder")
+    False
+    >>> budget.denials[0].estimate
+    110
+    """
 
     caller: str
     used: int
@@ -137,7 +163,16 @@ class TokenBudget:
         return tuple(self._denials)
 
     def allow(self, *, prompt: int, max_completion: int, caller: str = "") -> bool:
-        """Return whether a call may be made with `prompt` tokens and up to `max_completion` new ones; keep a denial."""
+        """Report whether a call fits the budget; a denial is recorded in `denials`.
+
+        Args:
+            prompt: Tokens of the prompt.
+            max_completion: Maximum new tokens.
+            caller: A name for the record of a denial.
+
+        Returns:
+            Whether the call is allowed.
+        """
         estimate = parse_nonnegative_integer("prompt", prompt) + parse_nonnegative_integer(
             "max_completion", max_completion
         )
@@ -162,6 +197,6 @@ def _read_one_of(usage: Any, names: tuple[str, ...]) -> int | None:
     counts = {name: value for name in names if (value := _read_tokens(usage, name)) is not None}
     if len(set(counts.values())) > 1:
         raise InputError(
-            f"usage says {' and '.join(f'{name}={value}' for name, value in counts.items())}: which is it?"
+            f"usage gives two different counts: {' and '.join(f'{name}={value}' for name, value in counts.items())}."
         )
     return next(iter(counts.values()), None)

@@ -1,4 +1,4 @@
-"""`plaudit run apex`: agents write code together, and a controller decides how they talk."""
+"""`plaudit run apex`: four agents write code together, and a controller picks their topology."""
 
 import asyncio
 import json
@@ -16,32 +16,31 @@ from plaudit.systems.apex.switching.engine import REFUSALS
 from plaudit.terminal import Screen, build_table, format_count, show_status
 
 _TIMES = ("ms", "tick_ms")
-"""What of a decision does not depend on the seed."""
+"""Measurements of a decision that do not depend on the seed."""
 
 
 @click.command("apex", epilog="Example: plaudit run apex --seed 7 --output runs/apex")
-@click.option("--seed", metavar="NUMBER", type=SEED, help="What chance depends on; 7 at first.")
+@click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed.  [default: 7, or that of the run in --output]")
 @click.option(
-    "--episodes", metavar="COUNT", type=COUNT, default=1, show_default=True, help="Episodes, one learner for all."
+    "--episodes", metavar="COUNT", type=COUNT, default=1, show_default=True, help="Episodes to run, with one learner."
 )
-@click.option("--budget", metavar="TOKENS", type=COUNT, default=10_000, show_default=True, help="Tokens of an episode.")
 @click.option(
-    "--steps", metavar="COUNT", type=COUNT, default=60, show_default=True, help="Steps of an episode at most."
+    "--budget", metavar="TOKENS", type=COUNT, default=10_000, show_default=True, help="Token budget per episode."
 )
+@click.option("--steps", metavar="COUNT", type=COUNT, default=60, show_default=True, help="Maximum steps per episode.")
 @output_option(
-    "Keep logs, rewards and learner there, or go on with those there.", metavar="FOLDER", callback=refuse_empty
+    "Folder for logs, rewards and the learner; resumes a run in it.", metavar="FOLDER", callback=refuse_empty
 )
-@click.option("--messages", is_flag=True, help="Show what the agents said.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object, but for times.")
+@click.option("--messages", is_flag=True, help="Show the messages of the agents.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(
     seed: int | None, episodes: int, budget: int, steps: int, output: str | None, messages: bool, as_json: bool
 ) -> None:
-    """Let four agents write a small module whose tests fail at first.
+    """Run four agents that write a module together.
 
-    A planner, a coder, a runner and a critic send real messages, edit a real project and run its real tests with
-    pytest; only what they say is scripted. At every step the controller decides whether they talk through the planner
-    (star), down a line (chain) or freely (flat), and learns from what the step earned. The same seed gives the same
-    run.
+    A planner, a coder, a runner and a critic send messages, edit a real project and run its tests with pytest; only
+    their messages are scripted. At every step a controller decides whether they talk through the planner (star), down
+    a line (chain) or freely (flat), and learns from the reward of the step. The same seed gives the same run.
     """
     with explain_interrupt(describe_kept(output)), _show_steps() as show:
         found = asyncio.run(run_episodes(episodes, out=output, seed=seed, budget=budget, max_steps=steps, on_step=show))
@@ -53,7 +52,7 @@ def run(
 
 @contextmanager
 def _show_steps() -> Iterator[Callable[[int, Step], None]]:
-    """Show on stderr, where that is a terminal, which step a run is at."""
+    """Show the current step on stderr, if that is a terminal."""
     with show_status("Running the tests …") as update:
 
         def show(episode: int, step: Step) -> None:
@@ -67,7 +66,7 @@ def _print_run(run: CodingRun, out: str | None, *, messages: bool) -> None:
     screen = Screen()
     screen.print(
         f"{reward.name}@{reward.version}, seed {run.chooser.seed}: {', '.join(AGENTS[:-1])} and {AGENTS[-1]} write "
-        f"{len(TASKS)} functions; {TESTS} tests are to pass.\n",
+        f"{len(TASKS)} functions; {TESTS} tests must pass.\n",
         soft_wrap=True,
     )
     if len(run.episodes) == 1:
@@ -81,14 +80,14 @@ def _print_run(run: CodingRun, out: str | None, *, messages: bool) -> None:
     if out is not None:
         state = run.chooser.state
         screen.print(
-            f"\nWritten to {out}: artifacts, rewards.db, project, and learner.json with what "
-            f"{format_count(state.decisions, 'decision')} {'has' if state.decisions == 1 else 'have'} taught.",
+            f"\nWritten to {out}: artifacts, rewards.db, project, and learner.json trained on "
+            f"{format_count(state.decisions, 'decision')}.",
             soft_wrap=True,
         )
 
 
 def _print_json(run: CodingRun) -> None:
-    """Print everything but times, for a script."""
+    """Print everything except times, for a script."""
     episodes = [_to_dict(number, episode) for number, episode in enumerate(run.episodes, start=run.first)]
     click.echo(json.dumps({"seed": run.chooser.seed, "episodes": episodes}))
 
@@ -122,7 +121,7 @@ def _print_episode(screen: Screen, episode: Episode) -> None:
 
 def _describe_switch(row: DecisionRow) -> str:
     if not row.switch.attempted:
-        return "" if row.action == "stay" else "active already"
+        return "" if row.action == "stay" else "already active"
     if row.switch.committed:
         return "switched"
     return f"{'refused' if row.switch.error in REFUSALS else 'aborted'}: {row.switch.error}"
@@ -132,14 +131,14 @@ def _comment(episode: Episode) -> Iterator[str]:
     yield ""
     yield ", ".join(f"{value:+.4f} for {what}" for what, value in _sum_by_cause(episode).items() if value)
     if episode.phases.repaid:
-        yield (f"{episode.phases.repaid} of the advances had been paid before; apex@high_water pays each phase once.")
+        yield f"{episode.phases.repaid} of the advances repeat a paid phase; apex@high_water pays each phase once."
     passed_on = sum(said.recipient != said.meant_for for said in episode.messages)
-    yield f"{format_count(len(episode.messages), 'message')}, {passed_on} of them to somebody who had to pass them on."
+    yield f"{format_count(len(episode.messages), 'message')}, {passed_on} of them through a relay."
     if episode.denials:
         first = episode.denials[0]
         yield (
-            f"{format_count(len(episode.denials), 'call')} denied for want of tokens, first to the {first.caller} at "
-            f"{first.used:,} + {first.estimate:,} of {first.limit:,}."
+            f"{format_count(len(episode.denials), 'call')} denied: over the token budget. "
+            f"The first was the {first.caller}'s, at {first.used:,} + {first.estimate:,} of {first.limit:,}."
         )
 
 
@@ -185,7 +184,7 @@ def _build_messages_table(episode: Episode) -> Table:
 
 
 def _to_dict(number: int, episode: Episode) -> dict[str, Any]:
-    """Return an episode as plain data, without what a clock measured."""
+    """Return an episode as plain data, without times."""
     return {
         "episode": number,
         "steps": [

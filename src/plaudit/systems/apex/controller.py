@@ -87,11 +87,11 @@ class Controller:
 
         `runtime` is a `Coordinator`, or anything with a `topology` and an `async def switch(topology)`. A switch that
         takes longer than `switch_timeout` seconds is cancelled and counts as refused; None waits forever.
-        `learner` is the bandit of the specification unless another is given; a `Chooser` brings what it has learnt, and
+        `learner` is by default the bandit of the specification; a `Chooser` brings what it has learned, and
         its own seed.
-        `credit` says which action a reward is learnt for: "executed", the one that took effect, so "stay" where a
+        `credit` says which action a reward is learned for: "executed", the one that took effect, so "stay" where a
         switch was refused, or "requested", the one that was asked for. The name of the active topology is both.
-        `terminal_credit` says whether the bonus at the end is learnt too, by the last decision. `clock` is in seconds.
+        `terminal_credit` says whether the bonus at the end is learned too, by the last decision. `clock` is in seconds.
         """
         if credit not in ("executed", "requested"):
             raise UnknownCategory(f"credit={credit!r} is neither 'executed' nor 'requested'.")
@@ -123,12 +123,15 @@ class Controller:
         self._earned = 0.0
 
     async def tick(self) -> DecisionRow:
-        """Take the decision of the state that the task is in, carry it out, and return it.
+        """Take and carry out the decision for the current state.
 
-        A switch that is refused, called off, fails or takes too long is a decision like any other: the row says what
-        happened, and what took effect is "stay". Ticks that come at the same time wait for each other. A
-        tick that is cancelled logs what it had decided, and the cancellation goes on. So does an error of the logs: the
-        decision has taken effect, and its step can be observed.
+        A switch that is refused, aborted, fails or times out is logged like any other decision: its row has the reason,
+        and the executed action is "stay". Concurrent ticks wait for each other. A cancelled tick logs its decision and
+        raises the cancellation. If a log fails, the error is raised; the decision has taken effect, and its step can
+        be observed.
+
+        Returns:
+            The row that was logged.
         """
         async with self._lock:
             self._check_open()
@@ -147,15 +150,25 @@ class Controller:
             return self._conclude(choice, outcome, began)
 
     def observe(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> RewardRow:
-        """Credit the last decision with what the step from `prev`, in which it was taken, to `curr` earned.
+        """Credit the last decision with the reward of its step.
 
-        A switch that the controller committed is charged whether or not `curr` says so. What cannot be scored is an
-        InputError, after which nothing is learnt or logged and the step can be observed again.
+        A switch that the controller committed is charged whether or not `curr` says so.
+
+        Args:
+            prev: The state in which the decision was taken.
+            curr: The state after the step.
+
+        Returns:
+            The row that was logged.
+
+        Raises:
+            InputError: No decision waits for a reward, or the step cannot be scored. Nothing is learned or logged, and
+                the step can be observed again.
         """
         self._check_open(idle=True)
         if not self._pending:
             raise InputError(
-                "there is no decision to credit: a step is observed once, after the tick of the state it comes from."
+                "there is no decision to credit: call observe once per step, after the tick of its first state."
             )
         if self._switched:
             curr = {**curr, "switch_committed": True}
@@ -165,11 +178,16 @@ class Controller:
         return row
 
     def finish(self, success: bool | None = None) -> RewardRow:
-        """End the episode: the bonus is credited to its last decision, beside what the step of that one earned.
+        """End the episode and credit the bonus to its last decision.
 
-        Where `success` is not given, the last state decides: does every test pass? A decision that no step was observed
-        of has the bonus for its only reward, and a switch that it committed is not charged: no step was taken in the
-        new topology. Where a log fails, the episode can be ended again.
+        The bonus comes on top of the reward of that decision's step. If no step was observed for it, the bonus is its
+        only reward, and a switch that it committed is not charged. If a log fails, call it again.
+
+        Args:
+            success: Whether every test passes. If None, the last state decides.
+
+        Returns:
+            The row that was logged.
         """
         self._check_open(idle=True)
         signal = self.reward.reward.score_terminal(success=all_tests_pass(self._state) if success is None else success)
@@ -256,9 +274,9 @@ class Controller:
 
     def _check_open(self, *, idle: bool = False) -> None:
         if self._ended:
-            raise InputError("the episode has ended; the next one has a controller of its own.")
+            raise InputError("the episode has ended; create another controller for the next one.")
         if idle and self._lock.locked():
-            raise InputError("a tick is under way; await it first.")
+            raise InputError("a tick is still running; await it first.")
 
 
 def _count_actions(topologies: Sequence[str], actions: Iterable[str | None]) -> dict[str, int]:

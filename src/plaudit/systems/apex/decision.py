@@ -36,8 +36,8 @@ class Chooser:
         learner = build_learner() if learner is None else learner
         if STAY not in learner.actions:
             raise DefinitionError(
-                f"the learner chooses among {', '.join(learner.actions)}; it needs {STAY!r}, which a refused switch "
-                "amounts to."
+                f"the learner chooses among {', '.join(learner.actions)}; it also needs {STAY!r}, the action that a "
+                "refused switch is credited to."
             )
         self.learner: Learner = learner
         self.seed = seed
@@ -46,10 +46,16 @@ class Chooser:
         """How many decisions were made here and have not been credited."""
 
     def choose(self, x: Sequence[float]) -> "Decision":
-        """Return a decision on the features `x`.
+        """Choose an action for a feature vector.
 
-        A learner draws by the number of decisions it was credited with. While some wait, they are counted in, so that
-        two decisions in a row are two draws.
+        The learner's random draw depends on the number of decisions. Decisions that still wait for their reward count
+        too, so two decisions in a row are two draws.
+
+        Args:
+            x: The features, in the learner's order.
+
+        Returns:
+            The decision, with the probability of each action.
         """
         key = self.seed + (self.waiting << 40)
         decision = self.learner.choose(self.state, key, x if self.learner.features else None)
@@ -57,23 +63,51 @@ class Chooser:
         return decision
 
     def update(self, decision: "Decision", reward: float, *, again: bool = False) -> Any:
-        """Return the state that a reward leads to, and change nothing."""
+        """Compute the state after a reward, without changing the chooser.
+
+        Args:
+            decision: The decision that earned the reward.
+            reward: The reward.
+            again: Whether the decision was credited before.
+
+        Returns:
+            The new state, for `keep`.
+        """
         return self.learner.update(self.state, decision, reward, again=again)
 
     def keep(self, state: Any, *, again: bool = False) -> None:
-        """Go on with a state that `update` returned."""
+        """Replace the learner's state.
+
+        Args:
+            state: A state from `update`.
+            again: As in `update`; otherwise one decision fewer waits for its reward.
+        """
         self.state = state
         self.waiting -= not again
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner, its state and the seed to `path`; the file is complete or not touched at all."""
+        """Save the learner, its state and the seed atomically.
+
+        Args:
+            path: The file to write.
+        """
         from plaudit.learn.saving import save
 
         save(path, self.learner, self.state, seed=self.seed, waiting=self.waiting)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the chooser that was saved to `path`; it goes on as if it had never been put aside."""
+        """Load a saved chooser; it continues exactly where it stopped.
+
+        Args:
+            path: A file written by `save`.
+
+        Returns:
+            The chooser.
+
+        Raises:
+            SpecError: The file was not written by a chooser.
+        """
         from plaudit.learn.saving import load
 
         saved = load(path)
@@ -107,7 +141,7 @@ class Choice(NamedTuple):
         """Return the action that learns what the step earns: the one that was asked for, unless it was not granted.
 
         The name of the active topology is granted, though nothing changes: it learns for itself what that earns, or a
-        learner that is curious about it would ask for it for ever.
+        learner that is curious about it would ask for it forever.
         """
         granted = outcome.kind is None or outcome.committed
         return self.decision.action if granted or by == "requested" else STAY
@@ -161,10 +195,10 @@ def validate_learner(learner: "Learner", features: FeatureSource) -> None:
     """Refuse a learner for other actions, or for other features."""
     if unknown := [action for action in learner.actions if action not in (STAY, *features.topologies)]:
         raise DefinitionError(
-            f"the learner chooses among {', '.join(learner.actions)}, and {unknown[0]!r} is none of the topologies "
+            f"the learner chooses among {', '.join(learner.actions)}, but {unknown[0]!r} is not one of the topologies "
             f"{', '.join(features.topologies)}."
         )
     if learner.features and len(learner.features) != len(features.names):
         raise ShapeMismatch(
-            f"the learner reads {len(learner.features)} features, and a controller has {len(features.names)}."
+            f"the learner reads {len(learner.features)} features, but the controller has {len(features.names)}."
         )

@@ -62,7 +62,7 @@ class FeatureSource:
             aliases: Other names of the roles.
         """
         if window < 0:
-            raise DefinitionError(f"window={window!r} must be a number of steps from 0 up.")
+            raise DefinitionError(f"window={window!r} must be 0 or more.")
         roles, self.topologies = parse_names("roles", roles), parse_names("topologies", topologies)
         known = {*roles} == {*SENDERS}
         if aliases is None:
@@ -73,17 +73,24 @@ class FeatureSource:
         """What the numbers are, in order."""
         self._names = {role.lower(): role for role in roles} | {other.lower(): name for other, name in aliases.items()}
         if len({role.lower() for role in roles}) < len(roles):
-            raise DuplicateName(f"two of the roles {', '.join(roles)} are the same, or differ in case alone.")
+            raise DuplicateName(f"two of the roles {', '.join(roles)} are the same, or differ only in case.")
         if repeated := find_repeated(self.names):
             raise DuplicateName(f"two features would be called {repeated!r}: {', '.join(self.names)}.")
         if unknown := set(self._names.values()) - set(roles):
-            raise DefinitionError(f"aliases: {min(unknown)!r} is none of the roles {', '.join(roles)}.")
+            raise DefinitionError(f"aliases: {min(unknown)!r} is not one of the roles {', '.join(roles)}.")
         self._past: deque[dict[str, int]] = deque(maxlen=window)
         self._now = dict.fromkeys(roles, 0)
         self._sums = dict.fromkeys(roles, 0)
 
     def add_message(self, sender: str) -> None:
-        """Count a message of `sender`, in any case and by any of its names; one who has no role is left out."""
+        """Count a message.
+
+        Args:
+            sender: The sender's role or alias, in any case. A sender without a role is not counted.
+
+        Raises:
+            WrongType: The sender is not a string.
+        """
         if not isinstance(sender, str):
             raise WrongType(f"sender {sender!r:.60} is not a string.")
         role = self._names.get(sender.strip().lower())
@@ -112,13 +119,22 @@ class FeatureSource:
         return {role: part / total if total else 0.0 for role, part in parts.items()}
 
     def encode(self, topology: str, *, steps_since_switch: int, dwell: int = 2) -> tuple[float, ...]:
-        """Return the numbers, in the order of `names`.
+        """Return the feature vector, in the order of `names`.
 
-        `steps_since_switch` counts as 1 from `dwell` on, the steps that a topology is kept at least.
+        Args:
+            topology: The active topology.
+            steps_since_switch: Steps since the last switch; the feature is 1 from `dwell` on.
+            dwell: The minimum number of steps between two switches.
+
+        Returns:
+            The features.
+
+        Raises:
+            UnknownCategory: The topology is not one of `topologies`.
         """
         if topology not in self.topologies:
             near = did_you_mean(str(topology), self.topologies)
-            raise UnknownCategory(f"topology {topology!r:.60} is none of {', '.join(self.topologies)}.{near}")
+            raise UnknownCategory(f"topology {topology!r:.60} is not one of {', '.join(self.topologies)}.{near}")
         return (
             *(1.0 if topology == each else 0.0 for each in self.topologies),
             min(1.0, max(0.0, steps_since_switch / max(1, dwell))),

@@ -43,7 +43,15 @@ RECENT_MESSAGES = 5
 def detect_phase_advance(
     prev: Mapping[str, Any], curr: Mapping[str, Any], *, aliases: Mapping[str, str] = ALIASES
 ) -> bool:
-    """Return whether the phase moved forward; one that is missing or unknown never does.
+    """Report whether the phase moved forward; a missing or unknown phase never does.
+
+    Args:
+        prev: The state before the step.
+        curr: The state after it.
+        aliases: Other names of phases.
+
+    Returns:
+        Whether the step is an advance.
 
     >>> detect_phase_advance({"phase": "planning"}, {"phase": "testing"})
     True
@@ -54,7 +62,14 @@ def detect_phase_advance(
 
 
 def detect_role_transition(prev: Mapping[str, Any], curr: Mapping[str, Any]) -> bool:
-    """Return whether the role with the largest share of `role_shares` handed on to the next.
+    """Report whether the lead passed from one role to the next.
+
+    Args:
+        prev: The state before the step, with `role_shares`.
+        curr: The state after it.
+
+    Returns:
+        Whether the step is an advance.
 
     >>> detect_role_transition({"role_shares": {"planner": 0.8}}, {"role_shares": {"coder_runner": 0.6}})
     True
@@ -64,9 +79,17 @@ def detect_role_transition(prev: Mapping[str, Any], curr: Mapping[str, Any]) -> 
 
 
 def find_dominant_role(shares: Mapping[str, Any], *, previous: str = NONE) -> str:
-    """Return the role with the largest share, or "other" where none of the three leads.
+    """Find the role with the largest share.
 
-    Of equals the `previous` leader stays; failing that, the first in the order of `ROLES` leads.
+    Args:
+        shares: The share of each role.
+        previous: The role that led before. It stays on a tie; otherwise the first in the order of `ROLES` leads.
+
+    Returns:
+        The role, or "other" if none of the three leads.
+
+    Raises:
+        OutOfRange: A share is below 0.
 
     >>> find_dominant_role({"critic": 0.4, "planner": 0.4})
     'planner'
@@ -76,14 +99,18 @@ def find_dominant_role(shares: Mapping[str, Any], *, previous: str = NONE) -> st
     for role, share in shares.items():
         if not isinstance(share, Real) or not math.isfinite(share) or share < 0:
             kind = WrongType if not isinstance(share, Real) else OutOfRange if share < 0 else NotFinite
-            raise kind(f"reward 'apex', field 'role_shares': {role!r} has {share!r}, not a number from 0 up.")
+            raise kind(f"reward 'apex', field 'role_shares': {role!r} has {share!r}, not a number of 0 or more.")
     most = max(shares.values(), default=0.0)
     leaders = [role for role, share in shares.items() if share == most > 0]
     return next((role for role in (previous, *ROLES) if role in leaders), NONE)
 
 
 class PhaseCounts(NamedTuple):
-    """How an episode went through its phases."""
+    """The phase changes of an episode; `count_phases` returns it.
+
+    >>> count_phases([{"phase": "planning"}, {"phase": "coding"}]).advances
+    1
+    """
 
     visits: int
     changes: int
@@ -94,7 +121,14 @@ class PhaseCounts(NamedTuple):
 
 
 def count_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, str] = ALIASES) -> PhaseCounts:
-    """Return how an episode went through its phases.
+    """Count the phase changes of an episode.
+
+    Args:
+        states: The states of the episode.
+        aliases: Other names of phases.
+
+    Returns:
+        The counts.
 
     >>> count_phases([{'phase': p} for p in ('planning', 'coding', 'testing', 'coding', 'testing', 'done')])
     PhaseCounts(visits=6, changes=5, advances=4, repaid=1)
@@ -105,9 +139,16 @@ def count_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, s
 
 
 def find_furthest_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, str] = ALIASES) -> list[int]:
-    """Return for each state of an episode how far the task had come by then, as a position in `PHASES`.
+    """Find the furthest phase reached so far, for each state of an episode.
 
-    Going back does not lower it, and anything that is not a phase leaves it as it was.
+    Going back does not lower it, and an unknown phase leaves it unchanged.
+
+    Args:
+        states: The states of the episode.
+        aliases: Other names of phases.
+
+    Returns:
+        Positions in `PHASES`.
 
     >>> find_furthest_phases([{'phase': p} for p in ('planning', 'coding', 'testing', 'lunch', 'coding', 'done')])
     [0, 1, 2, 2, 2, 4]
@@ -137,7 +178,11 @@ class PhaseGuess:
         self._phase = GUESSES[0]
 
     def add_message(self, sender: str) -> None:
-        """Notice a message; one of a sender without a role says nothing about the phase."""
+        """Add a message.
+
+        Args:
+            sender: The sender's role; a sender without one is ignored.
+        """
         if _normalise_sender(sender) in SENDERS:
             self._senders.append(sender)
             self._update()
@@ -148,7 +193,12 @@ class PhaseGuess:
         self._update()
 
     def add_test_run(self, *, passed: int, total: int) -> None:
-        """Notice a run of the tests."""
+        """Add a run of the tests.
+
+        Args:
+            passed: Tests that passed.
+            total: All tests.
+        """
         self._tested, self._failing = True, passed < total
         self._update()
 
@@ -166,14 +216,24 @@ class PhaseGuess:
 def guess_phase(
     senders: Iterable[str], *, edits: int, tests_run: bool, failing: bool, current: str = "planning"
 ) -> str:
-    """Return the phase that the last five messages and the state of the work speak for.
+    """Guess the phase from the last five messages and the state of the work.
 
     - planning: the planner sent at least 60 % of them, or no test was run yet;
     - implementation: coder and runner sent at least half of them, and something was edited;
     - debug: the critic sent at least 40 % of them, or tests fail.
 
-    Where several hold, the `current` phase stays if it is among them, else the first of them counts; where none does,
-    it stays too. A sender without a role is not counted.
+    If several hold, the `current` phase stays if it is among them, else the first counts. If none holds, the current
+    phase stays.
+
+    Args:
+        senders: The senders of the messages; those without a role are not counted.
+        edits: Edits so far.
+        tests_run: Whether tests were run.
+        failing: Whether tests fail.
+        current: The current phase.
+
+    Returns:
+        The phase.
 
     >>> guess_phase(["planner", "coder", "coder", "runner"], edits=1, tests_run=True, failing=False)
     'implementation'

@@ -44,18 +44,22 @@ _NO_PYTEST = "No module named 'pytest'"
 class PytestProbe:
     """Runs the tests of the project in `folder` and counts how many pass.
 
-    The tests run with the project's own settings, by `python`, in a process group of their own that is ended when they
-    are done, and after `timeout` seconds at the latest. Nothing is written to the project: no cache and no compiled
-    files. They see `KEPT_VARIABLES` of our environment and what `environment` adds. A test that is skipped does not
-    count; one that never came to its end, because a test stopped them all, is failing. A file that cannot be imported
-    counts as one failing test and is named in `broken`. With `expected`, tests that are missing count as failing: a
-    pass rate does not rise because a test was deleted.
+    The tests run with the project's own settings, with `python`, in their own process group, which is stopped when
+    they end or after `timeout` seconds. Nothing is written to the project: no cache and no compiled files. The tests
+    see `KEPT_VARIABLES` of our environment and the variables in `environment`. Skipped tests do not count; a test that
+    never finished fails. A file that cannot be imported counts as one failing test and is named in `broken`. With
+    `expected`, missing tests count as failing, so deleting a test does not raise the pass rate.
 
-    In a `with` block one process imports pytest and forks for every run, so that only the first waits for it; without,
-    every run starts a process. Either way a run sees the project as it is now, and none of the modules of another run.
+    In a `with` block one process imports pytest and forks for every run, so only the first run waits for the import.
+    Otherwise every run starts a process. Either way a run sees the current project and no modules of another run.
 
-    What becomes of a test is signed as it happens, with a key that the project's code is not given, and must fit the
-    code that pytest ends with. Code that attacks the process it runs in is not kept from anything: see the page.
+    Each result is signed as it happens, with a key that the project's code is not given, and must match pytest's exit
+    code. The probe does not protect against code that attacks the process it runs in: see the documentation page.
+
+    Example:
+        with PytestProbe("shop", timeout=60) as probe:
+            run = probe.run()
+            print(run.passed, "of", run.total, run.rate)
     """
 
     def __init__(
@@ -103,16 +107,25 @@ class PytestProbe:
             server.close()
 
     def run(self) -> PytestRun:
-        """Run the tests and return what became of them.
+        """Run the tests and count them.
 
-        ProbeTimeout where they do not end in time, MissingExtra where that Python has no pytest, FileError where the
-        folder or the Python is not there, and InputError where there are no tests, pytest itself failed, or the
-        results contradict each other or were changed.
+        Returns:
+            The result.
+
+        Raises:
+            ProbeTimeout: The tests did not end in time.
+            MissingExtra: The Python has no pytest.
+            FileError: The folder or the Python does not exist.
+            InputError: There are no tests, pytest itself failed, or the results contradict each other or were changed.
         """
         return self._run(_Run())
 
     async def arun(self) -> PytestRun:
-        """Do what `run` does while other tasks go on; where it is cancelled, the tests are ended."""
+        """Run the tests without blocking the event loop; cancelling stops them.
+
+        Returns:
+            The result, as `run` returns it.
+        """
         this = _Run()
         running = asyncio.get_running_loop().run_in_executor(None, self._run, this)
         try:
@@ -177,7 +190,7 @@ class PytestProbe:
     def _prepare(self) -> "Iterator[tuple[Path, bytes, IO[bytes], IO[bytes]]]":
         """Yield what a run needs; the results and what is printed go to a folder that is gone afterwards."""
         if not self.folder.is_dir():
-            raise FileError(f"{self.folder} is not a folder: name the project whose tests are to be run.")
+            raise FileError(f"{self.folder} is not a folder: name the project whose tests to run.")
         with tempfile.TemporaryDirectory(prefix="plaudit-") as scratch:
             folder, key = Path(scratch), secrets.token_bytes(32)
             folder.joinpath("key").write_bytes(key)
@@ -211,7 +224,7 @@ class PytestProbe:
         if code is None:
             raise InputError(
                 f"{self.folder}: the process that runs pytest ended before the tests did, so there is no result. The "
-                f"next run starts another.\n{_format_tail(printed)}"
+                f"next run starts a new process.\n{_format_tail(printed)}"
             )
         if results is None or results.code not in _ENDS:
             raise InputError(f"{self.folder}: pytest ended with code {code} and no result.\n{_format_tail(printed)}")
@@ -219,23 +232,23 @@ class PytestProbe:
         if code != results.code or (run.success and code not in _PASSING_ENDS):
             says = f"pytest ended with code {results.code}, its process with {code}, and {run.passed} of {run.total}"
             raise InputError(
-                f"{self.folder}: {says} tests pass. These contradict each other, so there is no pass rate: something "
-                "in the project, or a plugin that asks for more than that tests pass, changed how it ends.\n"
+                f"{self.folder}: {says} tests pass. These contradict each other, so there is no pass rate. Something "
+                "in the project changed the exit code, or a plugin that can fail a run whose tests pass.\n"
                 f"{_format_tail(printed)}"
             )
         run = run.with_expected(self.expected)
         if not run.total:
             skipped = f" but {run.skipped} that are skipped" if run.skipped else ""
             raise InputError(
-                f"{self.folder}: pytest found no tests{skipped}, and without one there is no pass rate. "
-                "It looks for functions called test_… in files called test_….py."
+                f"{self.folder}: pytest found no tests{skipped}, so there is no pass rate. "
+                "It looks for functions named test_… in files named test_….py."
             )
         return run
 
     def _build_timeout(self, printed: str) -> ProbeTimeout:
         return ProbeTimeout(
-            f"{self.folder}: the tests did not end within {self.timeout:g} seconds and were stopped. Give them a "
-            f"longer timeout, or look for a loop without end.\n{_format_tail(printed)}"
+            f"{self.folder}: the tests did not end within {self.timeout:g} seconds and were stopped. Raise "
+            f"the timeout, or look for an infinite loop.\n{_format_tail(printed)}"
         )
 
 

@@ -15,7 +15,11 @@ _WORST_FIRST = ("error", "failure", "skipped", "passed")
 
 
 class Failure(NamedTuple):
-    """A test that does not pass, and what it said."""
+    """A failing test and its message; see `PytestRun.failures`.
+
+    >>> print(Failure("test_prices.test_tax", "AssertionError").test)
+    test_prices.test_tax
+    """
 
     test: str
     message: str
@@ -51,7 +55,14 @@ class PytestRun(NamedTuple):
         return self.passed == self.total > 0
 
     def with_expected(self, tests: int | None) -> "PytestRun":
-        """Return the same run where so many tests were to be there: those that are missing count as failing."""
+        """Count missing tests as failing.
+
+        Args:
+            tests: The number of tests expected, or None.
+
+        Returns:
+            The result with the missing tests added.
+        """
         missing = max(0, (tests or 0) - self.total)
         return self._replace(total=self.total + missing, missing=missing)
 
@@ -106,8 +117,7 @@ def _read_line(line: bytes, number: int, key: bytes) -> list[Any]:
         if found == number:
             return list(values)
     raise InputError(
-        f"line {number + 1} of the results is not signed as it should be: the project changed them, so that there is "
-        "no pass rate."
+        f"line {number + 1} of the results has the wrong signature: the project changed them, so there is no pass rate."
     )
 
 
@@ -122,7 +132,7 @@ def _judge(test: str, reports: list[tuple[str, str]], finished: bool) -> Failure
     ranked = sorted((report for report in reports if report[0]), key=lambda report: _WORST_FIRST.index(report[0]))
     outcome, message = ranked[0] if ranked else ("error", "it was not run")
     if not finished:
-        outcome, message = "error", "it never came to its end"
+        outcome, message = "error", "it never finished"
     return outcome if outcome in ("passed", "skipped") else Failure(_format_test(test), message[:MAX_MESSAGE])
 
 

@@ -140,7 +140,13 @@ VERSIONS = tuple(_REWARDS)
 
 
 def version(label: str) -> Reward:
-    """Return the reward that notices an advance in the way called `label`.
+    """Return a version of the reward.
+
+    Args:
+        label: How it detects an advance: one of `VERSIONS`.
+
+    Returns:
+        The reward.
 
     >>> version("role_share").version
     'role_share'
@@ -177,7 +183,15 @@ class RewardAccumulator:
         self._positions = {name: PHASES.index(phase) for name, phase in names.items() if phase in PHASES}
 
     def step_reward(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> float:
-        """Return what the step from `prev` to `curr` earned."""
+        """Compute the reward of a step.
+
+        Args:
+            prev: The state before the step.
+            curr: The state after it.
+
+        Returns:
+            The reward.
+        """
         if self._score is not None:
             tokens: Any
             last_tokens: Any
@@ -194,11 +208,29 @@ class RewardAccumulator:
         return self.signal(prev, curr).total
 
     def final_bonus(self, success: bool) -> float:
-        """Return 1.0 when the episode ended in `success`, else 0.0."""
+        """Compute the terminal bonus.
+
+        Args:
+            success: Whether the episode ended in success.
+
+        Returns:
+            1.0 for success, else 0.0.
+        """
         return self.reward.score_terminal(success=success).total
 
     def signal(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> Signal:
-        """Return what the step from `prev` to `curr` earned, term by term."""
+        """Score a step, term by term.
+
+        Args:
+            prev: The state before the step.
+            curr: The state after it.
+
+        Returns:
+            The signal, with every term and input.
+
+        Raises:
+            OutOfRange: `tokens_used` fell.
+        """
         before = self._read_state(prev)
         after = self._read_state(curr, previous=before.get("role", NONE))
         after["switch_committed"] = curr.get("switch_committed", False)
@@ -234,7 +266,14 @@ _POSITIONS = (
 
 
 def scenario() -> list[dict[str, Any]]:
-    """Return the 25 states of a task that goes well: two switches, a round of critique, all tests passing."""
+    """Return the 25 states of a successful task: two switches, a round of critique, all tests passing.
+
+    Returns:
+        The states, for `build_reward_rows`.
+
+    >>> scenario()[-1]["test_pass_rate"]
+    1.0
+    """
     names = ("phase", "test_pass_rate", "tokens_used", "switch_committed")
     states = [
         ("planning", 0.0, 0, False),
@@ -267,7 +306,14 @@ def scenario() -> list[dict[str, Any]]:
 
 
 def episode() -> list[dict[str, Any]]:
-    """Return the steps of `scenario`, each as keyword arguments of `reward.score`; the last one ends it."""
+    """Return the steps of `scenario` for `reward.score`; the last one ends the episode.
+
+    Returns:
+        Keyword arguments, one dict per step.
+
+    >>> len(episode())
+    24
+    """
     steps: list[dict[str, Any]] = []
     for before, after in pairwise(scenario()):
         del before["switch_committed"]  # an event: the reward reads it of the state reached, and only there

@@ -26,7 +26,14 @@ class Switchable(Protocol):
         """The name of the active topology."""
 
     async def switch(self, topology: str, /) -> object:
-        """Change to another topology."""
+        """Change to another topology.
+
+        Args:
+            topology: The topology.
+
+        Returns:
+            Anything: whether the switch took effect is read from `topology`.
+        """
 
 
 class RuntimeAdapter:
@@ -55,7 +62,7 @@ class RuntimeAdapter:
 
     @property
     def steps_since_switch(self) -> int:
-        """How many steps were taken since the topology last changed, whoever changed it, or since the start."""
+        """How many steps were taken since the topology last changed, or since the start."""
         if self.topology != self._seen:
             self._seen, self._steps = self.topology, 0
         return self._steps
@@ -89,15 +96,15 @@ def adapt_runtime(runtime: object, features: FeatureSource) -> Coordinator | Run
         )
     if runtime.topology not in features.topologies:
         raise DefinitionError(
-            f"the active topology is {runtime.topology!r}, and the features know {', '.join(features.topologies)}. Say "
-            "which there are: FeatureSource(roles=router.roles, topologies=router.topologies)."
+            f"the active topology is {runtime.topology!r}, but the features know {', '.join(features.topologies)}. Use "
+            "FeatureSource(roles=router.roles, topologies=router.topologies)."
         )
     if not isinstance(runtime, Coordinator):
         return RuntimeAdapter(runtime)
     there = runtime.engine.router.topologies
     if unknown := [topology for topology in features.topologies if topology not in there]:
         raise DefinitionError(
-            f"the features know a topology {unknown[0]!r}, and the router has {', '.join(there)}: every switch to it "
+            f"the features know a topology {unknown[0]!r}, but the router has {', '.join(there)}: every switch to it "
             "would be refused. Use FeatureSource(roles=router.roles, topologies=router.topologies)."
         )
     return runtime
@@ -148,7 +155,7 @@ def find_outcome(
     if now == action != before:
         return Outcome(coordinator.epoch, "committed", True)
     if now != before:
-        error = f"{error}: the topology is now {now!r}, and not {action!r}"
+        error = f"{error}: the topology is now {now!r}, not {action!r}"
     return Outcome(coordinator.epoch, kind, False, error)
 
 

@@ -1,4 +1,4 @@
-"""What a research agent decides, and advice for a phase: which models and how many rounds, learnt or by rule."""
+"""What a research agent decides, and advice for a phase: which models and how many rounds, learned or by rule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ CANDIDATES = tuple(f"{tier}_{rounds}" for tier, rounds in product(TIERS, ROUNDS)
 """A tier and a number of rounds, as the router of both names them: MEDIUM_2."""
 
 NOTE_CONFIDENCE = 0.6
-"""Advice is a note to whoever decides, never a command; below this confidence it is not worth one."""
+"""Advice is never a command; at or below this confidence it is not even noted."""
 
 DECISIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -38,7 +38,11 @@ _RULE_READS = ("difficulty", "time_pressure", "retries", "input_length", "drift_
 
 @dataclass(frozen=True, slots=True)
 class PhaseAdvice:
-    """What to run a phase with, and why."""
+    """Advice on how to run a phase; `advise` and `advise_by_rule` return it.
+
+    >>> advise_by_rule(encode_features(Phase(name="research", difficulty=0.9))).model_tier
+    'LARGE'
+    """
 
     council_set: str
     model_tier: str
@@ -54,10 +58,23 @@ class PhaseAdvice:
 
 
 def advise(router: Router, state: RouterState, phase: Any, *, features: Features | None = None) -> PhaseAdvice:
-    """Return what a router advises for a phase; where its candidates are tiers alone, the rounds are the rule's.
+    """Advise how to run a phase.
 
-    The rule and the council go by the 30 features of a `Phase` whatever the router reads, and for a phase of another
-    class by the router's. `features` is the function that the loop was given, if any.
+    If the router's candidates are tiers alone, the number of rounds comes from the rule. The rule and the council
+    read the 30 features of a `Phase`; for your own class of phases, they read the router's features.
+
+    Args:
+        router: The router.
+        state: Its state.
+        phase: The phase to advise on.
+        features: The features function of the loop, if it has one.
+
+    Returns:
+        The advice.
+
+    Example:
+        advice = advise(router, state, Phase(name="research"))
+        print(advice.model_tier, advice.num_rounds)
     """
     x = read_features(phase, router.features, features) or ()
     ruled = (encode_features(phase), FEATURES) if isinstance(phase, Phase) else (x, router.features)
@@ -78,8 +95,8 @@ def advise_by_rule(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> Pha
     missing = [name for name in _RULE_READS if name not in by_name]
     if missing:
         raise DefinitionError(
-            f"the rule reads {', '.join(missing)}, which are not among the features {', '.join(names)}. Give the "
-            "router a rule of your own: a function from the features to a Guess."
+            f"the rule reads {', '.join(missing)}, which are not among the features {', '.join(names)}. Pass the "
+            "router your own rule: a function from the features to a Guess."
         )
     hard, pressure, retries, length, drift = (by_name[name] for name in _RULE_READS)
     score = 0.5 * hard - 0.3 * pressure + 0.2 * retries + 0.1 * length
@@ -91,13 +108,35 @@ def advise_by_rule(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> Pha
 
 
 def guess_tier(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> Guess:
-    """Return the rule's advice for a router whose candidates are the tiers."""
+    """Return the rule's advice for a router whose candidates are the tiers.
+
+    Args:
+        x: The features.
+        names: Their names.
+
+    Returns:
+        The tier, the confidence and the reason.
+
+    >>> guess_tier(encode_features(Phase(name="research", difficulty=0.9))).candidate
+    'LARGE'
+    """
     advice = advise_by_rule(x, names)
     return Guess(advice.model_tier, advice.confidence, advice.rationale)
 
 
 def guess_candidate(x: Sequence[float], names: tuple[str, ...] = FEATURES) -> Guess:
-    """Return the rule's advice for a router whose candidates are `CANDIDATES`."""
+    """Return the rule's advice for a router with `CANDIDATES`.
+
+    Args:
+        x: The features.
+        names: Their names.
+
+    Returns:
+        The candidate, the confidence and the reason.
+
+    >>> guess_candidate(encode_features(Phase(name="research", difficulty=0.9))).candidate
+    'LARGE_3'
+    """
     advice = advise_by_rule(x, names)
     return Guess(f"{advice.model_tier}_{advice.num_rounds}", advice.confidence, advice.rationale)
 
@@ -110,7 +149,7 @@ def get_actions(decision_class: str) -> tuple[str, ...]:
     """
     if decision_class not in DECISIONS:
         near = did_you_mean(str(decision_class), DECISIONS)
-        raise UnknownCategory(f"{decision_class!r:.60} is none of {', '.join(DECISIONS)}.{near}")
+        raise UnknownCategory(f"{decision_class!r:.60} is not one of {', '.join(DECISIONS)}.{near}")
     return DECISIONS[decision_class]
 
 
@@ -119,7 +158,7 @@ def translate_advice(advice: Advice, x: tuple[float, ...], names: tuple[str, ...
     tier, _, rounds = advice.candidate.partition("_")
     if tier not in TIERS or (rounds and rounds not in map(str, ROUNDS)):
         raise UnknownCategory(
-            f"the candidate {advice.candidate!r} is neither a tier nor one with rounds, as MEDIUM_2 is."
+            f"the candidate {advice.candidate!r} is neither a tier nor a tier with rounds, such as MEDIUM_2."
         )
     count = int(rounds) if rounds else advise_by_rule(x, names).num_rounds
     council = choose_council(dict(zip(names, x, strict=True)))

@@ -1,4 +1,4 @@
-"""`plaudit run deepthinker`: a research agent learns which model to run its phases with."""
+"""`plaudit run deepthinker`: a router learns which model to use for each phase of a research agent."""
 
 import json
 from contextlib import ExitStack
@@ -34,17 +34,16 @@ REPORT_FILE = "report.json"
     show_default=True,
     help="Missions of six phases each.",
 )
-@click.option("--seed", metavar="NUMBER", type=SEED, default=7, show_default=True, help="What all chance depends on.")
-@output_option(
-    "Keep rewards, router and report there, or go on with those there.", metavar="FOLDER", callback=refuse_empty
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script.")
+@click.option("--seed", metavar="NUMBER", type=SEED, default=7, show_default=True, help="Random seed.")
+@output_option("Folder for rewards, router and report; resumes a run in it.", metavar="FOLDER", callback=refuse_empty)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(missions: int, seed: int, output: str | None, as_json: bool) -> None:
-    """Let a router learn, over simulated missions, which of three models is good at what.
+    """Run a router that learns which model to use.
 
-    Every phase is chosen, run, rewarded, recorded and learnt from, as in the real loop; only the models are simulated,
-    so that it is known what the other two would have earned. The router is compared with the best fixed choice and with
-    the best choice in hindsight. The same seed gives the same run, and a run that was stopped goes on with --output.
+    Over simulated missions, the router chooses one of three models for each phase, and learns from its reward, as in
+    the real loop. Only the models are simulated, so the rewards of the other two are known. The router is compared
+    with the best fixed choice and the best choice in hindsight. The same seed gives the same run; --output resumes an
+    interrupted one.
     """
     with ExitStack() as stack:
         stack.enter_context(explain_interrupt(describe_kept(output)))
@@ -70,7 +69,7 @@ def _keep(folder: str, loop: Loop, report: Report) -> None:
 
 
 def _print_json(report: Report, store: RewardStore) -> None:
-    """Print the report, and the record that earned least, without what a clock or a machine has to do with."""
+    """Print the report and the record that earned least, without times."""
     record = store.ledger[report.telling]
     telling = {"phase": record.phase, "run": record.run, "context": record.context, "signal": record.signal.to_dict()}
     click.echo(json.dumps(report.to_dict() | {"telling": {"record": record.id, **telling}}))
@@ -82,30 +81,27 @@ def _print_report(report: Report, store: RewardStore, out: str | None) -> None:
     def say(text: str) -> None:
         screen.print(text, soft_wrap=True)
 
-    what = (
-        f"{format_count(report.missions, 'mission')} of {len(PHASES)} phases, each run by one of {len(TIERS)} models."
-    )
+    missions = format_count(report.missions, "mission")
+    what = f"{missions} of {len(PHASES)} phases, each run by one of {len(TIERS)} models."
     say(f"{reward.name}@{reward.version}, seed {report.seed}: {what}\n")
     screen.print(_build_policy_table(report))
-    say(f"\n{_compare_router(report)}\n\nWhy, by the ledger: the mean reward of each model in each type of phase.\n")
+    say(f"\n{_compare_router(report)}\n\nMean reward of each model by type of phase, from the ledger.\n")
     screen.print(_build_phase_table(report))
-    say("\nWhat was done about drift, and what the phase after it earned.\n")
+    say("\nDrift corrections, and the mean reward of the next phase.\n")
     screen.print(_build_correction_table(report))
-    say(
-        f"\nWhat was learnt, in {FRESH} missions that nobody has seen. By {reward.version} tokens cost next to nothing;"
-    )
-    say("the same ledger, scored anew by rescaled, teaches to save them.\n")
+    say(f"\nThe learned policies on {FRESH} held-out missions. With {reward.version}, tokens cost almost nothing;")
+    say("rescoring the same ledger with rescaled teaches the router to save them.\n")
     screen.print(_build_fresh_table(report))
-    say(f"\nThe phase that earned least:\n\n{store.ledger.why(report.telling)}")
+    say(f"\nThe phase with the lowest reward:\n\n{store.ledger.why(report.telling)}")
     if out is not None:
         say(f"\nWritten to {out}: rewards.db, {ROUTER_FILE}, {REPORT_FILE}.")
 
 
 def _compare_router(report: Report) -> str:
-    """Return how the router compares with the best fixed choice, in a sentence."""
+    """Return a sentence that compares the router with the best fixed choice."""
     how = "more" if report.margin >= 0 else "LESS"
-    amount = f"{abs(report.margin):.4f} ± {report.margin_error:.4f} a phase {how}"
-    return f"The router earned {amount} than the best fixed choice, {report.fixed}, all that it tried included."
+    amount = f"{abs(report.margin):.4f} ± {report.margin_error:.4f} {how} per phase"
+    return f"The router earned {amount} than the best fixed choice, {report.fixed}, exploration included."
 
 
 def _build_policy_table(report: Report) -> Table:
@@ -116,7 +112,7 @@ def _build_policy_table(report: Report) -> Table:
 
 
 def _build_phase_table(report: Report) -> Table:
-    table = build_table("phase", *TIERS, "advised now", "sure", right=(*TIERS, "sure"))
+    table = build_table("phase", *TIERS, "advice", "confidence", right=(*TIERS, "confidence"))
     for row in report.types:
         cells = [
             "never" if mean is None else f"{mean:+.3f} ×{times}"
@@ -127,7 +123,7 @@ def _build_phase_table(report: Report) -> Table:
 
 
 def _build_correction_table(report: Report) -> Table:
-    numbers = ("times", "reward", "drift taken off")
+    numbers = ("times", "reward", "drift removed")
     table = build_table("correction", *numbers, right=numbers)
     for row in report.corrections:
         figures = ("—" if value is None else f"{value:+.3f}" for value in (row.reward, row.drift))

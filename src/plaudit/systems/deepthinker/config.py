@@ -70,13 +70,23 @@ class RewardConfig(SettingsBase):
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Return the settings in the TOML file at `path`; those it leaves out keep their defaults."""
+        """Load settings from a TOML file; those it omits keep their defaults.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The settings.
+
+        Raises:
+            UnknownParameter: The file has an unknown setting.
+        """
         settings = load_overrides(path)
         known = [field.name for field in fields(cls)]
         for name in settings:
             if name not in known:
                 raise UnknownParameter(
-                    f"{path} sets {name!r}, which is none of {', '.join(known)}.{did_you_mean(name, known)}"
+                    f"{path} sets {name!r}, which is not one of {', '.join(known)}.{did_you_mean(name, known)}"
                 )
         return cls(**settings)
 
@@ -87,8 +97,8 @@ def parse_settings(settings: Any, *names: str, low: float = 0.0, high: float = m
         value = getattr(settings, name)
         number = to_float(value)
         if number is None or not math.isfinite(number) or not low <= number <= high:
-            span = f"{low:g} up" if math.isinf(high) else f"{low:g} to {high:g}"
-            raise DefinitionError(f"{name} = {shorten(value)} must be a finite number from {span}.")
+            span = f"of {low:g} or more" if math.isinf(high) else f"from {low:g} to {high:g}"
+            raise DefinitionError(f"{name} = {shorten(value)} must be a finite number {span}.")
         if type(value) not in (int, float):
             object.__setattr__(settings, name, number)
 
@@ -96,7 +106,7 @@ def parse_settings(settings: Any, *names: str, low: float = 0.0, high: float = m
 def match_keys(data: Any, names: Iterable[str], what: str) -> dict[str, Any]:
     """Return `data` as a dict; raise InputError unless it is a mapping with exactly these keys."""
     if not isinstance(data, Mapping):
-        raise WrongType(f"{what} is read from a mapping, not from {data!r:.60}.")
+        raise WrongType(f"{what} must come from a mapping, not from {data!r:.60}.")
     wanted = list(names)
     for name in data:
         if name not in wanted:
@@ -104,5 +114,5 @@ def match_keys(data: Any, names: Iterable[str], what: str) -> dict[str, Any]:
             raise UnknownInput(f"{what} has no {name!r:.60}; its keys are {', '.join(wanted)}.{near}")
     missing = [name for name in wanted if name not in data]
     if missing:
-        raise MissingField(f"{what} needs {', '.join(map(repr, missing))} too: every key must be there.")
+        raise MissingField(f"{what} also needs {', '.join(map(repr, missing))}: every key is required.")
     return dict(data)

@@ -17,7 +17,11 @@ OPINIONS = ("none", "severe")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftConfig:
-    """When to warn, and when drift is an event."""
+    """Thresholds for drift warnings and drift events.
+
+    >>> DriftConfig(low=0.5).drop
+    0.15
+    """
 
     warning: float = 0.6
     """Warn where the similarity is below this."""
@@ -47,7 +51,11 @@ SENSITIVE = DriftConfig(warning=0.85, low=0.75, begin=1)
 
 
 class DriftState(NamedTuple):
-    """What is remembered of a mission so far."""
+    """The drift of a mission so far; `observe` updates it.
+
+    >>> DriftState().similarity
+    1.0
+    """
 
     phases: int = 0
     similarity: float = 1.0
@@ -56,11 +64,16 @@ class DriftState(NamedTuple):
     cusum: float = 0.0
     events: int = 0
     consecutive: int = 0
-    """Events in a row; a phase without one begins anew."""
+    """Events in a row; a phase without one resets it."""
 
 
 class DriftPoint(NamedTuple):
-    """What one phase says about the course of its mission."""
+    """The drift that was measured after one phase; `observe` returns it.
+
+    >>> state, point = observe(DriftState(), 0.9)
+    >>> point.event, point.warning
+    (False, False)
+    """
 
     phase: int
     """Its place in the mission, counted from 0."""
@@ -91,7 +104,19 @@ def observe(
     *,
     opinion: str | None = None,
 ) -> tuple[DriftState, DriftPoint]:
-    """Return the state after a phase, and what its similarity to the goal, a cosine, says.
+    """Update the drift of a mission after a phase.
+
+    Args:
+        state: The drift so far.
+        similarity: The cosine between the goal and the phase's output.
+        config: The thresholds.
+        opinion: A verdict of your own on the drift, one of `OPINIONS`.
+
+    Returns:
+        The new state, and the drift after this phase.
+
+    Raises:
+        OutOfRange: The similarity is not from -1 to 1.
 
     >>> state, point = observe(DriftState(), 0.3, DriftConfig(begin=0))
     >>> point.reasons, point.severity
@@ -99,7 +124,7 @@ def observe(
     """
     similarity = parse_number(similarity, "similarity")
     if not -1 <= similarity <= 1:
-        raise OutOfRange(f"similarity={similarity!r} is not a cosine: it is not from -1 to 1.")
+        raise OutOfRange(f"similarity={similarity!r} is not a cosine: it must be from -1 to 1.")
     change = similarity - state.similarity
     fall = max(0.0, -change)
     cusum = max(0.0, state.cusum + fall - config.slack - config.recovery * max(0.0, change))
@@ -120,7 +145,7 @@ def observe(
 def _judge_severity(similarity: float, cusum: float, config: DriftConfig, opinion: str | None) -> str:
     """Return how bad it is; an opinion overrules the rule unless the rule says that it is severe."""
     if opinion is not None and opinion not in OPINIONS:
-        raise UnknownCategory(f"opinion={opinion!r:.60} is none of {', '.join(OPINIONS)}.")
+        raise UnknownCategory(f"opinion={opinion!r:.60} is not one of {', '.join(OPINIONS)}.")
     if similarity < 0.3 or cusum > 1.5 * config.most or opinion == "severe":
         return "severe"
     if opinion == "none" or (similarity > 0.6 and cusum < 0.7 * config.most):
@@ -139,7 +164,14 @@ def choose_correction(point: DriftPoint) -> str:
 
 
 def cosine(one: Sequence[float] | Any, other: Sequence[float] | Any) -> float:
-    """Return the cosine between two vectors, such as the embeddings of a goal and of a phase's output.
+    """Compute the cosine of two vectors, such as embeddings of the goal and of a phase's output.
+
+    Args:
+        one: A vector.
+        other: A vector of the same length.
+
+    Returns:
+        The cosine, from -1 to 1.
 
     >>> round(cosine([1, 0], [1, 1]), 6)
     0.707107
@@ -153,7 +185,7 @@ def _normalise(values: Sequence[float] | Any, name: str, length: int | None = No
     vector = parse_numbers(values, name, length)
     largest = max(map(abs, vector), default=0.0)
     if not largest:
-        raise OutOfRange(f"{name} has no direction: a cosine needs vectors that are longer than 0.")
+        raise OutOfRange(f"{name} has length 0: a cosine needs vectors longer than 0.")
     scaled = [value / largest for value in vector]
     norm = math.hypot(*scaled)
     return [value / norm for value in scaled]

@@ -84,6 +84,12 @@ _PRESSURES = {"low": 0.0, "medium": 0.5, "high": 1.0}
 def encode_features(phase: Phase) -> tuple[float, ...]:
     """Return the 30 features of a phase.
 
+    Args:
+        phase: The phase.
+
+    Returns:
+        The features, in the order of `FEATURES`.
+
     >>> dict(zip(FEATURES, encode_features(Phase(name="planning", retries=2)), strict=True))["retries"]
     0.4
     """
@@ -115,7 +121,13 @@ def encode_features(phase: Phase) -> tuple[float, ...]:
 
 
 def encode_context(phase: Phase) -> tuple[float, ...]:
-    """Return the 16 features of a phase.
+    """Return the 16 context features of a phase.
+
+    Args:
+        phase: The phase.
+
+    Returns:
+        The features, in the order of `CONTEXT`.
 
     >>> encode_context(Phase(name="research"))[-6:]
     (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
@@ -151,14 +163,14 @@ def read_features(phase: Any, names: tuple[str, ...], function: Features | None 
         return None
     given: Any = _read_attributes(phase, names) if function is None else function(phase)
     if isinstance(given, Mapping):
-        by_name = match_keys(given, names, "the function of the features")
+        by_name = match_keys(given, names, "the features function")
         given = [by_name[name] for name in names]
     if hasattr(given, "tolist"):
         given = given.tolist()
     if not isinstance(given, Sequence) or isinstance(given, str):
-        raise WrongType(f"the function of the features gave {given!r:.60}, not numbers.")
+        raise WrongType(f"the features function returned {given!r:.60}, not numbers.")
     if len(given) != len(names):
-        raise ShapeMismatch(f"the function of the features gave {len(given)} numbers for {', '.join(names)}.")
+        raise ShapeMismatch(f"the features function returned {len(given)} numbers for {', '.join(names)}.")
     return tuple(
         float(value) if isinstance(value, bool) else parse_number(value, f"feature {name!r}")
         for name, value in zip(names, given, strict=True)
@@ -174,8 +186,8 @@ def _read_attributes(phase: Any, names: tuple[str, ...]) -> Sequence[Any]:
     missing = [name for name in names if name not in known and not hasattr(phase, name)]
     if missing:
         raise MissingField(
-            f"phase {phase.name!r} has no {', '.join(map(repr, missing))}, which the learner reads: give it attributes "
-            "of these names, or the loop a function of the phase, Loop(…, features=function)."
+            f"phase {phase.name!r} has no {', '.join(map(repr, missing))}, which the learner reads. Give the phase "
+            "these attributes, or the loop a function of the phase: Loop(…, features=function)."
         )
     return [known[name] if name in known else getattr(phase, name) for name in names]
 

@@ -39,7 +39,13 @@ class NamedPhase(Protocol):
 
 
 class Plan(NamedTuple):
-    """How a phase is to be run."""
+    """The plan of the next phase; `Mission.plan` returns it.
+
+    Example:
+        plan = mission.plan(phase)
+        tier = plan.decision.action
+        mission.finish(phase, plan, run_phase(phase, tier, plan.correction))
+    """
 
     decision: Decision
     """What was chosen, such as the tier of its model, and how likely that was."""
@@ -48,7 +54,12 @@ class Plan(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A phase that has run, and what came of it."""
+    """A phase that has run, with its decision and reward; `Mission.run` returns it.
+
+    Example:
+        step = mission.run(phase, execute)
+        print(step.decision.action, step.signal.reward, step.correction)
+    """
 
     record: int
     """The number of its record."""
@@ -60,14 +71,20 @@ class Step(NamedTuple):
     correction: Decision | None
     """What the next phase is to begin with."""
     blocked: str | None
-    """Why nothing was learnt from it, where a rule said so."""
+    """Why nothing was learned from it, where a rule said so."""
 
 
 class Loop:
-    """What all missions share: the history, the learner that chooses, and the one that corrects their course.
+    """Shared by all missions: the store, the router that chooses, and the learner of corrections.
 
-    Learners know nothing but the history: every reward is a record first, and each learner replays the records of its
-    decision class in their order. So a crash between the two loses nothing, and several processes may share a store.
+    Learners know only the records: every reward is recorded first, and each learner replays the records of its
+    decision class in order. So a crash in between loses nothing, and several processes may share a store.
+
+    Example:
+        loop = Loop(store, router, corrections=corrections)
+        mission = loop.mission("m1")
+        step = mission.run(Phase(name="research"), execute)
+        print(step.signal.reward)
     """
 
     def __init__(
@@ -90,7 +107,7 @@ class Loop:
         """
         for learner in filter(None, (router, corrections)):
             if learner.ledger is not store.ledger:
-                raise DefinitionError("a learner of the loop must share the ledger of its store: store.ledger.")
+                raise DefinitionError("the loop's learner must use the ledger of its store, store.ledger.")
         if corrections is not None:
             _validate_corrections(corrections)
         if credit not in ("following", "formula"):
@@ -104,11 +121,22 @@ class Loop:
         self._validate_one_reward(CORRECTION_CLASS, credited, f"credit={credit!r}")
 
     def mission(self, mission_id: str) -> "Mission":
-        """Return a mission as far as it is on record, or a new one."""
+        """Return a mission as recorded so far, or a new one.
+
+        Args:
+            mission_id: Its name.
+
+        Returns:
+            The mission.
+        """
         return Mission(self, mission_id)
 
     def catch_up(self) -> int:
-        """Learn from what is on record and not learnt from yet, whoever recorded it; return how many rewards."""
+        """Learn from new records, including those of other processes.
+
+        Returns:
+            The number of rewards learned from.
+        """
         return sum(learner.catch_up() for learner in (self.router, self.corrections) if learner is not None)
 
     def _validate_one_reward(self, decision_class: str, formula: Reward, by: str) -> None:
@@ -118,13 +146,19 @@ class Loop:
                 chosen = {"decision_class": decision_class, "reward": each.name, "version": each.version}
                 if any(read_lesson(record) for record in self.store.ledger.history(**chosen)):
                     raise InputError(
-                        f"the rewards of {decision_class!r} on record are of {each.name}@{each.version}, and the loop "
-                        f"would add others that are not comparable, by {by}. Keep those in a store of their own."
+                        f"the recorded rewards of {decision_class!r} are of {each.name}@{each.version}; the loop would "
+                        f"add rewards that are not comparable, because of {by}. Use a separate store."
                     )
 
 
 class Mission:
-    """One mission: its phases run one after the other, and each is recorded and learnt from once."""
+    """One mission: its phases run one after another, and each is recorded and learned from once.
+
+    Example:
+        mission = loop.mission("m1")
+        for phase in phases:
+            mission.run(phase, execute)
+    """
 
     def __init__(self, loop: Loop, mission_id: str) -> None:
         """Read what is on record of the mission; `state.steps` says which phase is next."""
@@ -139,10 +173,24 @@ class Mission:
                 self._advance(record.id, record.phase, record.context, record.signal)
         credited = {record.key for record in loop.store.ledger.history(decision_class=CORRECTION_CLASS, run=mission_id)}
         self._due = [credit for credit in self._due if credit.decision.id not in credited]
-        self._settle()  # whoever recorded a phase may have been stopped before this
+        self._settle()  # a process that recorded a phase may have stopped before this
 
     def run(self, phase: NamedPhase, execute: Callable[[Any, Plan], Outcome]) -> Step:
-        """Choose, run the next phase, and learn from it; where `execute` raises, nothing is recorded."""
+        """Choose how to run the next phase, run it, and learn from its reward.
+
+        If `execute` raises, nothing is recorded.
+
+        Args:
+            phase: The phase: a `Phase`, or your own object with a name.
+            execute: A function of the phase and its plan that returns the outcome.
+
+        Returns:
+            The phase as it ran.
+
+        Raises:
+            WrongType: `execute` is asynchronous (use `arun`), or returned no Outcome.
+            InputError: Another phase of the mission is still running.
+        """
         with self._start(phase) as plan:
             outcome = execute(phase, plan)
             if isawaitable(outcome):
@@ -154,9 +202,16 @@ class Mission:
             return self.finish(phase, plan, outcome)
 
     async def arun(self, phase: NamedPhase, execute: Callable[[Any, Plan], Outcome | Awaitable[Outcome]]) -> Step:
-        """Do what `run` does with a coroutine function, or with a plain one, which blocks the event loop.
+        """Run the next phase with a coroutine function; a plain function blocks the event loop.
 
-        Missions may run side by side; recording is synchronous, so a phase that is cancelled leaves no record.
+        Missions may run in parallel. Recording is synchronous, so a cancelled phase leaves no record.
+
+        Args:
+            phase: The phase: a `Phase`, or your own object with a name.
+            execute: A function of the phase and its plan that returns the outcome.
+
+        Returns:
+            The phase as it ran.
         """
         with self._start(phase) as plan:
             outcome = execute(phase, plan)
@@ -168,7 +223,7 @@ class Mission:
         if self._running:
             raise InputError(
                 f"a phase of the mission {self.id!r} is still running: a mission runs one at a time. Wait for it, or "
-                "run phases side by side in missions of their own."
+                "run phases in parallel in separate missions."
             )
         self._running = True
         try:
@@ -177,22 +232,42 @@ class Mission:
             self._running = False
 
     def plan(self, phase: NamedPhase) -> Plan:
-        """Return how to run the next phase: for those who call `finish` in their own time, rather than `run`."""
-        validate_name("a phase, name", getattr(phase, "name", None))
+        """Choose how to run the next phase; call `finish` afterwards. `run` does both.
+
+        Args:
+            phase: The phase: a `Phase`, or your own object with a name.
+
+        Returns:
+            The plan.
+        """
+        validate_name("phase name", getattr(phase, "name", None))
         self._settle()
         if self._loop.corrections is not None:
-            self._loop.corrections.catch_up()  # a record that cannot be learnt from raises before the phase runs
+            self._loop.corrections.catch_up()  # a record that cannot be learned from raises before the phase runs
         router = self._loop.router
         decision = self._choose(router, read_features(phase, router.learner.features, self._loop.features))
         return Plan(decision, self.state.begun_with[-1])
 
     def finish(self, phase: NamedPhase, plan: Plan, outcome: Outcome) -> Step:
-        """Record what a phase earned that was run by `plan`, and learn from it."""
+        """Record the reward of a phase and learn from it.
+
+        Args:
+            phase: The phase that has run.
+            plan: Its plan.
+            outcome: What was measured.
+
+        Returns:
+            The phase as it ran.
+
+        Raises:
+            WrongType: The outcome is not an Outcome.
+            InputError: The plan is not for the next phase.
+        """
         if not isinstance(outcome, Outcome):
-            raise WrongType(f"the phase {phase.name!r} gave {outcome!r:.60}, not an Outcome. Nothing was recorded.")
+            raise WrongType(f"the phase {phase.name!r} returned {outcome!r:.60}, not an Outcome. Nothing was recorded.")
         loop, before, key = self._loop, self.state, self._build_key(self._loop.router)
         if plan.decision.id != key:
-            raise InputError(f"the plan {plan.decision.id!r} is not for the next phase, {key!r}: each runs once.")
+            raise InputError(f"the plan {plan.decision.id!r} is not for the next phase, {key!r}: each plan runs once.")
         point = None
         if outcome.similarity is not None:
             _, point = observe(before.drift, outcome.similarity, loop.drift)
@@ -285,8 +360,8 @@ def _validate_corrections(corrections: SharedLearner) -> None:
     """Refuse a learner that cannot choose corrections, before a phase runs that would need one."""
     actions, features = corrections.learner.actions, corrections.learner.features
     if corrections.decision_class != CORRECTION_CLASS:
-        raise DefinitionError(f"the corrections are of {corrections.decision_class!r}, not of {CORRECTION_CLASS!r}.")
+        raise DefinitionError(f"the corrections are for {corrections.decision_class!r}, not for {CORRECTION_CLASS!r}.")
     if set(actions) != set(ACTIONS):
-        raise DefinitionError(f"the corrections are between {', '.join(actions)}, not between {', '.join(ACTIONS)}.")
+        raise DefinitionError(f"the corrections choose among {', '.join(actions)}, not among {', '.join(ACTIONS)}.")
     if features:
-        raise DefinitionError(f"the corrections read {', '.join(features)}, and are chosen without features: use ucb1.")
+        raise DefinitionError(f"the corrections read {', '.join(features)}, but are chosen without features: use ucb1.")

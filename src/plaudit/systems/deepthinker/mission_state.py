@@ -69,7 +69,7 @@ def advance_state(
     """Return the state after a phase whose record is this; the same for one that just ran and for one read again."""
     if context.get("step") != state.steps:
         raise InputError(
-            f"{where} is phase {context.get('step')!r} of its mission, where phase {state.steps} should be."
+            f"{where} is phase {context.get('step')!r} of its mission, but phase {state.steps} was expected."
         )
     drift, point = state.drift, None
     if "similarity" in context:

@@ -46,10 +46,10 @@ class Phase:
 
     def __post_init__(self) -> None:
         """Refuse what no phase can be."""
-        validate_name("a phase, name", self.name)
+        validate_name("phase name", self.name)
         for name in ("objective", "text"):
             if not isinstance(getattr(self, name), str):
-                raise WrongType(f"a phase, {name}={getattr(self, name)!r:.60}: it must be a string.")
+                raise WrongType(f"phase {name}={getattr(self, name)!r:.60} must be a string.")
         for name in ("minutes_remaining", "minutes_budget", "drift_risk"):
             object.__setattr__(self, name, _parse_nonnegative(name, getattr(self, name)))
         for name in ("corrections", "retries", "models_used", "councils_used", "tokens_used"):
@@ -57,9 +57,9 @@ class Phase:
         if self.difficulty is not None:
             object.__setattr__(self, "difficulty", _parse_share("difficulty", self.difficulty))
         _parse_share("drift_risk", self.drift_risk)
-        object.__setattr__(self, "recent_scores", parse_numbers(self.recent_scores, "a phase, recent_scores"))
+        object.__setattr__(self, "recent_scores", parse_numbers(self.recent_scores, "phase recent_scores"))
         if self.gpu_pressure not in PRESSURES:
-            raise UnknownCategory(f"a phase, gpu_pressure={self.gpu_pressure!r:.60}: it is none of {PRESSURES}.")
+            raise UnknownCategory(f"phase gpu_pressure={self.gpu_pressure!r:.60} is not one of {PRESSURES}.")
 
     @property
     def ratio(self) -> float:
@@ -75,7 +75,11 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What was measured of a phase that has run."""
+    """The measurements of a phase that has run.
+
+    >>> Outcome(score_delta=0.1, cost_tokens=5000).to_measurements(0)["cost_tokens"]
+    5000
+    """
 
     score_delta: float = 0.0
     consistency_delta: float = 0.0
@@ -86,9 +90,9 @@ class Outcome:
     similarity: float | None = None
     """The cosine between what was asked and what came out, where it was measured: see `drift.cosine`."""
     relevance: float | None = None
-    """How much of what came out bears on the question, from 0 to 1; the similarity where nobody says otherwise."""
+    """How much of what came out bears on the question, from 0 to 1; by default the similarity."""
     blocked: str | None = None
-    """Why nothing may be learnt from this phase, where a rule says so."""
+    """Why nothing may be learned from this phase, where a rule says so."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be recorded; the measurements themselves are the reward's to check."""
@@ -99,7 +103,14 @@ class Outcome:
         _validate_reason(self.blocked)
 
     def to_measurements(self, events: int) -> dict[str, float]:
-        """Return what the reward is computed from, with so many alignment events."""
+        """Return the inputs of the reward.
+
+        Args:
+            events: Alignment events in the phase.
+
+        Returns:
+            Keyword arguments for `RewardSignal.from_phase_outcome`.
+        """
         return {
             "score_delta": self.score_delta,
             "consistency_delta": self.consistency_delta,
@@ -111,14 +122,23 @@ class Outcome:
         }
 
     def build_signal(self, events: int, weights: RewardWeights, config: RewardConfig) -> RewardSignal:
-        """Return what the phase earned, with so many alignment events."""
+        """Compute the reward of the phase.
+
+        Args:
+            events: Alignment events in the phase.
+            weights: The weights of the components.
+            config: The settings of the penalties.
+
+        Returns:
+            The signal.
+        """
         return RewardSignal.from_phase_outcome(**self.to_measurements(events), weights=weights, config=config)
 
 
 def validate_name(what: str, value: Any) -> str:
     """Return a name that a record can keep; it is checked before a phase runs, which may cost something."""
     if not isinstance(value, str) or not value:
-        raise WrongType(f"{what}={value!r:.60} must be a string that is not empty.")
+        raise WrongType(f"{what}={value!r:.60} must be a non-empty string.")
     validate_string(what, value)
     return value
 
@@ -129,28 +149,28 @@ def _validate_reason(blocked: Any) -> None:
 
 
 def _parse_nonnegative(name: str, value: Any) -> float:
-    parsed = parse_number(value, f"a phase, {name}")
+    parsed = parse_number(value, f"phase {name}")
     if parsed < 0:
-        raise OutOfRange(f"a phase, {name}={parsed!r}: it is below 0.")
+        raise OutOfRange(f"phase {name}={parsed!r} is below 0.")
     return parsed
 
 
 def _parse_count(name: str, value: Any) -> int:
     parsed = _parse_nonnegative(name, value)
     if parsed % 1:
-        raise OutOfRange(f"a phase, {name}={parsed!r}: it is not an integer.")
+        raise OutOfRange(f"phase {name}={parsed!r} is not an integer.")
     return int(parsed)
 
 
 def _parse_share(name: str, value: Any) -> float:
-    parsed = parse_number(value, f"a phase, {name}")
+    parsed = parse_number(value, f"phase {name}")
     if not 0 <= parsed <= 1:
-        raise OutOfRange(f"a phase, {name}={parsed!r}: it is not from 0 to 1.")
+        raise OutOfRange(f"phase {name}={parsed!r} is not from 0 to 1.")
     return parsed
 
 
 def _parse_similarity(value: Any) -> float:
-    parsed = parse_number(value, "a phase, similarity")
+    parsed = parse_number(value, "phase similarity")
     if not -1 - 1e-9 <= parsed <= 1 + 1e-9:
-        raise OutOfRange(f"a phase, similarity={parsed!r}: a cosine is from -1 to 1.")
+        raise OutOfRange(f"phase similarity={parsed!r} is not from -1 to 1.")
     return max(-1.0, min(1.0, parsed))

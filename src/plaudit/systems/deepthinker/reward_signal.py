@@ -162,7 +162,13 @@ VERSIONS = tuple(_REWARDS)
 
 
 def version(label: str) -> Reward:
-    """Return the reward of the version `label`.
+    """Return a version of the reward.
+
+    Args:
+        label: One of `VERSIONS`.
+
+    Returns:
+        The reward.
 
     >>> version("1.0.0").name
     'deepthinker'
@@ -171,7 +177,14 @@ def version(label: str) -> Reward:
 
 
 def episode() -> list[dict[str, float]]:
-    """Return the phases of a small mission, each as keyword arguments of `reward.score`."""
+    """Return the phases of a small mission for `reward.score`.
+
+    Returns:
+        Keyword arguments, one dict per phase.
+
+    >>> sorted(episode()[0])[:2]
+    ['alignment_events', 'consistency_delta']
+    """
     names = tuple(reward.fields)
     phases = [
         (0.40, 0.10, 0.20, 1_800, 4_000, 0, 0.10),  # reconnaissance: a first draft out of nothing
@@ -211,10 +224,14 @@ def tune_reward(weights: RewardWeights, config: RewardConfig) -> Reward:
 
 @dataclass(frozen=True)
 class RewardSignal:
-    """What a phase earned, complete when built: the raw measurements, each component, and the reward.
+    """The reward of a phase: the raw measurements, each component, and the total.
 
-    Penalties are magnitudes: 0.3 takes away 0.3 times its weight. `components_raw` and `normalization_meta`
-    hold everything that is needed to compute the reward again.
+    Penalties are magnitudes: 0.3 subtracts 0.3 times its weight. `components_raw` and `normalization_meta` hold
+    everything needed to compute the reward again.
+
+    >>> signal = RewardSignal.from_phase_outcome(score_delta=0.5, cost_tokens=5000)
+    >>> signal.score_delta, signal.cost_penalty_clamped
+    (0.5, 0.3)
     """
 
     reward_version: str = reward.version
@@ -245,9 +262,21 @@ class RewardSignal:
         weights: RewardWeights = RewardWeights(),  # noqa: B008 - it cannot be changed
         config: RewardConfig = RewardConfig(),  # noqa: B008 - it cannot be changed
     ) -> Self:
-        """Return the signal of a phase from what was measured of it.
+        """Compute the reward of a phase from its measurements.
 
-        Deltas beyond ±1 count as ±1. A negative count or time is an InputError, and so is NaN or an infinity.
+        Args:
+            score_delta: Change of the quality score; beyond ±1 counts as ±1.
+            consistency_delta: Change of the consistency score, likewise.
+            grounding_delta: Change of the evidence score, likewise.
+            cost_tokens: Tokens used.
+            cost_latency_ms: Latency of the models, in milliseconds.
+            alignment_events: Events of the alignment monitor.
+            time_budget_used_pct: Time used as a fraction of the budget: 0.4 for 40 %.
+            weights: The weights of the components.
+            config: The settings of the penalties.
+
+        Returns:
+            The signal. A negative count or time, NaN and an infinity are InputErrors.
 
         >>> RewardSignal.from_phase_outcome(score_delta=0.5, alignment_events=2).reward
         0.13
@@ -267,7 +296,16 @@ class RewardSignal:
 
     @classmethod
     def from_signal(cls, signal: Signal, *, weights: RewardWeights, config: RewardConfig) -> Self:
-        """Return a signal of `tune_reward(weights, config)` by the names that deepthinker has for its parts."""
+        """Convert a plaudit signal of `tune_reward(weights, config)`.
+
+        Args:
+            signal: The scored phase.
+            weights: The weights it was scored with.
+            config: The settings it was scored with.
+
+        Returns:
+            The signal, with deepthinker's names.
+        """
         return cls._build(signal, _prepare(weights, config)[1])
 
     @classmethod
@@ -275,7 +313,7 @@ class RewardSignal:
         raw = dict(zip(signal.frame.inputs, map(float, signal.row), strict=True))
         meta = dict(settings)
         if raw["time_budget_used_pct"] > 2:
-            meta["time_hint"] = "{0:g} times the budget: was {0:g} % meant?".format(raw["time_budget_used_pct"])
+            meta["time_hint"] = "{0:g} times the budget: did you mean {0:g} %?".format(raw["time_budget_used_pct"])
         parts: tuple[Any, ...] = (reward.version, raw, meta, *_locate_parts(signal.frame)(signal.outputs))
         if cls is not RewardSignal:
             return cls(*parts)
@@ -284,7 +322,14 @@ class RewardSignal:
         return made
 
     def compute_reward(self, weights: RewardWeights | None = None, config: RewardConfig | None = None) -> float:
-        """Return `reward`; with other weights or settings, what it would have been.
+        """Return `reward`, or compute it with other weights or settings.
+
+        Args:
+            weights: Other weights.
+            config: Other settings.
+
+        Returns:
+            The reward, from -1 to 1.
 
         >>> signal = RewardSignal.from_phase_outcome(score_delta=0.5)
         >>> signal.compute_reward(), signal.compute_reward(RewardWeights(score_weight=1.0)), signal.reward
@@ -299,17 +344,27 @@ class RewardSignal:
         ).reward
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the signal as plain data for JSON."""
+        """Return the signal as plain data for JSON.
+
+        Returns:
+            The fields by name.
+        """
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the signal that `to_dict` gave, to the bit.
+        """Restore a signal from `to_dict`, bit for bit.
 
-        Whether its numbers follow from its raw measurements is for `RewardStore.add` to check.
+        Whether its numbers match its raw measurements is checked by `RewardStore.add`.
+
+        Args:
+            data: A mapping from `to_dict`.
+
+        Returns:
+            The signal.
 
         Raises:
-            InputError: A key is missing or unknown, or a value is not what the signal holds there.
+            InputError: A key is missing or unknown, or a value has the wrong type.
 
         >>> signal = RewardSignal.from_phase_outcome(score_delta=0.5)
         >>> RewardSignal.from_dict(signal.to_dict()) == signal
@@ -318,23 +373,30 @@ class RewardSignal:
         parts = match_keys(data, [each.name for each in fields(cls)], "a RewardSignal")
         label, raw, meta = (parts.pop(name) for name in ("reward_version", "components_raw", "normalization_meta"))
         if not isinstance(label, str):
-            raise WrongType(f"a RewardSignal, reward_version={label!r:.60} is not a string.")
+            raise WrongType(f"RewardSignal reward_version={label!r:.60} is not a string.")
         if raw != {}:
             raw = match_keys(raw, reward.fields, "components_raw of a RewardSignal")
         if not isinstance(meta, Mapping):
-            raise WrongType(f"a RewardSignal, normalization_meta={meta!r:.60} is not a mapping.")
+            raise WrongType(f"RewardSignal normalization_meta={meta!r:.60} is not a mapping.")
         for name, value in meta.items():
             if not isinstance(value, str):
-                parse_number(value, f"a RewardSignal, normalization_meta[{name!r:.60}]")
+                parse_number(value, f"RewardSignal normalization_meta[{name!r:.60}]")
         return cls(
             label,
-            {name: parse_number(value, f"a RewardSignal, components_raw[{name!r}]") for name, value in raw.items()},
+            {name: parse_number(value, f"RewardSignal components_raw[{name!r}]") for name, value in raw.items()},
             dict(meta),
-            **{name: parse_number(value, f"a RewardSignal, {name}") for name, value in parts.items()},
+            **{name: parse_number(value, f"RewardSignal {name}") for name, value in parts.items()},
         )
 
     def get_settings(self, settings: type[Settings]) -> Settings:
-        """Return the settings that this signal was computed with: pass `RewardWeights` or `RewardConfig`."""
+        """Return the settings that this signal was computed with.
+
+        Args:
+            settings: `RewardWeights` or `RewardConfig`.
+
+        Returns:
+            An instance of that class.
+        """
         names = {each.name for each in fields(settings)} & self.normalization_meta.keys()
         return settings(**{name: self.normalization_meta[name] for name in names})
 
@@ -347,7 +409,7 @@ def _validate_counts(raw: Mapping[str, Any]) -> None:
             continue
         finite = isinstance(count, int) or (isinstance(count, Real) and math.isfinite(count))
         if finite and (count < 0 or count % 1 != 0):
-            problem = f"{shorten(count)} is not an integer from 0 up"
+            problem = f"{shorten(count)} is not an integer of 0 or more"
             raise OutOfRange(f"reward 'deepthinker', field {name!r}: {problem}.")
 
 

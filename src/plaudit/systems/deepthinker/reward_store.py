@@ -27,7 +27,12 @@ Settings = tuple[RewardWeights, RewardConfig]
 
 @dataclass(frozen=True, slots=True)
 class RewardRecord:
-    """What one phase earned, and for which decision."""
+    """One stored reward and its decision.
+
+    Example:
+        for record in store.get_history(decision_class="model_selection"):
+            print(record.phase, record.signal.reward)
+    """
 
     id: int
     mission_id: str
@@ -83,17 +88,29 @@ class RewardStore:
         timestamp: datetime | None = None,
         key: str | None = None,
     ) -> int:
-        """Store what a phase earned and return the record's number, once it is on the disk.
+        """Store a reward; it is on disk when this returns.
 
-        `decision_context` is a mapping of JSON values with a `decision_class`, or that class alone. `timestamp` is now
-        unless given; without a time zone it is local time. With a `key` the same reward is stored once however often it
-        is added.
+        Args:
+            mission_id: The mission.
+            phase: The name of the phase.
+            decision_context: A mapping of JSON values with a `decision_class`, or the class alone.
+            signal: The reward.
+            timestamp: When the phase ended; now by default, local time without a time zone.
+            key: A key under which the same reward is stored only once.
+
+        Returns:
+            The number of the record.
+
+        Raises:
+            WrongType: The signal is not a RewardSignal, or a name is not a string.
+            MissingField: The signal lacks its raw measurements, or the context its class.
+            InputError: The signal does not match its raw measurements and settings.
         """
         context = _validate_context(decision_context)
         decision_class = context.pop("decision_class")
         for name, value in (("mission_id", mission_id), ("phase", phase), ("decision_class", decision_class)):
             if not isinstance(value, str) or not value:
-                raise WrongType(f"{name}={value!r:.60} must be a string that is not empty.")
+                raise WrongType(f"{name}={value!r:.60} must be a non-empty string.")
         if not isinstance(signal, RewardSignal):
             raise WrongType(f"signal={signal!r:.60} must be a RewardSignal.")
         weights, config = signal.get_settings(RewardWeights), signal.get_settings(RewardConfig)
@@ -107,8 +124,8 @@ class RewardStore:
                 name for name in RewardSignal.__dataclass_fields__ if getattr(again, name) != getattr(signal, name)
             ]
             raise InputError(
-                f"the signal is not what its raw measurements and settings give: {', '.join(differs)} "
-                "would be another. Build it with RewardSignal.from_phase_outcome, and leave it as it is."
+                f"the signal does not match its raw measurements and settings: {', '.join(differs)} would "
+                "differ. Build it with RewardSignal.from_phase_outcome and do not change it."
             )
         return self.ledger.record(
             scored,
@@ -131,11 +148,22 @@ class RewardStore:
         version: str | None = None,
         mixed: bool = False,
     ) -> list[RewardRecord]:
-        """Return the records chosen, in the order in which they were added.
+        """Return records in the order in which they were added.
 
-        `min_date` is inclusive and `max_date` is not; without a time zone they are local time. Rewards of different
-        versions, or with different weights or settings, are not comparable: where several are among those chosen it is
-        an InputError that names them, unless one `version` is asked for or `mixed` says that all are wanted.
+        Rewards of different versions, weights or settings are not comparable: a mixture is an InputError, unless you
+        choose one `version` or pass `mixed=True`.
+
+        Args:
+            decision_class: Only this class of decisions.
+            min_date: Only records from this time on; local time without a time zone.
+            max_date: Only records before this time.
+            mission_id: Only this mission.
+            phase: Only phases of this name.
+            version: Only this version.
+            mixed: Whether to return several versions together.
+
+        Returns:
+            The records.
         """
         return list(
             self.iter_history(
@@ -160,7 +188,20 @@ class RewardStore:
         version: str | None = None,
         mixed: bool = False,
     ) -> Iterator[RewardRecord]:
-        """Return what `get_history` does, read as it is asked for: a history of any length fits into memory."""
+        """Yield what `get_history` returns, reading as it goes, so a history of any length fits into memory.
+
+        Args:
+            decision_class: Only this class of decisions.
+            min_date: Only records from this time on; local time without a time zone.
+            max_date: Only records before this time.
+            mission_id: Only this mission.
+            phase: Only phases of this name.
+            version: Only this version.
+            mixed: Whether to yield several versions together.
+
+        Yields:
+            The records.
+        """
         chosen = _build_query(
             decision_class=decision_class, since=min_date, until=max_date, run=mission_id, phase=phase, version=version
         )
@@ -178,9 +219,21 @@ class RewardStore:
         version: str | None = None,
         mixed: bool = False,
     ) -> list[RewardRecord]:
-        """Return the last records that were added, newest first; at most `limit`, however long the history is.
+        """Return the last records, newest first.
 
-        As in `get_history`, records of several versions among them are an InputError unless `mixed`.
+        Args:
+            limit: Maximum number of records.
+            decision_class: Only this class of decisions.
+            mission_id: Only this mission.
+            phase: Only phases of this name.
+            version: Only this version.
+            mixed: Whether to return several versions together.
+
+        Returns:
+            The records.
+
+        Raises:
+            OutOfRange: The limit is below 1.
         """
         if (validate_integer("limit", limit) or 0) < 1:
             raise InputError(f"limit={limit!r} must be 1 or more.")
@@ -191,7 +244,11 @@ class RewardStore:
         return [self._convert_record(record) for record in reversed(found)]
 
     def versions(self) -> list[str]:
-        """Return the versions that are in the store, oldest first."""
+        """List the versions in the store.
+
+        Returns:
+            The versions, oldest first.
+        """
         return list(dict.fromkeys(each.version for each in self.ledger.rewards() if each.name == reward.name))
 
     def close(self) -> None:
@@ -246,7 +303,7 @@ def _refuse_mixture(versions: Iterable[str]) -> None:
     if len(found) > 1:
         raise InputError(
             f"these rewards are of {len(found)} versions, which are not comparable: {', '.join(found)}. "
-            f"Ask for one with version={found[-1]!r}, or for all of them with mixed=True."
+            f"Ask for one with version={found[-1]!r}, or for all with mixed=True."
         )
 
 
@@ -257,8 +314,8 @@ def _validate_context(context: Mapping[str, Any] | str) -> dict[str, Any]:
         raise WrongType(f"decision_context={context!r:.60} must be a mapping with a 'decision_class', or that class.")
     if "decision_class" not in context:
         raise MissingField(
-            "decision_context has no 'decision_class', by which rewards are found again: say what was decided, "
-            'like "model_selection".'
+            "decision_context has no 'decision_class', the key that rewards are looked up by: say what was decided, "
+            'such as "model_selection".'
         )
     return dict(context)
 
@@ -304,6 +361,6 @@ def _create_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise FileError(f"{directory} is a file; name the directory that the store is to live in.") from None
+        raise FileError(f"{directory} is a file; name a directory for the store.") from None
     except OSError as error:
-        raise FileError(f"{directory} cannot be made: {error.strerror or error}") from None
+        raise FileError(f"{directory} cannot be created: {error.strerror or error}") from None

@@ -42,9 +42,19 @@ def calculate_reward(
     rules: Rules = _SEED,
     reward: Reward = rewards.reward,
 ) -> tuple[Array, dict[str, Array]]:
-    """Return what a step earned: the total, and each component by name, in the order in which they are summed.
+    """Compute the reward of a step.
 
-    `state` is the one after the step. On completing a stage it is on the next one already, unless the game is won.
+    Args:
+        state: The state after the step. After a completed stage it is on the next stage, unless the game is won.
+        stage_completed: Whether the step completed a stage.
+        game_won: Whether it won the game.
+        player_died: Whether the player died.
+        action: The action.
+        rules: The rules that measure distances and siphons.
+        reward: The reward to score with.
+
+    Returns:
+        The total, and each component by name, in the order in which they are summed.
 
     >>> state = EnvState(before=Before(exit_distance=11))
     >>> total, parts = calculate_reward(state, False, False, False, 0)
@@ -59,9 +69,22 @@ def calculate_reward(
 
 
 def remember(state: EnvState, action: Array | int, *, rules: Rules = _SEED) -> EnvState:
-    """Return a state that remembers how things are before an action, for the reward to compare with.
+    """Store the values before an action in the state, for the reward to compare with.
 
-    What the action destroys and picks up is not known yet, and 0.
+    Kills and pickups of the action are not known yet, and are 0.
+
+    Args:
+        state: The state before the action.
+        action: The action.
+        rules: The rules that measure distances and siphons.
+
+    Returns:
+        The state with its `before` filled in.
+
+    Example:
+        state = remember(state, action)
+        after = play(state, action)  # your own game
+        total, parts = calculate_reward(after, False, False, False, action)
     """
     before = _measure_before(validate_state(state), validate_action(action), rules=rules)
     return state.replace(before=before)

@@ -38,7 +38,13 @@ _REFERENCE = Rules.reference()
 
 
 def reset(key: Array) -> tuple[Observation, EnvState]:
-    """Return the start of a new game: what is seen of it, and its state.
+    """Start a new game.
+
+    Args:
+        key: A random key, such as `jax.random.key(0)`.
+
+    Returns:
+        The first observation, and the state.
 
     >>> observation, state = reset(jax.random.key(0))
     >>> observation.flat().shape, state.stage.item()
@@ -51,10 +57,24 @@ def reset(key: Array) -> tuple[Observation, EnvState]:
 def step(
     key: Array, state: EnvState, action: Array | int, *, rules: Rules = _REFERENCE, reward: Reward = rewards.reward
 ) -> Step:
-    """Return what a step leads to: the observation, the state, the reward, `terminated`, `truncated` and the `Info`.
+    """Take a step; under `jax.jit`, since it takes seconds without.
 
-    The game ends when it is won or lost, or by an illegal action, which changes nothing and earns 0; it is never
-    `truncated` here. Put it under `jax.jit`: operation by operation it takes seconds.
+    The game ends when it is won or lost, or by an illegal action, which changes nothing and earns 0. It is never
+    `truncated` here.
+
+    Args:
+        key: A random key.
+        state: The state of the game.
+        action: The action.
+        rules: The rules of the game.
+        reward: The reward to score with.
+
+    Returns:
+        The observation, the state, the reward, `terminated`, `truncated` and the `Info`.
+
+    Example:
+        play = jax.jit(step)
+        observation, state, reward, terminated, truncated, info = play(key, state, action)
     """
     turn_key, board_key = jax.random.split(validate_key(key))
     played = _play(turn_key, validate_state(state), validate_action(action), rules, reward)
@@ -71,13 +91,31 @@ def auto_reset_step(
     reward: Reward = rewards.reward,
     max_steps: int | None = None,
 ) -> Step:
-    """Return what a step leads to, and where the game is over, the observation and state of a new one.
+    """Take a step, and start a new game if the game is over.
 
-    Reward, flags and `Info` are those of the step that ended the game. After `max_steps` steps a game is cut off and
-    `truncated`. What was seen last of a game that is over is not returned.
+    Reward, flags and `Info` are those of the step; observation and state are then those of the new game. The last
+    observation of a finished game is not returned.
+
+    Args:
+        key: A random key.
+        state: The state of the game.
+        action: The action.
+        rules: The rules of the game.
+        reward: The reward to score with.
+        max_steps: Time limit of a game in steps, after which it is `truncated`; None for no limit.
+
+    Returns:
+        The observation, the state, the reward, `terminated`, `truncated` and the `Info`.
+
+    Raises:
+        OutOfRange: `max_steps` is below 1.
+
+    Example:
+        play = jax.jit(auto_reset_step)
+        observation, state, reward, terminated, truncated, info = play(key, state, action)
     """
     if max_steps is not None and max_steps < 1:
-        raise OutOfRange(f"max_steps is {max_steps}; a game has at least one step.")
+        raise OutOfRange(f"max_steps={max_steps} must be 1 or more.")
     turn_key, board_key = jax.random.split(validate_key(key))
     played = _play(turn_key, validate_state(state), validate_action(action), rules, reward)
     late = jnp.bool_(False) if max_steps is None else played.state.steps >= max_steps

@@ -79,7 +79,12 @@ OBSERVATION_SIZE = len(PLAYER_FEATURES) + len(PROGRAMS) + CELLS * len(GRID_FEATU
 
 
 class Observation(NamedTuple):
-    """The player's own numbers, the programs it owns, and for each cell what is seen there; arrays of NumPy or JAX."""
+    """What the player sees: its own values, its programs and every cell, as arrays of NumPy or JAX.
+
+    Example:
+        observation, state = reset(jax.random.key(0))
+        vector = observation.flat()
+    """
 
     player: Any
     """float32 (10,), as in `PLAYER_FEATURES`."""
@@ -89,7 +94,11 @@ class Observation(NamedTuple):
     """float32 (6, 6, 42): by row, column and feature, as in `GRID_FEATURES`."""
 
     def flat(self) -> Any:
-        """Return all of it as one float32 vector of `OBSERVATION_SIZE`, of each entry of a batch."""
+        """Return the observation as one float32 vector, or one per game of a batch.
+
+        Returns:
+            An array whose last axis has `OBSERVATION_SIZE` entries.
+        """
         grid = self.grid.reshape(*self.grid.shape[:-3], -1)
         parts = [self.player, self.programs.astype("float32"), grid]
         return self.player.__array_namespace__().concat(parts, axis=-1)

@@ -29,6 +29,12 @@ _PARTS = (
 def observe(state: EnvState) -> Observation:
     """Return what the player sees.
 
+    Args:
+        state: The state of the game.
+
+    Returns:
+        The observation.
+
     >>> observe(EnvState()).flat().shape
     (1545,)
     """

@@ -13,15 +13,28 @@ Array = jax.Array
 
 
 def bfs_distance(blocks: Array, row: Array, col: Array, target_row: Array, target_col: Array) -> Array:
-    """Return how many steps lead to a target around all blocks, -1 when none do.
+    """Count the steps of the shortest path around all blocks.
 
-    `blocks` is true where a block is. Neither the cell one stands on nor the target is asked for a block.
+    Blocks on the first and on the last cell are ignored.
+
+    Args:
+        blocks: Where blocks are, as a 6 × 6 array.
+        row: The row to start from.
+        col: The column to start from.
+        target_row: The row to reach.
+        target_col: The column to reach.
+
+    Returns:
+        The number of steps; -1 if there is no path.
+
+    Raises:
+        ShapeMismatch: `blocks` is not 6 × 6.
 
     >>> bfs_distance(jnp.zeros((6, 6), bool), 0, 0, 5, 5).item()
     10
     """
     if jnp.shape(blocks) != (SIZE, SIZE):
-        raise ShapeMismatch(f"blocks has the shape {jnp.shape(blocks)}; a board of {(SIZE, SIZE)} is needed.")
+        raise ShapeMismatch(f"blocks has shape {jnp.shape(blocks)}; a board has shape {(SIZE, SIZE)}.")
     here, target = validate_cell(row, col), validate_cell(target_row, target_col)
     return find_distance(Board.of(jnp.asarray(blocks) != 0), Board.at(*here), Board.at(*target))
 

@@ -76,7 +76,7 @@ def _find_first_of_share(wanted_and_share: tuple[LayoutRequest, Array]) -> Board
 
 
 def draw_attempt(wanted: LayoutRequest, number: Array) -> Board:
-    """Return a uniform choice of so many eligible cells, of which there are enough: the one with a number."""
+    """Return a uniform choice of that many eligible cells; there must be enough."""
     size = wanted.eligible.size()
 
     def goes_on(carried: tuple[Array, Board]) -> Array:

@@ -76,13 +76,13 @@ def _convert(where: str, about: Any, value: Any) -> Any:
             return value  # as it is in nearly all of the copies that a step is traced through
         given: Any = value
     elif value is None or isinstance(value, str):
-        raise WrongType(f"{where} holds integers, and was given {value!r}.")
+        raise WrongType(f"{where} must be integers, not {value!r}.")
     else:
         given = np.asarray(value)
     if not (jnp.issubdtype(given.dtype, jnp.integer) or given.dtype == bool):
-        raise WrongType(f"{where} holds integers, and was given {given.dtype}.")
+        raise WrongType(f"{where} must be integers, not {given.dtype}.")
     if given.shape[given.ndim - len(shape) :] != shape and given.shape != ():
-        raise ShapeMismatch(f"{where} has the shape {shape}, and was given one of {given.shape}.")
+        raise ShapeMismatch(f"{where} must have shape {shape}, not {given.shape}.")
     if isinstance(given, jax.Array):
         return jnp.broadcast_to(given, given.shape or shape).astype(dtype)
     _check_range(where, about, given)
@@ -94,7 +94,7 @@ def _check_range(where: str, about: Any, given: Any) -> None:
     if given.size and not low <= given.min() <= given.max() <= high:
         least, most = given.min(), given.max()
         told = f"{least}" if least == most else f"{least} to {most}"
-        raise OutOfRange(f"{where} holds numbers from {low} to {high}, and was given {told}.")
+        raise OutOfRange(f"{where} must be from {low} to {high}, not {told}.")
 
 
 def is_known(value: Any) -> bool:

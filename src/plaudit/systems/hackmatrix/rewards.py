@@ -257,7 +257,13 @@ VERSIONS = tuple(_REWARDS)
 
 
 def version(label: str) -> Reward:
-    """Return the reward of the game in the version called `label`.
+    """Return a version of the reward.
+
+    Args:
+        label: One of `VERSIONS`.
+
+    Returns:
+        The reward.
 
     >>> version("1.0.0").name
     'hackmatrix'
@@ -284,7 +290,10 @@ _EPISODE_STEPS: tuple[tuple[int, int, dict[str, int], dict[str, int | bool]], ..
 
 
 def episode() -> list[dict[str, Any]]:
-    """Return a short game, one stage completed and a death on the next: each row is keyword arguments for `score`.
+    """Return the steps of a short game: one stage completed, and a death on the next.
+
+    Returns:
+        Keyword arguments for `score`, one dict per step.
 
     >>> len(episode()), episode()[0]["curr"]
     (12, {'score': 0, 'hp': 3, 'credits': 0, 'energy': 0, 'exit_distance': 3})

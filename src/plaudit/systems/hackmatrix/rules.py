@@ -87,7 +87,16 @@ def interval_of(stage: Any) -> Any:
 
 
 def action_of(name: str) -> int:
-    """Return the action with a name, as in `ACTION_NAMES`.
+    """Return the number of an action.
+
+    Args:
+        name: A name in `ACTION_NAMES`.
+
+    Returns:
+        The action, from 0 to 27.
+
+    Raises:
+        ValueError: There is no such action.
 
     >>> action_of("RESET")
     19
@@ -125,16 +134,24 @@ class Rules:
             given = getattr(self, option)
             if given not in choices:
                 wanted = " or ".join(repr(choice) for choice in choices)
-                raise ValueError(f"{option}={given!r}: it is {wanted}.")
+                raise ValueError(f"{option}={given!r} must be {wanted}.")
 
     @classmethod
     def seed(cls) -> "Rules":
-        """Return the rules of the specification."""
+        """Return the rules of the specification.
+
+        Returns:
+            The rules.
+        """
         return cls(**{option: choices[0] for option, choices in _CHOICES.items()})
 
     @classmethod
     def reference(cls) -> "Rules":
-        """Return the rules of the game as it was finished, which are the defaults."""
+        """Return the rules of the finished game, which are the defaults.
+
+        Returns:
+            The rules.
+        """
         return cls(**{option: choices[1] for option, choices in _CHOICES.items()})
 
 

@@ -46,7 +46,16 @@ class Optimality(NamedTuple):
 
 
 def compute_siphon_yield(state: EnvState, row: Array | int, col: Array | int, *, rules: Rules = _SEED) -> SiphonYield:
-    """Return what a siphon run on a cell would give; nothing on a cell with a block.
+    """Compute the yield of a siphon on a cell; a cell with a block yields nothing.
+
+    Args:
+        state: The state of the game.
+        row: The row of the cell.
+        col: The column of the cell.
+        rules: The rules of the yield.
+
+    Returns:
+        The credits, energy, points and programs.
 
     >>> from plaudit.systems.hackmatrix.state import Grid, data_block
     >>> state = EnvState(grid=Grid.of({(0, 0): {"credits": 2}, (0, 1): data_block(5), (1, 0): data_block(7)}))
@@ -59,9 +68,16 @@ def compute_siphon_yield(state: EnvState, row: Array | int, col: Array | int, *,
 
 
 def check_siphon_optimality(state: EnvState, *, rules: Rules = _SEED) -> Optimality:
-    """Return whether no other cell yields the same points and programs, and more credits or energy.
+    """Check whether another cell yields the same points and programs, and more credits or energy.
 
-    The most credits and the most energy to be had may lie in different cells.
+    The most credits and the most energy may lie in different cells.
+
+    Args:
+        state: The state of the game; the siphon is used on the player's cell.
+        rules: The rules that say which cells are compared.
+
+    Returns:
+        Whether the cell is optimal, and the credits and energy missed.
 
     >>> from plaudit.systems.hackmatrix.state import Grid
     >>> check_siphon_optimality(EnvState(grid=Grid.of({(3, 3): {"credits": 3}}))).missed_credits.item()

@@ -139,7 +139,7 @@ class EnvState(StatePart):
         given = dict(vars(self))
         for name, kind in _PARTS.items():
             if given[name] is not None and not isinstance(given[name], kind):
-                raise WrongType(f"EnvState({name}=…) is a {type(given[name]).__name__}; a {kind.__name__} is needed.")
+                raise WrongType(f"EnvState({name}=…) is a {type(given[name]).__name__}; it must be a {kind.__name__}.")
         row, col = _find_exit(given["grid"], given["exit_row"], given["exit_col"])
         object.__setattr__(self, "exit_row", row)
         object.__setattr__(self, "exit_col", col)
@@ -154,7 +154,11 @@ class EnvState(StatePart):
             object.__setattr__(self, "before", before)
 
     def snapshot(self) -> Snapshot:
-        """Return what UNDO would restore of this state."""
+        """Return the part of this state that UNDO restores.
+
+        Returns:
+            The snapshot.
+        """
         return Snapshot(**{each.name: getattr(self, each.name) for each in dataclasses.fields(Snapshot)})
 
 
@@ -177,7 +181,7 @@ def _find_exit(grid: Grid | None, row: Any, col: Any) -> tuple[Any, Any]:
         return cell // SIZE, cell % SIZE
     plain = isinstance(row, int) and isinstance(col, int) and not isinstance(grid.exit, jax.core.Tracer)
     if plain and 0 <= row < SIZE and 0 <= col < SIZE and not bool(grid.exit[..., row, col].all()):
-        raise OutOfRange(f"exit_row={row}, exit_col={col}: the board that was given has its exit elsewhere.")
+        raise OutOfRange(f"exit_row={row}, exit_col={col}: the given board has its exit elsewhere.")
     return row, col
 
 
@@ -187,7 +191,7 @@ def _check_exit(row: Array, col: Array) -> None:
         return
     for place in zip(np.ravel(row).tolist(), np.ravel(col).tolist(), strict=True):
         if place not in CORNERS:
-            raise OutOfRange(f"EnvState: the exit is {place}; it is on a corner, {', '.join(map(str, CORNERS))}.")
+            raise OutOfRange(f"EnvState: the exit is {place}; it must be a corner: {', '.join(map(str, CORNERS))}.")
 
 
 def _pack_snapshot(snapshot: Snapshot) -> Array:

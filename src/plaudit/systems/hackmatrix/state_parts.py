@@ -30,7 +30,11 @@ _LAST = SIZE - 1
 @register_pytree
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Player(StatePart):
-    """Where the player is and what it has."""
+    """The player's position and resources.
+
+    >>> Player(hp=2, credits=5).hp.item()
+    2
+    """
 
     row: ArrayField = array_field(0, np.int32, high=_LAST)
     col: ArrayField = array_field(0, np.int32, high=_LAST)
@@ -45,7 +49,11 @@ class Player(StatePart):
 @register_pytree
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Grid(StatePart):
-    """What lies on the board, by row and column; `block_program` is -1 where no program is."""
+    """The cells of the board, by row and column; `block_program` is -1 without a program.
+
+    >>> Grid.of({(0, 1): {"credits": 2}}).credits[0, 1].item()
+    2
+    """
 
     block_kind: ArrayField = array_field(0, np.int8, _GRID, bits=2)
     block_is_data: ArrayField = array_field(False, np.bool_, _GRID, bits=1)
@@ -61,20 +69,31 @@ class Grid(StatePart):
 
     @classmethod
     def of(cls, cells: dict[tuple[int, int], dict[str, Any]], *, exit: tuple[int, int] = (5, 5)) -> "Grid":
-        """Return a board with things on some of its cells, by row and column.
+        """Build a board with things on some of its cells.
+
+        Args:
+            cells: The things on each cell, by row and column.
+            exit: The corner of the exit.
+
+        Returns:
+            The board.
+
+        Raises:
+            OutOfRange: A cell is off the board, or the exit is not a corner.
+            UnknownField: A cell cannot have a thing of that name.
 
         >>> Grid.of({(2, 2): data_block(5), (0, 5): {"data_siphon": True, "energy": 2}}).block_points[2, 2].item()
         5
         """
         if tuple(exit) not in CORNERS:
-            raise OutOfRange(f"Grid.of(exit={exit!r}): the exit is on a corner, {', '.join(map(str, CORNERS))}.")
+            raise OutOfRange(f"Grid.of(exit={exit!r}) must be a corner: {', '.join(map(str, CORNERS))}.")
         layers = {each.name: np.full(_GRID, each.default, np.int64) for each in dataclasses.fields(cls)}
         for cell, things in {**cells, exit: {**cells.get(exit, {}), "exit": True}}.items():
             if not all(0 <= number < SIZE for number in cell):
-                raise OutOfRange(f"the board has rows and columns from 0 to {_LAST}, and no cell {cell}.")
+                raise OutOfRange(f"cell {cell} is off the board, which has rows and columns from 0 to {_LAST}.")
             for name, value in things.items():
                 if name not in layers:
-                    raise UnknownField(f"a cell holds no {name!r}.{did_you_mean(name, layers)}")
+                    raise UnknownField(f"a cell has no {name!r}.{did_you_mean(name, layers)}")
                 layers[name][cell] = value
         return cls(**layers)
 
@@ -82,7 +101,11 @@ class Grid(StatePart):
 @register_pytree
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Enemies(StatePart):
-    """The enemies in the order they came, the first `count` slots; the slots after them are 0."""
+    """The enemies in the order they came: the first `count` slots; the other slots are 0.
+
+    >>> Enemies.of(Enemy("virus", 0, 3)).count.item()
+    1
+    """
 
     count: ArrayField = array_field(0, np.int32)
     type: ArrayField = array_field(0, np.int8, _LIST, bits=2)
@@ -96,7 +119,13 @@ class Enemies(StatePart):
 
     @classmethod
     def of(cls, *enemies: Enemy) -> "Enemies":
-        """Return a list of enemies.
+        """Build the list of enemies.
+
+        Args:
+            enemies: The enemies, in order.
+
+        Returns:
+            The list.
 
         >>> Enemies.of(Enemy("virus", 0, 3), Enemy("daemon", 2, 2, hp=1)).hp[:2].tolist()
         [2, 1]
@@ -107,7 +136,11 @@ class Enemies(StatePart):
 @register_pytree
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Transmissions(StatePart):
-    """The transmissions in the order they came, the first `count` slots; the slots after them are 0."""
+    """The transmissions in the order they came: the first `count` slots; the other slots are 0.
+
+    >>> Transmissions.of(Transmission("glitch", 4, 4)).count.item()
+    1
+    """
 
     count: ArrayField = array_field(0, np.int32)
     type: ArrayField = array_field(0, np.int8, _LIST, bits=2)
@@ -119,7 +152,13 @@ class Transmissions(StatePart):
 
     @classmethod
     def of(cls, *transmissions: Transmission) -> "Transmissions":
-        """Return a list of transmissions.
+        """Build the list of transmissions.
+
+        Args:
+            transmissions: The transmissions, in order.
+
+        Returns:
+            The list.
 
         >>> Transmissions.of(Transmission("glitch", 4, 4, turns=3)).turns[:2].tolist()
         [3, 0]
@@ -130,9 +169,12 @@ class Transmissions(StatePart):
 @register_pytree
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Before(StatePart):
-    """What the reward remembers of the time before the action, and of what the action did.
+    """The values before the action that the reward compares with, and the effects of the action.
 
-    `exit_distance` is -1 where it is not known, which counts as no change.
+    An `exit_distance` of -1 is unknown, and counts as no change.
+
+    >>> Before(exit_distance=11).exit_distance.item()
+    11
     """
 
     score: ArrayField = array_field(0, np.int32)
@@ -147,7 +189,19 @@ class Before(StatePart):
 
 
 def data_block(points: int, *, question: bool = False, siphoned: bool = False) -> dict[str, Any]:
-    """Return what `Grid.of` places for a block of points."""
+    """Describe a block of points for `Grid.of`.
+
+    Args:
+        points: The points, which are also the transmissions it lets in.
+        question: Whether the block hides its content.
+        siphoned: Whether it was siphoned.
+
+    Returns:
+        The fields of its cell.
+
+    >>> data_block(5)["block_points"]
+    5
+    """
     kind = QUESTION if question and not siphoned else DATA
     spawn = 0 if siphoned else points
     return {
@@ -160,7 +214,22 @@ def data_block(points: int, *, question: bool = False, siphoned: bool = False) -
 
 
 def program_block(name: str, *, question: bool = False, siphoned: bool = False) -> dict[str, Any]:
-    """Return what `Grid.of` places for a block with a program."""
+    """Describe a block with a program for `Grid.of`.
+
+    Args:
+        name: The program: one of `PROGRAMS`.
+        question: Whether the block hides its content.
+        siphoned: Whether it was siphoned.
+
+    Returns:
+        The fields of its cell.
+
+    Raises:
+        UnknownCategory: There is no such program.
+
+    >>> program_block("UNDO")["siphoned"]
+    False
+    """
     if name not in PROGRAMS:
         raise UnknownCategory(f"no program is called {name!r}.{did_you_mean(name, PROGRAMS)}")
     slot = PROGRAMS.index(name)
@@ -175,7 +244,7 @@ def program_block(name: str, *, question: bool = False, siphoned: bool = False) 
 
 def _count_entries(entries: Any) -> int:
     if len(entries) > SLOTS:
-        raise OutOfRange(f"the state has room for {SLOTS}, and {len(entries)} were given.")
+        raise OutOfRange(f"the state has room for {SLOTS}, but {len(entries)} were given.")
     return len(entries)
 
 

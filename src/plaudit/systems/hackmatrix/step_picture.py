@@ -22,7 +22,19 @@ _COLORS = {"c": "var(--warn)", "e": "var(--accent)", "EXIT": "var(--good)", "(S)
 
 
 def draw_step(record: "Record", reward: "Reward") -> str | None:
-    """Return the board of a step as SVG; None for a record without a board."""
+    """Draw the board of a recorded step as SVG.
+
+    Args:
+        record: A record of a ledger.
+        reward: Its reward.
+
+    Returns:
+        The SVG; None for a record without a board.
+
+    Example:
+        with Ledger("rewards.db") as ledger:
+            svg = draw_step(ledger[1], reward)
+    """
     context = record.context if isinstance(record.context, dict) else {}
     board = parse_board(context.get("board"))
     if board is None:

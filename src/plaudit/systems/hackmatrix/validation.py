@@ -17,10 +17,10 @@ Array = jax.Array
 def validate_state(state: Any) -> EnvState:
     """Return a state, if it is one, and one alone."""
     if not isinstance(state, EnvState):
-        raise WrongType(f"the state is a {type(state).__name__}; an EnvState is needed.")
+        raise WrongType(f"the state is a {type(state).__name__}; it must be an EnvState.")
     if jnp.shape(state.stage) != ():
         raise ShapeMismatch(
-            f"these are states of shape {jnp.shape(state.stage)}, and one is needed. jax.vmap does many at once."
+            f"these are states of shape {jnp.shape(state.stage)}, and one is needed. Use jax.vmap for a batch."
         )
     return state
 
@@ -30,16 +30,16 @@ def validate_key(key: Any) -> Array:
     dtype = getattr(key, "dtype", None)
     new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     if not new and dtype != jnp.uint32:
-        raise WrongType(f"the key is {_format_value(key)}; a random key is needed, as jax.random.key(0) makes one.")
+        raise WrongType(f"the key is {_format_value(key)}; it must be a random key, such as jax.random.key(0).")
     if jnp.shape(key) != (() if new else (2,)):
-        raise ShapeMismatch(f"these are keys of shape {jnp.shape(key)}, and one is needed. jax.vmap does many at once.")
+        raise ShapeMismatch(f"these are keys of shape {jnp.shape(key)}, and one is needed. Use jax.vmap for a batch.")
     return jnp.asarray(key)
 
 
 def validate_rules(rules: Any) -> Rules:
     """Return rules, if they are that."""
     if not isinstance(rules, Rules):
-        raise WrongType(f"the rules are {_format_value(rules)}; Rules.seed(), Rules.reference() or Rules(…) is needed.")
+        raise WrongType(f"the rules are {_format_value(rules)}; use Rules.seed(), Rules.reference() or Rules(…).")
     return rules
 
 
@@ -47,7 +47,7 @@ def validate_reward(reward: Any) -> Reward:
     """Return a reward, if it is one."""
     if not isinstance(reward, Reward):
         raise WrongType(
-            f"the reward is {_format_value(reward)}; a Reward is needed, such as hackmatrix.version('potential')."
+            f"the reward is {_format_value(reward)}; it must be a Reward, such as hackmatrix.version('potential')."
         )
     return reward
 
@@ -74,25 +74,25 @@ def validate_bool(name: str, value: Any) -> Array:
     if given.dtype == bool:
         return jnp.asarray(given)
     if not jnp.issubdtype(given.dtype, jnp.integer):
-        raise WrongType(f"{name} is {_format_value(value)}; a bool is needed.")
+        raise WrongType(f"{name} is {_format_value(value)}; it must be a bool.")
     if not isinstance(given, jax.core.Tracer) and int(given) not in (0, 1):
-        raise OutOfRange(f"{name} is {int(given)}; a bool is needed, or 1 or 0.")
+        raise OutOfRange(f"{name} is {int(given)}; it must be a bool, 1 or 0.")
     return jnp.asarray(given) != 0
 
 
 def _validate_integer(name: str, value: Any, below: int, meaning: str) -> Array:
     given = _require_scalar(name, value)
     if not jnp.issubdtype(given.dtype, jnp.integer):
-        raise WrongType(f"{name} is {_format_value(value)}; an integer from 0 to {below - 1} is needed ({meaning}).")
+        raise WrongType(f"{name} is {_format_value(value)}; it must be an integer from 0 to {below - 1} ({meaning}).")
     if not isinstance(given, jax.core.Tracer) and not 0 <= int(given) < below:
-        raise OutOfRange(f"{name} is {int(given)}; it goes from 0 to {below - 1} ({meaning}).")
+        raise OutOfRange(f"{name} is {int(given)}; it must be from 0 to {below - 1} ({meaning}).")
     return jnp.asarray(given, jnp.int32)
 
 
 def _require_scalar(name: str, value: Any) -> Any:
     given = value if hasattr(value, "dtype") else np.asarray(value)
     if jnp.shape(given) != ():
-        raise ShapeMismatch(f"{name} has the shape {jnp.shape(given)}, and one is needed. jax.vmap does many at once.")
+        raise ShapeMismatch(f"{name} has shape {jnp.shape(given)}, and one is needed. Use jax.vmap for a batch.")
     return given
 
 

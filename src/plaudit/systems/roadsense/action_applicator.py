@@ -14,7 +14,7 @@ Charge = Literal["achieved", "requested"]
 HARDEST = 8.0
 """How hard the continuous action 1 brakes, in m/s²."""
 RELEASE = 0.02
-"""A continuous action up to this lets the car follow by itself."""
+"""A continuous action up to this lets the car follow on its own."""
 DIGITS = 9
 """Differences of speeds carry rounding errors; beyond these decimals 4.5 m/s² would be harsh in one step of two."""
 RELEASED = -1.0
@@ -33,14 +33,18 @@ class Vehicle(Protocol):
 
 
 class ActionApplicator:
-    """Drives a car by actions and returns how hard it really braked, in m/s².
+    """Applies actions to a car and returns its actual deceleration in m/s².
 
-    The actions Maintain, Caution, Brake and Emergency command 0, 0.5, 2.0 and 4.5 m/s²; a continuous one, from 0 to 1,
-    commands up to 8 m/s², and next to 0 lets the car follow by itself.
+    The actions Maintain, Caution, Brake and Emergency command 0, 0.5, 2.0 and 4.5 m/s². A continuous action, from 0 to
+    1, commands up to 8 m/s²; near 0 the car follows on its own.
 
-    `scale="per_step"` takes the four numbers as the speed to lose in a step of 0.1 s, ten times as much, which is cut
-    to what the car can do: all three brake alike. `charge="requested"` returns what was asked for instead of what came
-    of it, per step as it was commanded: with `scale="per_step"` that is a speed in m/s, not a deceleration.
+    `scale="per_step"` takes the four numbers as the speed to lose in a step of 0.1 s, ten times as much, which the car
+    cannot do: all three brake alike. `charge="requested"` returns the requested value instead of the actual one, in the
+    unit it was commanded in: with `scale="per_step"` that is a speed in m/s, not a deceleration.
+
+    Example:
+        braking = ActionApplicator(vehicle)
+        deceleration = braking.apply(2)
     """
 
     def __init__(
@@ -48,7 +52,7 @@ class ActionApplicator:
     ) -> None:
         for name, given, known in (("actions", actions, Actions), ("scale", scale, Scale), ("charge", charge, Charge)):
             if given not in get_args(known):
-                raise DefinitionError(f"{name}={given!r}: it is {' or '.join(map(repr, get_args(known)))}.")
+                raise DefinitionError(f"{name}={given!r} must be {' or '.join(map(repr, get_args(known)))}.")
         if actions == "continuous" and scale == "per_step":
             raise DefinitionError("scale='per_step' is for the four actions; continuous ones are in m/s².")
         self._vehicle, self._charge = vehicle, charge
@@ -56,10 +60,17 @@ class ActionApplicator:
         self._drops = BRAKE if scale == "per_step" else tuple(brake * STEP for brake in BRAKE)
         self._unit = 1.0 if scale == "per_step" else STEP
         self.holding = False
-        """Whether a continuous action next to 0 holds the speed instead of letting the car follow by itself."""
+        """Whether a continuous action next to 0 holds the speed instead of letting the car follow on its own."""
 
     def apply(self, action: Any) -> float:
-        """Drive one step and return how hard the car braked: 0 where it was let follow by itself."""
+        """Drive one step.
+
+        Args:
+            action: The action.
+
+        Returns:
+            The deceleration in m/s²; 0 if the car followed on its own.
+        """
         if self._discrete:
             return self._brake(self._drops[self.validate(action)])
         level = self.validate(action)
@@ -71,7 +82,14 @@ class ActionApplicator:
         return 0.0
 
     def validate(self, action: Any) -> Any:
-        """Return an action as a plain number; an error where it is none, or out of range."""
+        """Check an action.
+
+        Args:
+            action: The action, as a number or an array of one.
+
+        Returns:
+            The action as a plain number.
+        """
         return _parse_choice(action) if self._discrete else _parse_level(action)
 
     def _brake(self, drop: float) -> float:
@@ -95,9 +113,9 @@ def _parse_choice(action: Any) -> int:
         return action
     whole = _unpack(action)
     if isinstance(whole, bool) or not isinstance(whole, int | float) or whole != whole // 1:
-        raise WrongType(f"action {action!r:.60}: one of the integers 0 to {len(BRAKE) - 1} is needed.")
+        raise WrongType(f"action {action!r:.60} must be an integer from 0 to {len(BRAKE) - 1}.")
     if not 0 <= whole < len(BRAKE):
-        raise OutOfRange(f"action {whole!r:.60}: it is 0 (Maintain), 1 (Caution), 2 (Brake) or 3 (Emergency).")
+        raise OutOfRange(f"action {whole!r:.60} must be 0 (Maintain), 1 (Caution), 2 (Brake) or 3 (Emergency).")
     return int(whole)
 
 
@@ -113,9 +131,9 @@ def _parse_level(action: Any) -> float:
     except OverflowError:  # an integer that no float can hold
         level = math.inf
     except (TypeError, ValueError):
-        raise WrongType(f"action {action!r:.60}: one number from 0 to 1 is needed.") from None
+        raise WrongType(f"action {action!r:.60} must be one number from 0 to 1.") from None
     if not math.isfinite(level):
-        raise NotFinite(f"action {level!r}: a number from 0 to 1 is needed.")
+        raise NotFinite(f"action {level!r} must be a number from 0 to 1.")
     if not 0.0 <= level <= 1.0:
-        raise OutOfRange(f"action {level!r}: it is a number from 0 (follow) to 1 (brake at {HARDEST:g} m/s²).")
+        raise OutOfRange(f"action {level!r} must be from 0 (follow) to 1 (brake at {HARDEST:g} m/s²).")
     return level

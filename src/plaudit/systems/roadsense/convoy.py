@@ -38,7 +38,7 @@ class Convoy:
         self._commanded = RELEASED
 
     def begin(self, world: World) -> None:
-        """Put the cars on the road; nobody drives any of them yet."""
+        """Put the cars on the road; none of them is driven yet."""
         self._simulation.begin(world)
         self.cars, self.ego, self.step, self.rolled, self.time, self._commanded = {}, None, 0, 0, 0.0, RELEASED
         self.seen = {}
@@ -46,11 +46,11 @@ class Convoy:
         self._advance([])
         missing = [car.id for car in world.cars if car.id not in self.cars]
         if missing:
-            raise SimulatorError(f"SUMO did not let {', '.join(missing)} onto the road of {world.network}.")
+            raise SimulatorError(f"SUMO did not place {', '.join(missing)} on the road of {world.network}.")
         self.step = 0
 
     def roll(self) -> None:
-        """Let a step pass in which nobody commands anything, before the episode begins."""
+        """Let a step pass without commands, before the episode begins."""
         if self._advance([]) is None:
             raise SimulatorError("the driven car left the road before the episode began: the road is too short.")
         self.step = 0
@@ -81,7 +81,7 @@ class Convoy:
         return before.speed if after is None else after.speed
 
     def _command(self, speed: float) -> list[Command]:
-        """Return the commands that set the driven car's speed; one that follows by itself checks everything."""
+        """Return the commands that set the driven car's speed; one that follows on its own checks everything."""
         commands: list[Command] = [("speed", EGO, speed)]
         if (speed < 0) != (self._commanded < 0):
             commands.append(("speed_mode", EGO, speed_mode.ORIGIN if speed < 0 else self._mode))

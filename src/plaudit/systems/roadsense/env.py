@@ -40,15 +40,20 @@ Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
 
 
 class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
-    """A car behind a convoy, on SUMO: the policy decides every 0.1 s how hard it brakes.
+    """A car that follows a convoy on SUMO: every 0.1 s the policy decides how hard it brakes.
 
-    `actions` are the four of R0, or `"continuous"`: a number from 0, at which the car follows by itself, to 1, at
-    which it brakes at 8 m/s². The car does what it is asked for, and it can collide; with `assist` SUMO keeps a safe
-    gap whatever is commanded. `scale` and `charge` are those of `ActionApplicator`.
+    `actions` are the four of R0, or `"continuous"`: from 0, where the car follows on its own, to 1, where it brakes at
+    8 m/s². The car obeys and can collide; with `assist` SUMO keeps a safe gap whatever is commanded. `scale` and
+    `charge` are those of `ActionApplicator`.
 
-    `reward` is a version, or a Reward of your own that reads what is measured. `scenario`, `hazard` and `radio` are
-    names or values; with `randomise` each episode draws its drivers, its number of peers and its radio anew.
-    `hold_after` takes the car's own following from the policy that many steps after the hazard has begun.
+    `reward` is a version, or your own Reward that reads measured inputs. `scenario`, `hazard` and `radio` are names or
+    values; with `randomise` each episode draws its drivers, its number of peers and its radio. `hold_after` disables
+    the car's own following that many steps after the hazard has begun.
+
+    Example:
+        env = RoadSenseEnv(reward="R8", actions="continuous")
+        observation, info = env.reset(seed=0)
+        observation, reward, terminated, truncated, info = env.step(0.5)
     """
 
     metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 10}  # noqa: RUF012 - Gymnasium's own way
@@ -77,7 +82,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         render_mode: str | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        EzPickle.__init__(self, **given)  # a copy is made anew, and begins an episode of its own
+        EzPickle.__init__(self, **given)  # a copy is created again, and begins an episode of its own
         self.render_mode = _validate_render_mode(render_mode, self.metadata["render_modes"])
         if not has_display():  # Gymnasium's checker tries every mode that an environment lists
             self.metadata = {**self.metadata, "render_modes": ["rgb_array"]}
@@ -109,7 +114,15 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
     # -- Gymnasium ------------------------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, with the same seed the same one; `options` may have a `scenario` and a `hazard` for it."""
+        """Start an episode; the same seed gives the same episode.
+
+        Args:
+            seed: The random seed.
+            options: A `scenario` and a `hazard` for this episode.
+
+        Returns:
+            The observation and the info.
+        """
         super().reset(seed=seed)
         self._running = False
         convoy, receiver, hazard = self._convoy, self._receiver, self._begin(_validate_options(options))
@@ -126,9 +139,19 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         return self._observe(convoy.ego), self._build_info()
 
     def step(self, action: Any) -> Outcome:
-        """Drive for 0.1 s."""
+        """Drive for 0.1 s.
+
+        Args:
+            action: How hard to brake.
+
+        Returns:
+            The observation, the reward, `terminated`, `truncated` and the info.
+
+        Raises:
+            ResetNeeded: The episode is over or has not begun.
+        """
         if not self._running:
-            raise ResetNeeded("the episode is over, or none has begun: call reset().")
+            raise ResetNeeded("the episode is over or has not begun: call reset().")
         convoy, receiver, given = self._convoy, self._receiver, self._applicator.validate(action)
         before = convoy.ego
         assert before is not None
@@ -160,7 +183,11 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         return self._observe(ego), total, terminated, truncated, info
 
     def render(self) -> Any:
-        """Return a picture of the convoy from above; None in no mode, and where SUMO's own window shows it."""
+        """Draw the convoy from above.
+
+        Returns:
+            The picture; None without a render mode, or if SUMO's own window shows it.
+        """
         if self.render_mode != "rgb_array":
             return None
         from plaudit.systems.roadsense.pictures import draw_top_view, find_zones
@@ -191,7 +218,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
 
         convoy, heard = self._convoy, frozenset(self._receiver.heard)
         if not convoy.seen:
-            raise ResetNeeded("there is nothing to see yet: call reset().")
+            raise ResetNeeded("there is nothing to render yet: call reset().")
         return Frame(convoy.step, convoy.seen, self.measured, self._terms, self._total, convoy.hazard.source, heard)
 
     # -- how a step is made ---------------------------------------------------------------------------------------
@@ -203,8 +230,8 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
             convoy = convoy.sample(self.np_random)
         if self._builder.kind == "vector" and convoy.peers > len(self._builder.peers):
             raise DefinitionError(
-                f"a scenario with {convoy.peers} peers does not fit an observation of {len(self._builder.peers)}; "
-                f"make the environment with it, or with observation='dict'."
+                f"a scenario with {convoy.peers} peers does not fit an observation of {len(self._builder.peers)}. "
+                f"Create the environment with this scenario, or with observation='dict'."
             )
         self._network = convoy.network
         self._receiver.reset(self._spawn_generator())
@@ -230,7 +257,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         }
 
     def _describe_hazard(self, hazard: HazardInjector) -> dict[str, Any]:
-        """Return what `info` has of the hazard, built anew only when there is news of it."""
+        """Return what `info` has of the hazard, built again only when there is news of it."""
         news = (hazard, hazard.trigger_result, hazard.resolved)
         if news != self._news:
             self._news, self._hazard_info = news, describe_hazard(hazard)
@@ -263,7 +290,7 @@ def _find_reward(given: Any, actions: Actions) -> Reward:
     if given is None:
         return version("R0" if actions == "discrete" else "R8")
     if not isinstance(given, str):
-        raise DefinitionError(f"reward={given!r:.60}: give the name of a version, or a Reward.")
+        raise DefinitionError(f"reward={given!r:.60} must be the name of a version or a Reward.")
     return version(given)
 
 
@@ -272,7 +299,7 @@ def _choose_speed_mode(scale: Scale, assist: bool | None) -> int:
     assist = None if assist is None else validate_switch("assist", assist)
     if scale == "per_step":
         if assist is False:
-            raise DefinitionError("scale='per_step' asks for 45 m/s² and lives by what SUMO allows: leave assist on.")
+            raise DefinitionError("scale='per_step' asks for 45 m/s² and relies on SUMO to limit it: leave assist on.")
         return speed_mode.ORIGIN
     return speed_mode.ASSISTED if assist else speed_mode.EXACT
 
@@ -280,15 +307,17 @@ def _choose_speed_mode(scale: Scale, assist: bool | None) -> int:
 def _validate_options(given: Any) -> Mapping[str, Any]:
     """Return the options of `reset`; an error where there is no such option."""
     if given is not None and not isinstance(given, Mapping):
-        raise DefinitionError(f"reset(options={given!r:.60}): options are a mapping, such as {{'hazard': 'certain'}}.")
+        raise DefinitionError(f"reset(options={given!r:.60}) must be a mapping, such as {{'hazard': 'certain'}}.")
     for name in given or {}:
         if name not in RESET_OPTIONS:
             near = did_you_mean(str(name), RESET_OPTIONS)
-            raise DefinitionError(f"reset(options=…) has no option {name!r}, only {' and '.join(RESET_OPTIONS)}.{near}")
+            raise DefinitionError(
+                f"reset(options=…) has no option {name!r}; choose from {', '.join(RESET_OPTIONS)}.{near}"
+            )
     return given or {}
 
 
 def _validate_render_mode(given: str | None, known: Sequence[str]) -> str | None:
     if given is not None and given not in known:
-        raise DefinitionError(f"render_mode={given!r}: it is {' or '.join(map(repr, known))}, or None.")
+        raise DefinitionError(f"render_mode={given!r} must be {' or '.join(map(repr, known))}, or None.")
     return given

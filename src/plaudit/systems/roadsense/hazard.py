@@ -31,7 +31,7 @@ class Hazard:
     seconds: tuple[float, float] = (2.0, 4.0)
     """What the length of a slow-down is drawn from."""
     decel: tuple[float, float] | None = None
-    """What the deceleration of a slow-down is drawn from, in m/s², whatever the car does by itself; None: what leads to
+    """What the deceleration of a slow-down is drawn from, in m/s²; None: what leads to
     a standstill in its time, as far as the car can."""
     target: str = "uniform"
     """`nearest` car ahead, one drawn from all ahead (`uniform`), the second ahead (`rank:2`), or a car by its name."""
@@ -51,7 +51,7 @@ class Hazard:
             raise DefinitionError(f"first={self.first}, last={self.last}: the first step must not come after the last.")
         if self.kind not in ("stop", "slow"):
             raise DefinitionError(
-                f"kind={self.kind!r}: it is stop or slow.{did_you_mean(str(self.kind), ('stop', 'slow'))}"
+                f"kind={self.kind!r} must be stop or slow.{did_you_mean(str(self.kind), ('stop', 'slow'))}"
             )
         validate_pair("seconds", self.seconds, 0.1, 60.0)
         if self.decel is not None:
@@ -65,13 +65,13 @@ class Hazard:
 
 def _validate_steps(name: str, value: Any) -> None:
     if not is_integer(value) or value < 0:
-        raise DefinitionError(f"{name}={value!r}: steps are an integer from 0 on.")
+        raise DefinitionError(f"{name}={value!r} must be an integer of 0 or more.")
 
 
 def _validate_target(target: Any) -> None:
     rank = target.removeprefix(RANK) if isinstance(target, str) and target.startswith(RANK) else "1"
     if not isinstance(target, str) or not target or not (rank.isdecimal() and int(rank) > 0):
-        raise DefinitionError(f"target={target!r}: it is nearest, uniform, rank:1, rank:2 …, or the name of a car.")
+        raise DefinitionError(f"target={target!r} must be nearest, uniform, rank:1, rank:2 …, or the name of a car.")
 
 
 _SEED = Hazard(probability=0.3, target="nearest")

@@ -16,7 +16,7 @@ ONSET_NAMES = ("gap_bucket", "gap_m", "closing_speed_mps", "peer_count", "trigge
 
 
 class GapBucket(NamedTuple):
-    """Gaps from `low` to below `high`, in metres along the heading from front bumper to front bumper."""
+    """Gaps from `low` to below `high`, in meters along the heading from front bumper to front bumper."""
 
     name: str
     low: float
@@ -168,7 +168,7 @@ class HazardInjector:
         # SUMO slows a car down in every step that begins within `seconds`, and would let it go in the one after.
         self._due, self._stage = step + ceil(seconds / STEP), self._pin
         slow_down: Command = ("slow_down", source, self.target_speed, seconds)
-        # SUMO would cap what was drawn at what the car does by itself.
+        # SUMO would cap what was drawn at what the car does on its own.
         return [slow_down] if hazard.decel is None else [("speed_mode", source, speed_mode.ASSISTED), slow_down]
 
     def _pin(self, step: int, cars: Cars, ego: CarState) -> list[Command]:

@@ -18,7 +18,11 @@ MIDPOINTS = tuple((low + high) / 2 for low, high in pairwise(BRAKE))
 
 
 class Measurement(NamedTuple):
-    """What an environment measures in a step; the fields of all versions, and the four ways to remember a warning."""
+    """The inputs that an environment measures in a step: those of all versions, with the four forms of the warning.
+
+    >>> Measurement(30.0, 4.0, 3, 0.0, 15.0, False, False, 0.0, 0.0, 0.0, 0.0).collision
+    False
+    """
 
     distance: float
     deceleration: float
@@ -112,15 +116,15 @@ def _map_inputs(reward: Reward) -> dict[str, str]:
 
 def _find_measure(reward: Reward, name: str) -> str:
     if name in reward.fields and reward.fields[name].kind == "category":
-        raise DefinitionError(f"reward {reward.name!r} declares {name!r} by strings, and the convoy measures numbers.")
+        raise DefinitionError(f"reward {reward.name!r} declares {name!r} by strings, but the convoy measures numbers.")
     if name == SIGNAL:
         return _find_signal(reward.fields[SIGNAL])
     if name in Measurement._fields:
         return name
     if name.removeprefix("prev.").removeprefix("curr.") in (*Measurement._fields, SIGNAL, "terminal"):
         raise UnknownField(
-            f"reward {reward.name!r} reads {name!r}, and the convoy scores one step at a time.\n"
-            "Put plaudit.adapters.gymnasium.RewardWrapper around the environment, which remembers the step before."
+            f"reward {reward.name!r} reads {name!r}, but the convoy scores one step at a time.\n"
+            "Wrap the environment in plaudit.adapters.gymnasium.RewardWrapper, which remembers the previous step."
         )
     known = ", ".join((*Measurement._fields, SIGNAL))
     raise UnknownField(

@@ -25,12 +25,12 @@ STANDS = 0.5
 ROOM = 8
 """How many peers the observation `dict` has room for: the nearest."""
 
-# Sine and cosine of whole degrees are off by a few units in the last place; a micrometre is nobody's doing.
+# Sine and cosine of whole degrees are off by a few units in the last place; a micrometer is a rounding error.
 _NEAR = 1e-6
 
 
 def measure_forward(ego: CarState, car: CarState) -> float:
-    """Return how far ahead of `ego` a car is along its heading, in metres; negative behind it, 0 right beside it.
+    """Return how far ahead of `ego` a car is along its heading, in meters; negative behind it, 0 right beside it.
 
     >>> ego = CarState(0.0, 0.0, 15.0, 0.0, 90.0)  # bound east
     >>> beside, ahead = CarState(0.0, 50.0, 15.0, 0.0, 90.0), CarState(30.0, 4.0, 15.0, 0.0, 90.0)
@@ -61,7 +61,7 @@ class Sighting(NamedTuple):
 
 
 NOBODY = Sighting(inf, 0.0, None, False, False, False, 0)
-"""What is sighted where nobody is heard."""
+"""What is sighted if no peer is heard."""
 
 
 def build_sighting(ego: CarState, messages: Mapping[str, CarState]) -> Sighting:
@@ -101,7 +101,7 @@ def build_sighting(ego: CarState, messages: Mapping[str, CarState]) -> Sighting:
 
 def _not_finite_error(ego: CarState, source: str, message: CarState) -> NotFinite:
     return NotFinite(
-        f"the message of {source!r} cannot be placed: {message}\nfor a car that is at {ego}.\n"
+        f"the message from {source!r} cannot be placed: {message}\nfor a car that is at {ego}.\n"
         "All numbers of both must be finite."
     )
 
@@ -128,7 +128,7 @@ class ObservationBuilder:
     def __init__(self, kind: Kind = "vector", *, peers: Sequence[str]) -> None:
         if kind not in get_args(Kind):
             near = did_you_mean(str(kind), get_args(Kind))
-            raise DefinitionError(f"observation={kind!r}: it is one of {', '.join(get_args(Kind))}.{near}")
+            raise DefinitionError(f"observation={kind!r} must be one of {', '.join(get_args(Kind))}.{near}")
         self.kind = kind
         self.peers = tuple(peers)
         self._low, self._high = np.array(_OWN + _PEER * len(self.peers), np.float32).T.copy()
@@ -136,11 +136,28 @@ class ObservationBuilder:
         self._build = self._build_vector if kind == "vector" else self._build_dict
 
     def distance(self, ego: CarState, messages: Mapping[str, CarState]) -> float:
-        """Return the metres to the nearest car ahead that is heard; inf where there is none."""
+        """Return the distance to the nearest car ahead that is heard.
+
+        Args:
+            ego: The driven car.
+            messages: The last message of each peer.
+
+        Returns:
+            The distance in meters; inf if there is none.
+        """
         return build_sighting(ego, messages).distance
 
     def build(self, ego: CarState, messages: Mapping[str, CarState], *, braking: float = 0.0) -> Any:
-        """Return what the policy sees; `braking` is the fading signal of a warning."""
+        """Build the observation of the policy.
+
+        Args:
+            ego: The driven car.
+            messages: The last message of each peer.
+            braking: The fading signal of a warning.
+
+        Returns:
+            An array, or a dict of arrays for `"dict"`.
+        """
         return self._build(ego, messages, braking)
 
     def _build_vector(self, ego: CarState, messages: Mapping[str, CarState], braking: float) -> Array:

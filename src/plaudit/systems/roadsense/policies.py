@@ -1,4 +1,4 @@
-"""Drivers that nobody trained: some sensible, some not, to see which of them a reward pays best."""
+"""Fixed policies, some sensible, some not, to test which of them a reward pays best."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -13,9 +13,9 @@ from plaudit.systems.roadsense.measurement import Measurement
 MAINTAIN, CAUTION, BRAKES, EMERGENCY = range(len(BRAKE))
 """The four actions."""
 TOO_CLOSE, CLOSE = 15.0, 20.0
-"""Below the first R0 calls a distance unsafe, from the second on safe, in metres."""
+"""Below the first R0 calls a distance unsafe, from the second on safe, in meters."""
 RELEASED = 0.0
-"""The continuous action at which the car follows by itself."""
+"""The continuous action at which the car follows on its own."""
 PARKING = 0.8
 """How hard a car brakes to come to a stand unnoticed, in m/s²; at 0.5, the threshold of later versions, it is free."""
 FIRM = 4.0

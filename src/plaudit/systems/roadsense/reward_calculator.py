@@ -63,7 +63,7 @@ class RewardCalculator:
         self._components = itemgetter(self._compiled.whole.layout.total, *self._compiled.whole.layout.values)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is not compiled: another process compiles it anew."""
+        """Return what is not compiled: another process compiles it again."""
         compiled = ("_compiled", "_replaced", "_function", "_components")
         return {name: value for name, value in vars(self).items() if name not in compiled}
 
@@ -77,8 +77,8 @@ class RewardCalculator:
         """The reward with these constants; DefinitionError where a subclass has a method that it does not know."""
         if self._replaced:
             raise DefinitionError(
-                f"{type(self).__name__} calculates {', '.join(self._replaced)} itself, so no reward says what it pays. "
-                "Write a term, and a reward of it, to have one."
+                f"{type(self).__name__} calculates {', '.join(self._replaced)} itself, so it has no reward definition. "
+                "Write a term and a reward that uses it."
             )
         return self._compiled.reward
 
@@ -94,7 +94,16 @@ class RewardCalculator:
         return _run(self._compiled.appropriateness, distance=distance, action=action)[0]
 
     def calculate(self, distance: float, action: int, deceleration: float) -> tuple[float, dict[str, Any]]:
-        """Return the reward of one step and its breakdown, with the inputs as they were given."""
+        """Calculate the reward of one step.
+
+        Args:
+            distance: Distance to the nearest car ahead, in meters.
+            action: The action, from 0 to 3.
+            deceleration: The actual deceleration, in m/s².
+
+        Returns:
+            The reward, and its breakdown with the inputs.
+        """
         if self._replaced:
             parts = self._add_up(distance, action, deceleration)
         elif type(distance) is float and type(deceleration) is float and type(action) is int and distance >= 0.0:
@@ -121,7 +130,7 @@ class RewardCalculator:
         total = safety + comfort + appropriateness
         if not isfinite(total):
             raise NotFinite(
-                f"{type(self).__name__}: {safety!r} + {comfort!r} + {appropriateness!r} is no finite reward."
+                f"{type(self).__name__}: {safety!r} + {comfort!r} + {appropriateness!r} is not a finite reward."
             )
         return total, safety, comfort, appropriateness
 

@@ -34,15 +34,15 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, CarModel):
-            raise DefinitionError(f"model={self.model!r:.60}: it is a CarModel.")
+            raise DefinitionError(f"model={self.model!r:.60} must be a CarModel.")
         if not isinstance(self.network, str):
-            raise DefinitionError(f"network={self.network!r:.60}: it is a name, or the path of a network as a string.")
+            raise DefinitionError(f"network={self.network!r:.60} must be a name, or the path of a network as a string.")
         if not is_integer(self.peers) or not 1 <= self.peers <= MOST_PEERS:
-            raise DefinitionError(f"peers={self.peers!r}: it is an integer from 1 to {MOST_PEERS}.")
+            raise DefinitionError(f"peers={self.peers!r} must be an integer from 1 to {MOST_PEERS}.")
         if not is_number(self.spacing) or not self.model.length < self.spacing < float("inf"):
-            raise DefinitionError(f"spacing={self.spacing!r}: cars are {self.model.length:g} m long; put them apart.")
+            raise DefinitionError(f"spacing={self.spacing!r} must exceed the length of a car, {self.model.length:g} m.")
         if not is_number(self.speed) or not 0 <= self.speed <= self.model.max_speed:
-            raise DefinitionError(f"speed={self.speed!r}: it is from 0 to {self.model.max_speed:g} m/s.")
+            raise DefinitionError(f"speed={self.speed!r} must be from 0 to {self.model.max_speed:g} m/s.")
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -50,15 +50,29 @@ class Scenario:
         return tuple(f"V{number:03}" for number in range(1, self.peers + 2))
 
     def build_world(self, seed: int) -> World:
-        """Return the simulation that begins so."""
+        """Build the simulation of this scenario.
+
+        Args:
+            seed: The random seed of SUMO.
+
+        Returns:
+            The world.
+        """
         cars = (Departure(name, at * self.spacing, self.speed) for at, name in enumerate(self.ids))
         return World(self.network, tuple(cars), self.model, seed)
 
     def sample(self, rng: np.random.Generator, *, peers: int | None = None, drop: float = 0.4) -> "Scenario":
-        """Draw a convoy at random around this one: how its drivers drive, and how many peers there are.
+        """Draw a random convoy around this one: how its drivers drive, and the number of peers.
 
-        Each peer stays away with the probability `drop`, one at least is there; `peers` fixes their number. Fewer peers
-        drive farther apart, from 25 m for five to 50 m for one.
+        Fewer peers drive farther apart, from 25 m for five to 50 m for one.
+
+        Args:
+            rng: The random generator.
+            peers: The number of peers; None to draw it.
+            drop: The probability that a peer is absent; at least one is present.
+
+        Returns:
+            The scenario.
         """
         factor, sigma, decel, tau = (float(rng.uniform(*each)) for each in _DRIVERS)
         there = max(1, int((rng.random(self.peers) >= drop).sum())) if peers is None else peers
@@ -71,7 +85,7 @@ _DRIVERS = ((0.8, 1.2), (0.0, 0.5), (3.5, 5.5), (0.5, 1.5))
 
 
 def choose_spacing(peers: int) -> float:
-    """Return the metres between so many peers: 50 m for one, 25 m for five or more, in steps of 5 m.
+    """Return the meters between so many peers: 50 m for one, 25 m for five or more, in steps of 5 m.
 
     >>> [choose_spacing(peers) for peers in (1, 2, 3, 4, 5)]
     [50.0, 40.0, 35.0, 30.0, 25.0]
@@ -92,7 +106,7 @@ TRAINING_ROAD: Mapping[str, Any] = MappingProxyType(
     {"scenario": "late", "observation": "dict", "assist": False, "hold_after": 3, "warmup": 30, "randomise": True}
 )
 """The road that policies are trained on, as arguments of `RoadSenseEnv`. Nobody brakes for the policy: what it asks for
-is done, and from three steps after the hazard on the car no longer follows by itself."""
+is done, and from three steps after the hazard on the car no longer follows on its own."""
 
 
 def find_scenario(given: Any) -> Scenario:

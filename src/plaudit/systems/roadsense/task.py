@@ -1,4 +1,4 @@
-"""What is wanted of a driver in a convoy and what can happen to it, said once for every version of the reward."""
+"""The task of a driver in a convoy, shared by all versions of the reward."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ CLOSING = prefer(
 PARKED = prefer(
     {**_CLOSE, "distance": 30.0, "deceleration": BRAKE[2], "action": 2},
     over={**_PARKED, "deceleration": BRAKE[0], "action": 0},
-    because="who brakes while there is room is better off than who stands parked far behind",
+    because="braking while there is room is better than standing parked far behind",
 )
 REACTION = prefer(
     {**_ROOM, "deceleration": 1.0},

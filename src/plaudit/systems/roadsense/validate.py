@@ -32,23 +32,23 @@ def validate_number(name: str, value: Any, low: float, high: float, unit: str = 
     unit = f" {unit}" if unit else ""
     given = f"{value!r}{unit}" if is_number(value) else repr(value)
     ends = f"from {low:g} to {high:g}{unit}" if high < inf else f"of {low:g}{unit} or more"
-    raise DefinitionError(f"{name}={given}: it is a number {ends}.")
+    raise DefinitionError(f"{name}={given} must be a number {ends}.")
 
 
 def validate_pair(name: str, value: Any, low: float, high: float, unit: str = "") -> None:
     """Raise DefinitionError where a setting is not a pair of numbers from `low` to `high`, the lowest first."""
     if not (isinstance(value, tuple) and len(value) == 2):
-        raise DefinitionError(f"{name}={value!r}: it is a pair, the lowest and the highest value.")
+        raise DefinitionError(f"{name}={value!r} must be a pair, the lowest and the highest value.")
     for end in value:
         validate_number(name, end, low, high, unit)
     if value[0] > value[1]:
-        raise DefinitionError(f"{name}={value!r}: it is a pair, the lowest and the highest value, in this order.")
+        raise DefinitionError(f"{name}={value!r} must be a pair, the lowest value first.")
 
 
 def validate_count(name: str, given: Any, least: int) -> int:
     """Return a number of steps; an error where it is no integer of `least` or more."""
     if not is_integer(given) or given < least:
-        raise DefinitionError(f"{name}={given!r}: it is an integer, {least} or more.")
+        raise DefinitionError(f"{name}={given!r} must be an integer of {least} or more.")
     return int(given)
 
 
@@ -58,10 +58,10 @@ def validate_switch(name: str, given: Any) -> bool:
     >>> validate_switch("assist", "no")
     Traceback (most recent call last):
     ...
-    plaudit.errors.DefinitionError: assist='no': it is True or False.
+    plaudit.errors.DefinitionError: assist='no' must be True or False.
     """
     if not isinstance(given, bool | np.bool_):
-        raise DefinitionError(f"{name}={given!r:.60}: it is True or False.")
+        raise DefinitionError(f"{name}={given!r:.60} must be True or False.")
     return bool(given)
 
 

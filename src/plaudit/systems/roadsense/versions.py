@@ -240,7 +240,10 @@ _DRIVE = (
 
 
 def episode() -> list[dict[str, float]]:
-    """Return the rows of a drive, each as keyword arguments for `reward.score`.
+    """Return the steps of a short drive for `reward.score`.
+
+    Returns:
+        Keyword arguments, one dict per step.
 
     >>> len(episode()), episode()[3]
     (12, {'distance': 32.0, 'deceleration': 0.0, 'action': 0})

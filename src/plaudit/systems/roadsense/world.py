@@ -14,9 +14,12 @@ STALE = 500.0
 
 
 class CarState(NamedTuple):
-    """What is known of a car: its front bumper in metres, m/s, m/s², and degrees clockwise from north.
+    """The state of a car: position of its front bumper in meters, m/s, m/s², and degrees clockwise from north.
 
-    It is the truth of a step, or what a message said of it, which is older and has travelled.
+    It is the truth of a step, or the content of a message, which is older.
+
+    >>> CarState(x=0.0, y=50.0, speed=9.0, acceleration=-5.0, heading=0.0, age=50.0).speed
+    9.0
     """
 
     x: float
@@ -40,7 +43,7 @@ def is_fresh(message: CarState) -> bool:
 
 
 class Departure(NamedTuple):
-    """A car at the start: where its front bumper is, in metres from the start of the road, and how fast it goes."""
+    """A car at the start: where its front bumper is, in meters from the start of the road, and how fast it goes."""
 
     id: str
     position: float
@@ -49,7 +52,11 @@ class Departure(NamedTuple):
 
 @dataclass(frozen=True)
 class CarModel:
-    """How all cars of a convoy drive when nobody commands them (Krauss's car-following model)."""
+    """The car-following model of all cars that are not commanded (Krauss).
+
+    >>> CarModel(sigma=0.0).decel
+    4.5
+    """
 
     accel: float = 2.6
     decel: float = 4.5

@@ -54,7 +54,7 @@ def read_info(path: Path, settings: Callable[[dict[str, Any]], SettingsT], *, fo
     except ValueError as error:
         raise build_damage_error(path, error) from None
     if not isinstance(given, dict) or "format" not in given:
-        raise UnusableFile(f"{path} is no checkpoint: it does not say of which format it is.")
+        raise UnusableFile(f"{path} is not a checkpoint: it has no format number.")
     found = given.pop("format")
     if found != format:
         raise FileError(
@@ -72,24 +72,24 @@ def check_resumable(
 ) -> None:
     """Raise where a checkpoint is not of the run of a system that is wanted, and say what differs."""
     if info.kind != wanted.kind:
-        raise FileError(f"{path} holds a {info.kind}, and a {wanted.kind} is needed to go on.")
+        raise FileError(f"{path} holds a {info.kind}, but resuming needs a {wanted.kind}.")
     if info.plaudit != wanted.plaudit:
         raise FileError(
-            f"{path} was written by plaudit {info.plaudit}, and this is {wanted.plaudit}; "
-            f"a run goes on with the version that it began with."
+            f"{path} was written by plaudit {info.plaudit}, and this is {wanted.plaudit}. "
+            f"Resume a run with the version that started it."
         )
     if (info.version, info.fingerprint) != (wanted.version, wanted.fingerprint):
         raise FileError(
             f"{path} was trained on {system}@{info.version} ({info.fingerprint[:12]}), "
-            f"and not on {system}@{wanted.version} ({wanted.fingerprint[:12]})."
+            f"not on {system}@{wanted.version} ({wanted.fingerprint[:12]})."
         )
     have, want = info.config.to_dict(), wanted.config.to_dict()
     for name in have:
         if have[name] != want[name] and not (name == "steps" and not info.config.anneals):
-            hint = " Its settings change along the run, so its length is fixed." if name == "steps" else ""
-            raise FileError(f"{path} was trained with {name}={have[name]!r}, and not {want[name]!r}.{hint}")
+            hint = " Its settings change over the run, so its length is fixed." if name == "steps" else ""
+            raise FileError(f"{path} was trained with {name}={have[name]!r}, not {want[name]!r}.{hint}")
     if wanted.config.updates < info.update:
-        raise DefinitionError(f"{path} has {info.steps:,} steps already, and {wanted.config.steps:,} were asked for.")
+        raise DefinitionError(f"{path} already has {info.steps:,} steps; only {wanted.config.steps:,} were requested.")
 
 
 def write_archive(path: Path, text: str, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
@@ -125,14 +125,14 @@ def check_shapes(path: Path, arrays: Mapping[str, Any], wanted: Mapping[str, Any
         need = "nothing" if name not in wanted else f"{wanted[name].dtype} of shape {tuple(wanted[name].shape)}"
         if have != need:
             raise FileError(
-                f"{path} does not fit this plaudit: its {name} is {have}, and {need} is needed. "
+                f"{path} does not fit this plaudit: its {name} is {have}, but {need} is needed. "
                 f"It was written by plaudit {writer}."
             )
 
 
 def build_damage_error(path: Path, reason: object) -> FileError:
-    """Return the error for a file that is none of ours, or not any more."""
-    return UnusableFile(f"{path} is damaged, or no checkpoint: {reason}")
+    """Return the error for a damaged file or one that is not a checkpoint."""
+    return UnusableFile(f"{path} is damaged or not a checkpoint: {reason}")
 
 
 @contextmanager
@@ -155,5 +155,5 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> Any:
     with archive.open(f"{name}.npy") as file:
         array = np.lib.format.read_array(file, allow_pickle=False)
         if file.read(1):
-            raise ValueError(f"there is more in {name} than an array")
+            raise ValueError(f"{name} holds more than an array")
         return array

@@ -1,4 +1,4 @@
-"""One run of `plaudit train`, whatever the game: its reward and settings found, watched while it goes on, reported."""
+"""One run of `plaudit train` for any game: find its reward and settings, show its progress, report."""
 
 import json
 import os
@@ -24,22 +24,22 @@ from plaudit.terminal import Bars, ExitCode, Screen, build_table, show_status
 
 Report = dict[str, Any]
 FormatUpdate = Callable[[Mapping[str, Any]], str]
-"""What matters of an update, in a line."""
+"""Returns a one-line summary of an update."""
 RunT = TypeVar("RunT", bound=RunResult[Any])
 
 LINES = 10
-"""How many lines of progress there are where there is no terminal."""
+"""Number of progress lines without a terminal."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """A game by its name, and the versions of its reward."""
+    """A game and the versions of its reward."""
 
     name: str
     versions: Sequence[str]
     version: Callable[[str], Reward]
     check_inputs: Callable[[Reward], object]
-    """Raises where a reward reads what the game does not measure."""
+    """Raises if a reward reads what the game does not measure."""
 
     def find_reward(self, text: str) -> Reward:
         """Return the reward that a version, or the name of a reward, stands for."""
@@ -61,9 +61,7 @@ class Game:
             info = read_info(out / CHECKPOINT)
             config = info.config.from_dict({**info.config.to_dict(), **job.settings})
             if job.reward is None and info.version not in self.versions:
-                raise DefinitionError(
-                    f"{out} was trained on a reward of your own, {info.version!r}: add --reward REWARD."
-                )
+                raise DefinitionError(f"{out} was trained on your own reward {info.version!r}: add --reward REWARD.")
             return self.find_reward(job.reward or info.version), config, out
         reward = self.find_reward(job.reward or self.versions[0])
         config = build_config(reward)
@@ -82,13 +80,13 @@ class Game:
         form: FormatUpdate,
         first: str = "compiling",
     ) -> None:
-        """Train in a folder that nobody else writes to, report, and show the report.
+        """Train in a locked folder, report, and show the report.
 
-        `train` and `report` do that for the game; `form` writes an update, `first` is what happens before there is one.
+        `train` and `report` do that for the game, `form` formats an update, and `first` names what precedes the first.
         """
         if job.ledger is not None:
             with open_ledger_to_write(job.ledger, new=True) as ledger:
-                ledger.register(reward)  # a label that means another formula is an error before the run
+                ledger.register(reward)  # a label with another formula is an error before the run
         with lock_folder(out):
             with (
                 watch_training(config, form, first=first, quiet=job.quiet) as watch,
@@ -109,63 +107,63 @@ class Game:
             show(found, out)
 
     def check_complete(self, run: RunResult[Any], stop: Stop, job: TrainingJob, out: Path) -> None:
-        """End the program where a run was stopped, and say how to go on with it."""
+        """Exit if the run was stopped, and print how to resume it."""
         if run.complete:
             return
         reward = f" --reward {job.reward}" if job.reward and job.reward not in self.versions else ""
-        click.echo(f"Stopped after {run.update:,} of {run.config.updates:,} updates. Go on with:", err=True)
+        click.echo(f"Stopped after {run.update:,} of {run.config.updates:,} updates. Resume with:", err=True)
         click.echo(f"  plaudit train {self.name} --output {out} --resume{reward}", err=True)
         raise click.exceptions.Exit(ExitCode.TERMINATED if stop.signal == signal.SIGTERM else ExitCode.INTERRUPTED)
 
 
 def print_terms(screen: Screen, evaluations: Mapping[str, Any], *, digits: int) -> None:
-    """Print what each term gave in an episode, a policy a column."""
-    table = build_table("term, an episode", *evaluations, right=tuple(evaluations))
+    """Print the mean value of each term per episode, one column per policy."""
+    table = build_table("term, per episode", *evaluations, right=tuple(evaluations))
     for term in next(iter(evaluations.values()))["terms"]:
         table.add_row(term, *(f"{each['terms'][term]:+.{digits}f}" for each in evaluations.values()))
     screen.print()
     screen.print(table)
 
 
-# -- how a run goes --------------------------------------------------------------------------------------------------
+# -- progress --------------------------------------------------------------------------------------------------------
 
 
 class Watch:
-    """What is shown of a run while it goes on: nothing."""
+    """Progress of a run: shows nothing."""
 
     def show_update(self, row: Mapping[str, Any]) -> None:
         """Show an update."""
 
     def show_stopping(self) -> None:
-        """Show that the run is to be stopped."""
+        """Show that the run will stop."""
 
     @contextmanager
     def show_work(self, what: str) -> Iterator[None]:
-        """Show what is going on besides updates."""
+        """Show work other than updates."""
         yield
 
 
 class _StoppableWatch(Watch):
     def show_stopping(self) -> None:
-        """Say that the run ends soon; this may come in the middle of a print, so it does without one."""
+        """Print that the run will stop, without `print`, which a signal may have interrupted."""
         with suppress(OSError, ValueError):  # there is no real stderr here
-            os.write(sys.stderr.fileno(), b"\nStopping after this update; once more to stop at once.\n")
+            os.write(sys.stderr.fileno(), b"\nStopping after this update; press Ctrl-C again to stop now.\n")
 
 
 class LineWatch(_StoppableWatch):
-    """A line now and then."""
+    """Progress as occasional lines."""
 
     def __init__(self, updates: int, form: FormatUpdate) -> None:
         self._updates, self._every, self._format = updates, max(1, updates // LINES), form
 
     def show_update(self, row: Mapping[str, Any]) -> None:
-        """Print an update, if it is its turn."""
+        """Print an update if it is due."""
         if row["update"] % self._every == 0 or row["update"] == self._updates:
             click.echo(f"update {row['update']:,} of {self._updates:,}: {self._format(row)}", err=True)
 
 
 class BarWatch(_StoppableWatch):
-    """A bar of steps on a terminal."""
+    """Progress as a bar of steps on a terminal."""
 
     def __init__(self, bars: Bars, steps: int, first: str, form: FormatUpdate) -> None:
         self._bars, self._steps, self._first, self._format = bars, steps, first, form
@@ -177,14 +175,14 @@ class BarWatch(_StoppableWatch):
 
     @contextmanager
     def show_work(self, what: str) -> Iterator[None]:
-        """Show what is going on."""
+        """Show a status text."""
         with show_status(what):
             yield
 
 
 @contextmanager
 def watch_training(config: Settings, form: FormatUpdate, *, first: str, quiet: bool) -> Iterator[Watch]:
-    """Yield what shows how a run goes; `form` writes an update, `first` is what happens before there is one."""
+    """Yield a display of progress; `form` formats an update, `first` names what precedes the first."""
     if quiet:
         yield Watch()
     elif not sys.stderr.isatty():

@@ -29,7 +29,7 @@ class Curves:
     """Curves for TensorBoard, over the steps of all games."""
 
     def __init__(self, folder: Path, *, after: int = 0, extra: str = "train") -> None:
-        """Begin a file in a folder; what older files there have after so many steps was undone."""
+        """Begin a file in a folder; what older files there have after that many steps was undone."""
         try:
             self._scalars = Scalars(folder, after=after or None, extra=extra)
         except MissingExtra as error:

@@ -56,11 +56,11 @@ def create_run_folder(out: Path) -> None:
     """Make the folder of a new run; FileError where it holds one already."""
     for name in (CHECKPOINT, LOG, REPORT):
         if (out / name).is_file() and (out / name).stat().st_size:
-            raise FileError(f"{out} holds a run already ({name}). Go on with it: --resume; or name another folder.")
+            raise FileError(f"{out} already holds a run ({name}). Resume it with --resume, or name another folder.")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{out} cannot be made: {error.strerror or error}") from None
+        raise FileError(f"{out} cannot be created: {error.strerror or error}") from None
 
 
 def write_report(out: Path, report: dict[str, Any]) -> None:

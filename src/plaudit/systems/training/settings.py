@@ -50,7 +50,7 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 def require_setting(holds: bool, name: str, value: object, wanted: str) -> None:
     """Raise where a setting is not what is wanted."""
     if not holds:
-        raise DefinitionError(f"{name}={value!r}: it is {wanted}.")
+        raise DefinitionError(f"{name}={value!r} must be {wanted}.")
 
 
 def build_settings(kind: type[Kind], given: dict[str, Any]) -> Kind:

@@ -20,7 +20,7 @@ from plaudit.targets.states import list_state_outputs
 
 
 class Check(NamedTuple):
-    """A condition that a row must meet, and what is said of a row that does not."""
+    """A condition that a row must meet, and the message for a row that does not."""
 
     test: str
     """The condition in C; false where the row is bad."""
@@ -28,7 +28,7 @@ class Check(NamedTuple):
     """The end of a status' name, or an expression in parentheses that gives the status."""
     text: str
     field: str = ""
-    """The input or state that is to blame, by its whole name; empty where a term is."""
+    """The input or state that failed, by its whole name; empty if a term failed."""
     term: str = ""
     culprits: tuple[tuple[str, str], ...] = ()
     """Terms that may be to blame, each with the condition that it is not; the first is."""
@@ -55,7 +55,7 @@ class Body:
 
 
 def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Body:
-    """Return the parts of the function for a Program, of which parameters may be left open."""
+    """Return the parts of the function for a Program, whose parameters may be left open."""
     program = _mark_categories(program)
     exact = dtype == "float64" and not program.params
     known = analyse_program(program, ranges=guard) if exact else StaticAnalysis()
@@ -122,7 +122,7 @@ def _format_table(name: str, table: Sequence[float | bool], dtype: str) -> str:
 
 
 class _CheckWriter:
-    """Writes the conditions of one Program, with what is said where they fail."""
+    """Writes the conditions of one Program, with the messages for failures."""
 
     def __init__(self, program: Program, code: Code, prefix: str, dtype: str) -> None:
         self.program = program

@@ -14,21 +14,21 @@ STATUSES: dict[type[Exception], str] = {
     UnknownCategory: "UNKNOWN_CATEGORY",
     OutsideDomain: "OUTSIDE_DOMAIN",
 }
-"""Which status stands for which error of Python."""
+"""The status for each Python error."""
 ANY = -1
-"""Stands for any status but OK."""
+"""Any status except OK."""
 
 
 def write_harness(made: CReward, header: str, rows: Sequence[GoldenRow]) -> str:
     """Return a program that includes the file `header` and tests it on `rows`; with `--parity` it answers rows."""
     if not header.isprintable() or set(header) & set('"\\?'):
-        raise TargetError(f"C cannot include a file with the name {header!r}; give the header another one.")
+        raise TargetError(f"C cannot include a file named {header!r}; rename the header.")
     writer = _HarnessWriter(made)
     parts = [
         format_comment(
             f"Tests {made.about.name}{'@' if made.about.version else ''}{made.about.version} as C.\n\n"
-            "Without arguments it compares golden rows, and exits with 1 where one differs. With --parity it reads one "
-            "JSON object a line and answers each, so that `plaudit parity` can ask it."
+            "Without arguments it compares golden rows and exits with 1 if any row differs. With --parity it reads one "
+            "JSON object per line and answers each, for `plaudit parity`."
         ),
         [f'#include "{header}"', "", "#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"],
         writer.format_rows(rows),
@@ -92,7 +92,7 @@ class _HarnessWriter:
         width = max(1, len(self.program.inputs))
         states = [f"    {self.made.real} states[{len(self.states)}];"] if self.states else []
         lines = [
-            "/* Inputs in the order of `fill`; categories by position, flags as 1 or 0. A status of -1: any but OK. */",
+            "/* Inputs in the order of `fill`; categories by position, flags as 1 or 0. Status -1: any except OK. */",
             "typedef struct golden {",
             f"    {self.made.real} inputs[{width}];",
             "    int status;",
@@ -126,7 +126,7 @@ class _HarnessWriter:
         places = [
             self.structs.format_place(each.name, "in->", "state->") for each in self.structs.columns if each.picked
         ]
-        arrays = [f"    memset({place}, 0, sizeof {place});" for place in places]  # entries that nobody reads
+        arrays = [f"    memset({place}, 0, sizeof {place});" for place in places]  # entries that are not read
         sets = [
             f"    {self.structs.format_place(name, 'in->', 'state->')} = {kinds[field.kind]}inputs[{at}];"
             for at, (name, field) in enumerate(self.program.inputs.items())
@@ -167,7 +167,7 @@ class _HarnessWriter:
         return [
             f"static int place({p}_inputs *in{state}, const char *path, long entry, double number, const char *text)",
             "{",
-            "    (void)in, (void)path, (void)entry, (void)number, (void)text;  /* some may have no use */",
+            "    (void)in, (void)path, (void)entry, (void)number, (void)text;  /* some may be unused */",
             *lines,
             "    return 0;",
             "}",
@@ -377,7 +377,7 @@ static int answer_rows(void)
         r.in = &in;
         r.entry = 0;
         if (!take(&r, '{{') || !read_object(&r{state_given}, "")) {{
-            fprintf(stderr, "not a row of this reward, from here on: %s\\n", r.at);
+            fprintf(stderr, "not a row of this reward, starting here: %s\\n", r.at);
             return 1;
         }}
         if ({call} != {prefix}_OK) {{

@@ -1,4 +1,4 @@
-"""The structs of a reward in C: what it reads, its knobs, its state, what comes out; and the names in them."""
+"""The structs of a reward in C (inputs, knobs, state and outputs) and the names in them."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -99,9 +99,9 @@ class Structs:
         parts.append(self._format_inputs())
         parts += [self._format_state(), self._format_initial_state()] if self.program.states else []
         parts += [self._format_knobs(), self._format_default_knobs()] if self.program.params else []
-        blamed = "/* Which field of the inputs or of the state is to blame; `entry` says which of its entries. */"
+        blamed = "/* The field of the inputs or the state that failed; `entry` is the index within a vector. */"
         parts.append(_end_enum([blamed, "enum {", f"    {p}_no_field = -1,", *fields]))
-        parts.append(_end_enum(["/* Which term is to blame. */", "enum {", f"    {p}_no_term = -1,", *terms]))
+        parts.append(_end_enum(["/* The term that failed. */", "enum {", f"    {p}_no_term = -1,", *terms]))
         parts.append(self._format_outputs())
         return parts
 
@@ -112,7 +112,7 @@ class Structs:
         ]
         said = f"The categories of {field.name}."
         if field.other is not None:
-            said += f" What is not listed is {field.other!r}: say so where you set it."
+            said += f" Use {field.other!r} for any value that is not listed."
         return _end_enum([*format_comment(said), "enum {", *listed])
 
     def _format_inputs(self) -> list[str]:
@@ -121,9 +121,9 @@ class Structs:
         for record in ("prev", "curr"):
             if held := [column for column in own if column.slots[0].record == record]:
                 lines += ["    struct {", *self._format_columns(held, "        "), f"    }} {record};"]
-        lines = lines or ["    char unused; /* the reward reads nothing */"]
+        lines = lines or ["    char unused; /* the reward has no inputs */"]
         return [
-            "/* What a row holds. */",
+            "/* One row of inputs. */",
             f"typedef struct {self.prefix}_inputs {{",
             *lines,
             f"}} {self.prefix}_inputs;",
@@ -151,16 +151,18 @@ class Structs:
             low, high = ("any" if end is None else f"{end:g}" for end in (field.low, field.high))
             unit = f" {field.unit}" if field.unit else ""
             infinite = " or infinity" if field.infinite else ""
-            outside = {"raise": "", "clip": "; clipped to it", "allow": "; others pass"}[field.outside]
+            outside = {"raise": "", "clip": "; values outside are clipped", "allow": "; values outside are allowed"}[
+                field.outside
+            ]
             parts.append(f"[{low}, {high}]{unit}{infinite}{outside}")
         if field.missing is not None:
-            parts.append(f"Absent: {field.missing!r}")
+            parts.append(f"If missing, use {field.missing!r}")
         return ". ".join(part.rstrip(".") for part in parts) + "." if parts else ""
 
     def _format_state(self) -> list[str]:
         held = [self._format_member(name) for name in self.program.states]
         return [
-            "/* What is carried from each step of an episode to the next. */",
+            "/* State carried from one step of an episode to the next. */",
             f"typedef struct {self.prefix}_state {{",
             *(line for lines in held for line in lines),
             f"}} {self.prefix}_state;",
@@ -209,7 +211,7 @@ class Structs:
         for owner, held in scopes.items():
             lines += ["    struct {", *(f"        {line}" for line in held), f"    }} {owner};"]
         return [
-            "/* Numbers that can be changed while the program runs. */",
+            "/* Numbers that you can change at run time. */",
             f"typedef struct {self.prefix}_knobs {{",
             *lines,
             f"}} {self.prefix}_knobs;",
@@ -243,7 +245,10 @@ class Structs:
 
     def _format_outputs(self) -> list[str]:
         lines = []
-        for title, said in (("values", "what each term adds to the total"), ("scores", "what each term gives")):
+        for title, said in (
+            ("values", "what each term adds to the total"),
+            ("scores", "what each term returns, before clamp and weight"),
+        ):
             lines += [f"    struct {{ /* {said} */"]
             for term, member in self.terms.items():
                 doc = self.about.docs.get(term, "") if title == "values" else ""
@@ -251,12 +256,12 @@ class Structs:
             lines.append(f"    }} {title};")
         p = self.prefix
         return [
-            "/* What comes out. Where the status is not OK the numbers are NaN, and the rest says why. */",
+            "/* The result. If the status is not OK, the numbers are NaN and the other members say why. */",
             f"typedef struct {p}_outputs {{",
             f"    {p}_status status;",
-            f"    int check; /* which check failed, from 1 on; {p}_explain says it in words. 0: none */",
+            f"    int check; /* the check that failed, counted from 1; 0: none. {p}_explain gives its text */",
             f"    int field; /* {p}_field_..., or {p}_no_field */",
-            "    int entry; /* of a vector, in row-major order; 0 of a single value */",
+            "    int entry; /* index within a vector, in row-major order; 0 for a single value */",
             f"    int term; /* {p}_term_..., or {p}_no_term */",
             f"    {self.real} total;",
             *lines,
@@ -276,7 +281,7 @@ class Structs:
         return self.field_names.get(column, f"{self.prefix}_no_field"), entry
 
     def find_vector(self, name: str) -> tuple[str, str]:
-        """Return the type of the entries of a vector, and where it stands, by the whole name of an entry."""
+        """Return the type of the entries of a vector and its place, by the whole name of an entry."""
         column = name.partition("[")[0]
         return self._name_kind(self.program.inputs[name]), self.format_place(column, "in->", "state->")
 
@@ -303,7 +308,7 @@ class Structs:
         return lines
 
     def format_place(self, name: str, inputs: str, state: str) -> str:
-        """Return where an input stands: in the inputs or in the state."""
+        """Return the place of an input: in the inputs or in the state."""
         column, bracket, entry = name.partition("[")
         record, _, key = column.rpartition(".")
         start = state if record == "prev" and key in self.program.states else inputs

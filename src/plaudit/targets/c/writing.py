@@ -1,4 +1,4 @@
-"""What stands in a C file: identifiers that nothing else has, comments that end where they should, exact literals.
+"""Parts of a C file: unique identifiers, comments that cannot be ended early, exact literals.
 
 No text of a reward reaches the file but through here: as an identifier of letters, digits and underscores, as a
 comment, or as a string literal, all of printable ASCII.

@@ -15,7 +15,7 @@ function isNear(found, wanted, allowed) {
   return found === wanted || Math.abs(found - wanted) <= allowed;
 }
 
-// One row by itself; a reward with states takes a step.
+// One row alone; a reward with states takes a step.
 function scoreRow(inputs) {
   const row = {};
   const states = STATES.map((state) => state.reset.slice());
@@ -32,7 +32,7 @@ function scoreRow(inputs) {
 
 function testRow([inputs, refused, numbers, states, allowed]) {
   const unknown = FIELDS.some((field, at) => field.other && field.labels[inputs[at]] === undefined);
-  if (unknown) return ""; // a string that `other` takes in has no position
+  if (unknown) return ""; // a string that counts as `other` has no position
   try {
     const { scores, after } = scoreRow(inputs);
     const found = [...list(scores), ...after], wanted = [...numbers, ...states];

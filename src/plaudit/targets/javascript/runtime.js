@@ -1,4 +1,4 @@
-// What every reward shares: arithmetic as Python does it, errors, the way from what is given to columns of numbers.
+// Shared by every reward: arithmetic as in Python, errors, and the conversion of inputs to columns of numbers.
 
 const copySign = (sign) => (sign < 0 || Object.is(sign, -0) ? -0.0 : 0.0);
 
@@ -17,7 +17,7 @@ function divideDown(left, right) {
   return quotient - whole > 0.5 ? whole + 1 : whole;
 }
 
-// An integer of Python's has no negative zero: + 0 leaves none.
+// A Python integer has no negative zero: + 0 removes it.
 const roundDown = (x) => Math.floor(x) + 0;
 const roundUp = (x) => Math.ceil(x) + 0;
 
@@ -114,7 +114,7 @@ function makeRangeError(input, field, value, where) {
   return new OutOfRange(`${start}${formatNumber(value)} is outside its declared range ${field.range}.\n${advice}`);
 }
 
-// What is given, by name.
+// Inputs by name.
 
 const COLUMN_AT = new Map(COLUMNS.map((column, at) => [column.name, at]));
 const SLOTS = COLUMNS.flatMap((column, at) => column.slots.map((slot) => ({ ...slot, column, at })));
@@ -126,14 +126,14 @@ const WIDTH = COLUMNS.reduce((sum, column) => sum + column.size, 0);
 
 function readRecord(record, value) {
   if (!isObject(value) || isVector(value)) {
-    throw new WrongType(`reward ${REWARD}: \`prev\` and \`curr\` are objects with fields, not ${formatValue(value)}`);
+    throw new WrongType(`reward ${REWARD}: \`prev\` and \`curr\` must be objects with fields, not ${formatValue(value)}`);
   }
   return Object.entries(value).map(([key, part]) => [`${record}.${key}`, part]);
 }
 
 function flatten(inputs) {
   if (!isObject(inputs) || isVector(inputs)) {
-    throw new WrongType(`inputs are an object from names to values; this is ${formatValue(inputs)}`);
+    throw new WrongType(`inputs must be an object from names to values, not ${formatValue(inputs)}`);
   }
   const flat = new Map();
   for (const [key, value] of Object.entries(inputs)) {
@@ -149,13 +149,13 @@ function flatten(inputs) {
 }
 
 function makeDuplicateError(input) {
-  return new UnknownInput(`reward ${REWARD}: ${formatString(input)} is given twice, in two ways.`);
+  return new UnknownInput(`reward ${REWARD}: ${formatString(input)} is given twice, in two forms.`);
 }
 
 function adviseState(state) {
   return (
-    `${formatString(state)} is a state that the reward carries. Before the first step of an episode it is what ` +
-    "reward.initial_state() says; after each step, what signal.state says, or the second result of step()."
+    `${formatString(state)} is a state that the reward carries. For the first step of an episode, pass ` +
+    "reward.initial_state(); after each step, pass signal.state or the second result of step()."
   );
 }
 
@@ -163,8 +163,8 @@ function makeAbsentError(slot, flat) {
   const given = [...flat.keys()].join(", ") || "nothing";
   if (slot.counter) {
     return new MissingField(
-      `reward ${REWARD} needs ${formatString(slot.name)}, which was not given: its schedules follow it. Give the ` +
-        `number of steps that training has taken so far; wrappers of environments count for themselves.\nGiven: ${given}.`,
+      `reward ${REWARD} needs ${formatString(slot.name)}, which was not given: its schedules depend on it. Pass the ` +
+        `number of training steps so far; environment wrappers count it themselves.\nGiven: ${given}.`,
     );
   }
   const apart = slot.column.entries.some((entry) => flat.has(slot.column.name + entry));
@@ -189,13 +189,13 @@ function collect(inputs) {
   return flat;
 }
 
-// A whole state may hold fields that are read at the other end of a step only; a plain field is its value after it.
+// A whole record may hold fields that are read only at the other end of a step; a plain field is its value after it.
 function moveToOtherEnd(flat, given) {
   const dot = given.lastIndexOf(".");
   const record = given.slice(0, Math.max(dot, 0)), key = given.slice(dot + 1);
   const start = `reward ${REWARD} does not read ${formatString(given)}`;
   if (STATES.has(key.split("[")[0]) && record !== "prev") {
-    throw new UnknownInput(`${start}: what a state is after a step, it computes itself.`);
+    throw new UnknownInput(`${start}: it computes the state after a step itself.`);
   }
   if ((record !== "prev" && record !== "curr") || !DECLARED.has(key)) {
     throw new UnknownInput(`${start}.\nIt reads: ${[...COLUMN_AT.keys()].sort().join(", ")}.`);
@@ -276,7 +276,7 @@ function convertRow(inputs) {
     const { column } = slot;
     let value = flat.has(slot.name) ? flat.get(slot.name) : flat.get(column.name);
     if (slot.terminal && !ended) {
-      value = column.rest; // what only the end reads is not asked for before it
+      value = column.rest; // inputs of terminal terms are not required before the end
     } else if (slot.entry !== null && !flat.has(slot.name)) {
       if (!vectors.has(column)) vectors.set(column, listColumnEntries(column, value));
       value = vectors.get(column)[slot.entry];
@@ -296,7 +296,7 @@ const DEFAULTS = Float64Array.from(KNOBS, (knob) => Number(defaults[knob]));
 function fillKnobs(knobs) {
   if (knobs === defaults || knobs === undefined || knobs === null) return DEFAULTS;
   if (!isObject(knobs) || isVector(knobs)) {
-    throw new WrongType(`reward ${REWARD}: knobs are an object from names to numbers, not ${formatValue(knobs)}`);
+    throw new WrongType(`reward ${REWARD}: knobs must be an object from names to numbers, not ${formatValue(knobs)}`);
   }
   const filled = DEFAULTS.slice();
   for (const [knob, value] of Object.entries(knobs)) {
@@ -331,7 +331,7 @@ function readOnBad(options) {
   return onBad;
 }
 
-// Why a row cannot be scored: the first condition that it breaks.
+// Why a row cannot be scored: the first condition that it fails.
 
 function explain(row, p, where) {
   const { held, scores, states } = diagnose(row, p);
@@ -352,12 +352,12 @@ function explain(row, p, where) {
     return new Kind(
       `reward ${REWARD}, state ${formatString(guard.state.name)}${where}: after this step it is ${formatNumber(value)}, ` +
         `outside its declared range ${guard.state.range}.${shown}` +
-        "Widen the range, hold the value within it in the update (`min`, `max`), or fix what it is computed from.",
+        "Widen the range, clamp the value in the update (`min`, `max`), or fix the inputs of the update.",
     );
   }
   const line = guard.line ? `\n  ${guard.line}` : "";
   if (guard.owner === null) {
-    const advice = "Fix the row, or correct the fact.";
+    const advice = "Fix the row or correct the fact.";
     return new OutOfRange(`reward ${REWARD}${where}: the row ${guard.why}.${line}${shown}${advice}`);
   }
   const advice = "Guard the operation with an `if`, or narrow the field's declared range.";
@@ -368,7 +368,7 @@ function explainRange(slot, row, where) {
   const value = row[STARTS[slot.at] + (slot.entry ?? 0)];
   const error = makeRangeError(slot.name, slot.column, value, where);
   if (STATES.has(slot.column.key)) {
-    const advice = "A state is what the reward's own updates make of it; widen its range if it is.";
+    const advice = "The reward's own update computes this state. Widen its range if the value is right.";
     error.message = `${error.message.split("\n")[0]}\n${advice}`;
   }
   return error;
@@ -420,7 +420,7 @@ function initialState() {
 
 function checkState(state) {
   if (!isObject(state) || isVector(state)) {
-    throw new WrongType(`reward ${REWARD}: a state is an object from names to values, not ${formatValue(state)}`);
+    throw new WrongType(`reward ${REWARD}: a state must be an object from names to values, not ${formatValue(state)}`);
   }
   for (const key of Object.keys(state)) {
     if (!STATES.has(key)) {
@@ -497,7 +497,7 @@ function widen(values, column) {
   return wide;
 }
 
-// A column as float64, and the positions of values that it cannot hold, or that are no flag.
+// A column as float64, and the positions of values that float64 cannot hold or that are not flags.
 function convertColumn(column, values) {
   const wrong = [];
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
@@ -538,7 +538,7 @@ function gatherPart(input, column, value, lengths) {
   const size = whole ? column.size : 1;
   if (isTyped(value)) {
     if (value.length % size) {
-      throw new ShapeMismatch(`${startOf(input)}${size} values a row are needed, ${value.length} values given.`);
+      throw new ShapeMismatch(`${startOf(input)}${size} values per row are needed, ${value.length} values given.`);
     }
     lengths.set(input, value.length / size);
     return { input, size, single: false, ...convertColumn(column, value) };
@@ -552,7 +552,7 @@ function gatherPart(input, column, value, lengths) {
   return { input, size, single: true, values: Float64Array.from(given, one), wrong: [] };
 }
 
-// One value stands for every row; a vector that is given entry by entry becomes one column.
+// One value applies to every row; a vector that is given entry by entry becomes one column.
 function joinParts(column, parts, rows) {
   const { size } = column;
   if (parts.length === 1 && parts[0].size === size && (!parts[0].single || rows === 1)) return parts[0];
@@ -575,7 +575,7 @@ function takeRow(columns, at) {
   return row;
 }
 
-// Values that no float holds exactly, and flags that are neither 0 nor 1: those rows are bad whatever they score.
+// Rows with values that no float holds exactly, or flags that are neither 0 nor 1, are always bad.
 function markWrong(columns, ok) {
   let bad = 0;
   for (const { wrong, size } of columns) {
@@ -601,12 +601,12 @@ function explainBatch(columns, ok, p) {
   return explain(takeRow(columns, bad), p, where);
 }
 
-// Outputs that shared an array, and differ under other knobs, get arrays of their own.
+// Outputs that shared an array but differ under other knobs get separate arrays.
 function reuse(kernel, out, rows) {
   const outputs = kernel.takeApart(out);
   const fit = outputs.every((output) => output instanceof Float64Array && output.length === rows);
   if (!fit || !(out.ok instanceof Uint8Array) || out.ok.length !== rows) {
-    throw new ShapeMismatch(`reward ${REWARD}: out must be what scoreBatch gave for ${rows} rows before.`);
+    throw new ShapeMismatch(`reward ${REWARD}: out must be an earlier result of scoreBatch for ${rows} rows.`);
   }
   return outputs.map((output, at) => (outputs.indexOf(output) < at ? new Float64Array(rows) : output));
 }

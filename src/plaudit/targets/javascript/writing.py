@@ -1,4 +1,4 @@
-"""Functions and literals of JavaScript. No text of a reward stands outside a literal that `format_json` wrote."""
+"""Functions and literals of JavaScript. Text of a reward appears only in literals of `format_json`."""
 
 import json
 import math

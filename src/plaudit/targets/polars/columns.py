@@ -43,7 +43,7 @@ class ReadInput:
     """How many operations the value takes."""
     column: str = ""
     raw: pl.Expr | None = None
-    """The column as it was given, for errors; None where something stands in for it."""
+    """The column as it was given, for errors; None if it has a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if len(self.keys) == 1:
-            raise TargetError("keys=(partition…, order) needs at least two columns: the episode and the step in it")
+            raise TargetError("keys=(partition…, order) needs at least two columns: the episode and the step within it")
         if len(set(self.keys)) != len(self.keys):
             raise TargetError(f"keys={self.keys!r} names a column twice")
         if isinstance(self.order_step, bool) or not 0 < self.order_step < math.inf:
@@ -174,7 +174,7 @@ class _ColumnReader:
                 expr, dtype = expr.list.get(index, null_on_oob=True), _to_instance(dtype.inner)
             elif isinstance(dtype, pl.Array):
                 raise ShapeMismatch(
-                    f"reward {self.reward!r}, field {name!r}: {size} values are needed, and the column holds "
+                    f"reward {self.reward!r}, field {name!r}: {size} values are needed, but the column holds "
                     f"{dtype.size} in each row."
                 )
             elif dtype != pl.Null:

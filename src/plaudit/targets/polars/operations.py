@@ -27,7 +27,7 @@ CHEAPEST = 4
 
 
 def call_numpy(function: Any, columns: Sequence[pl.Series]) -> pl.Series:
-    """Return what a function of NumPy makes of columns; of one value and many, as many."""
+    """Return a NumPy function of columns; single values are broadcast."""
     with np.errstate(all="ignore"):
         return pl.Series(function(*(column.to_numpy() for column in columns)))
 
@@ -138,7 +138,7 @@ class Writer:
         self._found = found
         self._prefix = prefix
         self._signed = any(isinstance(node, n.Atan2) for node in program.nodes)
-        """Whether an operation tells 0.0 and -0.0 apart."""
+        """Whether the result of an operation depends on the sign of a zero."""
 
     def write(self, roots: Sequence[int], inputs: Mapping[str, Cell], layers: Layers) -> list[Cell]:
         """Return the expression of each root; shared values become fields on `layers`."""
@@ -302,7 +302,7 @@ class Writer:
 
 
 def _write_item(table: tuple[float | bool, ...], index: pl.Expr) -> pl.Expr:
-    """Return the entry of a table; the first entry is what stands outside it too."""
+    """Return the entry of a table; an index outside it gives the first entry."""
     flag = isinstance(table[0], bool)
     entries = list(table) if flag else [float(entry) for entry in table]
     positions = pl.Series(range(len(entries)), dtype=pl.Float64)

@@ -153,7 +153,9 @@ def raise_where_bad(explain: PythonReward, names: Sequence[str], columns: Sequen
         return ok
     first = int((~good).arg_max() or 0)
     explain({name: _to_python(column, first) for name, column in zip(names, given, strict=True)})
-    raise InputError(f"reward {explain.program.name!r}: a row cannot be scored; on_bad='mask' tells which, by `ok`.")
+    raise InputError(
+        f"reward {explain.program.name!r}: a row cannot be scored. on_bad='mask' shows which: its `ok` is false."
+    )
 
 
 def _to_python(column: pl.Series, row: int) -> Any:

@@ -51,8 +51,8 @@ class PolarsReward(Compiled):
         super().__init__(program, guard=guard, on_bad=on_bad, keys=names, order_step=order_step)
         if len(program.inputs) > MOST_INPUTS:
             raise UnsupportedNode(
-                f"reward {program.name!r} reads {len(program.inputs):,} numbers of a row. In Polars each is an "
-                f"expression of its own, and a query over more than {MOST_INPUTS:,} takes long to plan. Score such "
+                f"reward {program.name!r} reads {len(program.inputs):,} numbers per row. In Polars each is a "
+                f"separate expression, and a query over more than {MOST_INPUTS:,} takes long to plan. Score these "
                 "rows with reward.compile('numpy')."
             )
         self.keys = names
@@ -70,7 +70,7 @@ class PolarsReward(Compiled):
 
     @property
     def ok(self) -> pl.Expr:
-        """Whether the row counts, as one expression; it raises nothing, whatever `on_bad` says."""
+        """Whether the row can be scored, as one expression; it never raises, for any `on_bad`."""
         return self._write(OK, OK)
 
     @cached_property
@@ -95,7 +95,7 @@ class PolarsReward(Compiled):
         term's score under `<term>.score`, `ok` and, with keys, `no predecessor`.
 
         Args:
-            frame: A DataFrame, or a LazyFrame, of which nothing is collected.
+            frame: A DataFrame or a LazyFrame; a LazyFrame is not collected.
             keep: Columns that are taken over.
 
         Raises:
@@ -114,9 +114,9 @@ class PolarsReward(Compiled):
         return frame.select(*kept, self.struct.alias(name)).unnest(name)
 
     def step(self, inputs: Any, state: Any, *, reset: Any = None, params: Any = None) -> NoReturn:
-        """Refuse: an expression carries nothing from row to row."""
+        """Refuse: an expression keeps no state from row to row."""
         raise TargetError(
-            "Polars carries nothing from row to row: give states as columns, such as 'prev.air_time'. "
+            "Polars keeps no state from row to row: pass states as columns, such as 'prev.air_time'. "
             "reward.score_episodes(columns, ...) computes them."
         )
 
@@ -148,6 +148,6 @@ class _Planning:
     output: str
 
     def __call__(self, inputs: Sequence[tuple[pl.Expr, pl.DataType]]) -> pl.Expr:
-        """Return the expression, given a struct of all columns of the frame, of which only the dtype is used."""
+        """Return the expression, given a struct of all columns of the frame; only its dtype is used."""
         [(_, row)] = inputs
         return self.compiled.plan(self.output, list_fields(cast(pl.Struct, row)))

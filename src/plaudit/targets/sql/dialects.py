@@ -13,7 +13,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import LARGEST_INTEGER
 
 CANNOT = {
-    ("sqlite", "struct"): "SQLite has no struct columns; give `prev` and `curr` as columns named 'prev.x' and 'curr.x'",
+    ("sqlite", "struct"): "SQLite has no struct columns; pass `prev` and `curr` as columns named 'prev.x' and 'curr.x'",
 }
 """What a dialect has no way to say, and why."""
 
@@ -47,7 +47,7 @@ class Dialect:
     functions: Mapping[type[n.Node], str] = field(default_factory=dict)
     """Templates that differ from the common ones."""
     nan: str = "isnan({0})"
-    """Whether a float is NaN; empty where NaN does not exist and NULL stands for it. NaN is the largest number here."""
+    """Whether a float is NaN; empty if the database stores NaN as NULL. NaN is the largest number here."""
     least: tuple[str, str] = ("least", "greatest")
     exact: str = ""
     """The test that a number in a column {0} of any type is held exactly as a float64."""
@@ -77,25 +77,25 @@ class Dialect:
         return f"(-{text})" if math.copysign(1.0, value) < 0 else text
 
     def quote_name(self, name: str) -> str:
-        """Return a name as an identifier, whatever it holds."""
+        """Return any name as a quoted identifier."""
         self._validate_text(name)
         if self.quote:
             return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
         return exp.to_identifier(name, quoted=True).sql(dialect=self.name)
 
     def quote_string(self, text: str) -> str:
-        """Return a string as a literal, whatever it holds."""
+        """Return any string as a literal."""
         self._validate_text(text)
         return exp.Literal.string(text).sql(dialect=self.name)
 
     def _validate_text(self, text: str) -> None:
-        """Refuse what no statement can hold."""
+        """Refuse text that no statement can contain."""
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise UnsupportedNode(f"{text!r} holds half a character, which SQL cannot hold") from None
+            raise UnsupportedNode(f"{text!r} contains half a surrogate pair, which SQL cannot store") from None
         if "\0" in text:
-            raise UnsupportedNode(f"{text!r} holds a NUL, which the text of an SQL statement cannot hold")
+            raise UnsupportedNode(f"{text!r} contains a NUL character, which an SQL statement cannot hold")
 
 
 def _format_with_exponent(value: float) -> str:

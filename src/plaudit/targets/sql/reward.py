@@ -28,7 +28,7 @@ from plaudit.targets.sql.writing import (
 
 NO_PREDECESSOR = "no predecessor"
 MOST_COLUMNS = 1_000
-"""PostgreSQL has 1,600 columns at most, SQLite 2,000; a statement over so many takes minutes to plan long before."""
+"""PostgreSQL has 1,600 columns at most, SQLite 2,000; long before that, a statement takes minutes to plan."""
 READABLE = 20_000
 """Characters of an expression beyond which shared values get names after all, in a subquery."""
 
@@ -38,7 +38,7 @@ class SqlReward(Compiled):
 
     `total`, `values[term]`, `scores[term]` and `ok` are each one expression over the columns of a row; `select(table)`
     is a statement with all of them, in which every shared value is computed once. Where `ok` is false the numbers are
-    NULL: there is nobody to raise an error, so `on_bad` makes no difference.
+    NULL. SQL cannot raise an error for a row, so `on_bad` has no effect.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class SqlReward(Compiled):
         self._dialect = find_dialect(dialect)
         self._columns = Columns(self._dialect, names, order_step, struct, frozenset(program.states))
         if struct and names:
-            raise TargetError("with keys= `prev` is the row before; struct=True is for tables that hold it in a column")
+            raise TargetError("pass keys= (`prev` is the row before) or struct=True (`prev` is a column), not both")
         self.columns = self._columns.list_names(program)
         if len(self.columns) > MOST_COLUMNS:
             raise UnsupportedNode(
-                f"reward {program.name!r} reads {len(self.columns):,} numbers of a row. In SQL each is a column, and "
-                f"databases hold few more than {MOST_COLUMNS:,}. Score such rows with plaudit score, or in Python."
+                f"reward {program.name!r} reads {len(self.columns):,} numbers per row. In SQL each is a column, and "
+                f"databases allow few more than {MOST_COLUMNS:,}. Score these rows with plaudit score, or in Python."
             )
         self._bound = program.bind()
 
@@ -86,7 +86,7 @@ class SqlReward(Compiled):
 
     @property
     def ok(self) -> str:
-        """Whether the row counts, as one expression."""
+        """Whether the row can be scored, as one expression."""
         return self._expressions[OK]
 
     @cached_property
@@ -172,9 +172,9 @@ class SqlReward(Compiled):
         return [follows]
 
     def step(self, inputs: Any, state: Any, *, reset: Any = None, params: Any = None) -> NoReturn:
-        """Refuse: a statement carries nothing from row to row."""
+        """Refuse: a statement keeps no state from row to row."""
         raise TargetError(
-            "SQL carries nothing from row to row: give states as columns, such as 'prev.air_time'. "
+            "SQL keeps no state from row to row: pass states as columns, such as 'prev.air_time'. "
             "reward.score_episodes(columns, ...) computes them."
         )
 
@@ -183,7 +183,7 @@ class SqlReward(Compiled):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_bound" in vars(self):
-            raise AttributeError(f"a compiled reward never changes; compile another one for other {name!r}")
+            raise AttributeError(f"a compiled reward is read-only; compile it again to change {name!r}")
         super().__setattr__(name, value)
 
 
@@ -203,7 +203,7 @@ class Columns:
         if self.struct and (self.dialect.name, "struct") in CANNOT:
             raise UnsupportedNode(CANNOT[self.dialect.name, "struct"])
         if len(self.keys) == 1:
-            raise TargetError("keys=(partition…, order) needs at least two columns: the episode and the step in it")
+            raise TargetError("keys=(partition…, order) needs at least two columns: the episode and the step within it")
         if len(set(self.keys)) != len(self.keys):
             raise TargetError(f"keys={self.keys!r} names a column twice")
         if isinstance(self.order_step, bool) or not 0 < self.order_step < float("inf"):

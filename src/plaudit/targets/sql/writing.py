@@ -48,8 +48,8 @@ class QueryBuilder:
         text = template.format(*(operand.text for operand in operands))
         if self.inline and len(text) > self.longest:
             raise ExpressionTooLong(
-                f"as one expression this reward has more than {self.longest:,} characters: shared values have no names "
-                "there. Use select(table), which computes each of them once."
+                f"written as one expression, this reward is longer than {self.longest:,} characters, because shared "
+                "values are repeated. Use select(table), which computes each shared value once."
             )
         return Expression(text, frozenset().union(*(operand.reads for operand in operands)))
 
@@ -141,7 +141,7 @@ class TemplateChooser:
         return None
 
     def choose(self, at: int) -> tuple[str, tuple[int, ...]]:
-        """Return how a node is written, and the operands that stand in its slots."""
+        """Return the template of a node and the operands for its slots."""
         node = self.nodes[at]
         operands = n.operands(node)
         if self.dialect.name == "postgres" and (template := choose_total_template(self.lowered, at)):
@@ -241,7 +241,7 @@ class TemplateChooser:
         return f"CASE WHEN {{0}} < {{1}} THEN {{1}} WHEN {over} THEN {{2}} ELSE {{0}} END"
 
     def _format_item(self, node: n.Item) -> str:
-        """Return a table as a CASE; the first entry is what stands outside it too."""
+        """Return a table as a CASE; an index outside it gives the first entry."""
         literal = self.dialect.format_literal
         if self.kinds[node.index] in (NUMBER, FLAG):
             keys = [literal(float(i)) for i in range(len(node.table))]
@@ -267,7 +267,7 @@ def write_expressions(
     needed = list(find_reachable(nodes, lowered.roots))
     templates = {at: chooser.choose(at) for at in needed if n.operands(nodes[at])}
     uses = Counter(lowered.roots)
-    for at in reversed(needed):  # users first: a comparison that a BETWEEN has taken in is read by nobody
+    for at in reversed(needed):  # users first: a comparison that a BETWEEN has taken in is not read
         if at in templates and uses[at]:
             template, operands = templates[at]
             uses.update(operands[int(slot)] for slot in _SLOT.findall(template))

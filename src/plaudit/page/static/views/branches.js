@@ -1,4 +1,4 @@
-// What the steps of a run were like: clamps that held, branches that were taken, the environment's own reward.
+// The steps of a run: how often clamps applied, which branches were taken, the environment reward.
 
 const { h, replace, section } = plaudit.dom;
 const { number, count, joinAddress } = plaudit.format;
@@ -6,7 +6,7 @@ const { colour, dash, swatch, named, mix, read } = plaudit.palette;
 
 const MOST_BRANCHES = 12;
 
-/** Clamps and branches over time; they take longer to read than the curves, and come when they are there. */
+/** Clamps and branches over time; they take longer to read than the curves, so they arrive later. */
 function showSteps(page, place) {
   const holder = h("div", {});
   const address = joinAddress("steps", ...page.parts);
@@ -22,7 +22,7 @@ function drawSteps(steps, place) {
   const { sampled } = steps;
   const caption =
     sampled && sampled.episodes < sampled.of
-      ? `From ${number(sampled.episodes)} of ${count(sampled.of, "episode")}, spread over the run.`
+      ? `From ${number(sampled.episodes)} of ${count(sampled.of, "episode")}, spread evenly over the run.`
       : null;
   const shared = { ...plaudit.overRun(steps), caption };
   const clamps = Object.entries(steps.clamps ?? {}).map(([name, values]) => ({
@@ -38,25 +38,25 @@ function drawSteps(steps, place) {
   return [
     clamps.length > 0 &&
       section(
-        "Share of steps where a clamp held",
+        "Share of steps clamped",
         {},
         plaudit.charts.chart({
           ...shared,
-          label: "Share of steps where a clamp held",
+          label: "Share of steps clamped",
           series: clamps,
           height: 200,
           range: () => [0, 1.02],
         }).element,
       ),
-    branches.length > 0 && section("Branches taken, by share of steps", {}, h("div.columns", {}, branches)),
+    branches.length > 0 && section("Branches taken, share of steps", {}, h("div.columns", {}, branches)),
     steps.native &&
       section(
-        "The environment's own reward",
+        "Environment reward",
         {},
         plaudit.charts.chart({
           ...shared,
-          label: "The environment's own reward",
-          series: [{ name: "environment's reward", values: steps.native, colour: read("ink") }],
+          label: "Environment reward",
+          series: [{ name: "environment reward", values: steps.native, colour: read("ink") }],
           height: 200,
         }).element,
       ),

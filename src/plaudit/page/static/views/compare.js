@@ -1,4 +1,4 @@
-// Two versions on the same history: step against step, flips, ranks, the largest changes; and how far apart many are.
+// Two rewards on the same history: steps, episodes, sign flips, ranks, largest changes; and distances between many.
 
 const { h, section, emptyState } = plaudit.dom;
 const { number, toNumber, count, aside, share, joinAddress, link, shorten, signed } = plaudit.format;
@@ -10,22 +10,22 @@ const nameReward = (reward) => `${shorten(reward.name, 30)} ${shorten(reward.ver
 async function show(page) {
   const [source, run, a, b] = page.parts;
   const rewards = listRewards(page.index);
-  const title = h("h1", {}, "Compare");
+  const title = h("h1", {}, "Compare rewards");
   const chooser = makeChooser(source, run, a, b, rewards);
   if (a === undefined || b === undefined)
-    return [title, h("p.lead", {}, "Two rewards on the history of this run."), chooser, await showMatrixIfAny(page)];
+    return [title, h("p.lead", {}, "Compare two rewards on the recorded steps of this run."), chooser, await showMatrixIfAny(page)];
   const found = await page.get(joinAddress("compare", source, run, a, b));
   const names = [a, b].map((id) => nameReward(rewards.get(id) ?? { name: id.slice(0, 12) }));
   return [
-    h("h1", {}, names[0], h("span.quiet", {}, " and "), names[1]),
+    h("h1", {}, names[0], h("span.quiet", {}, " vs. "), names[1]),
     h("p.lead", {}, tellScope(found)),
     chooser,
     facts([
-      ["Correlation of steps", number(found.steps?.pearson, 4), "Pearson"],
-      ["Same order of steps", number(found.steps?.spearman, 4), "Spearman"],
-      ["Same order of episodes", number(found.returns?.spearman, 4), "Spearman"],
+      ["Step correlation", number(found.steps?.pearson, 4), "Pearson"],
+      ["Step rank correlation", number(found.steps?.spearman, 4), "Spearman"],
+      ["Episode rank correlation", number(found.returns?.spearman, 4), "Spearman"],
       [
-        "Steps that change sign",
+        "Sign flips",
         share(found.flips?.share),
         found.flips?.of ? `${number(found.flips.count)} of ${number(found.flips.of)}` : "",
       ],
@@ -33,12 +33,12 @@ async function show(page) {
     [...(found.remarks ?? []), ...tellLeftOut(found.returns)].map((each) => h("p.note", {}, each)),
     found.scatter.of > 0 && showHistory(found, names, source, run),
     section(
-      "How far apart",
+      "Distances",
       {},
       listDistances(found.distances),
       found.distances_note && h("p.quiet", {}, found.distances_note),
     ),
-    section("What is different in the definitions", {}, listDefinitions(found.definitions)),
+    section("Diff", {}, listDefinitions(found.definitions)),
   ];
 }
 
@@ -48,17 +48,17 @@ function showHistory(found, names, source, run) {
     h(
       "div.columns",
       {},
-      section("Step against step", {}, drawAgainst(found.scatter, names, "Total of a step under both")),
+      section("Steps", {}, drawAgainst(found.scatter, names, "Total of each step under both rewards")),
       section(
-        "Episode against episode",
+        "Episodes",
         {},
-        drawAgainst(found.returns, names, "Return of an episode under both", (at) =>
+        drawAgainst(found.returns, names, "Return of each episode under both rewards", (at) =>
           link("episode", source, run, found.returns.ids[at]),
         ),
       ),
     ),
-    section("The largest changes", {}, listLargest(found.largest, names)),
-    section("Episodes that change rank", {}, listRanks(found.ranks, source, run)),
+    section("Largest changes", {}, listLargest(found.largest, names)),
+    section("Rank changes", {}, listRanks(found.ranks, source, run)),
   ];
 }
 
@@ -67,15 +67,15 @@ function tellScope({ scored, scatter }) {
     scored && scored.steps < scored.of
       ? `${number(scored.steps)} of ${count(scored.of, "step")}`
       : `all ${count(scatter.of, "step")}`;
-  const drawn = scatter.shown < scatter.of ? `, ${number(scatter.shown)} of them drawn` : "";
-  return `Both on the history of this run: ${part} scored by each${aside(scored?.masked, "not scored by either")}${drawn}.`;
+  const drawn = scatter.shown < scatter.of ? `; ${number(scatter.shown)} of them plotted` : "";
+  return `Both rewards on this run: ${part} scored by each${aside(scored?.masked, "not scored by either")}${drawn}.`;
 }
 
-/** Which episodes have no returns to compare. */
+/** Episodes without returns to compare. */
 function tellLeftOut({ unfinished = 0, broken = 0 }) {
   return [
     unfinished > 0 && `Left out of returns and ranks: ${count(unfinished, "unfinished episode")}.`,
-    broken > 0 && `Left out of returns and ranks: ${count(broken, "episode")} with a step that one of the two cannot score.`,
+    broken > 0 && `Left out of returns and ranks: ${count(broken, "episode")} with a step that one of the rewards cannot score.`,
   ].filter(Boolean);
 }
 
@@ -85,14 +85,14 @@ function listRewards(index) {
   return found;
 }
 
-/** Which two: any, where a server computes them; those that are here, in a report. */
+/** Select two rewards: any with a server, those in the file in a report. */
 function makeChooser(source, run, a, b, rewards) {
   if (!plaudit.store.live) {
     const here = plaudit.store
       .list(`${joinAddress("compare", source, run)}/`)
       .map((address) => address.split("/").slice(3).map(decodeURIComponent));
     if (here.length === 0)
-      return emptyState("This report holds no comparison.", "Name a second reward: plaudit report LEDGER REWARD.");
+      return emptyState("This report contains no comparison.", "Pass a second reward: plaudit report LEDGER REWARD.");
     return h(
       "div.bar",
       {},
@@ -100,7 +100,7 @@ function makeChooser(source, run, a, b, rewards) {
         "Versions",
         here.map((pair) => [
           pair.join("/"),
-          pair.map((id) => nameReward(rewards.get(id) ?? { name: id })).join(" and "),
+          pair.map((id) => nameReward(rewards.get(id) ?? { name: id })).join(" vs. "),
         ]),
         a ? `${a}/${b}` : "",
         (value) => go(source, run, ...value.split("/")),
@@ -110,8 +110,8 @@ function makeChooser(source, run, a, b, rewards) {
   }
   if (rewards.size < 2)
     return emptyState(
-      "There is one reward here, and two are needed.",
-      "Name another one: plaudit dashboard LEDGER REWARD.",
+      "A comparison needs two rewards.",
+      "Pass another one: plaudit dashboard LEDGER REWARD.",
     );
   const names = [...rewards].map(([id, reward]) => [id, nameReward(reward)]);
   const [first, second] = [a ?? names[0][0], b ?? names[1][0]];
@@ -128,9 +128,9 @@ function go(source, run, a, b) {
   location.hash = link("compare", source, run, a, b);
 }
 
-/** One against the other; equal ones lie on the line. */
+/** One reward against the other; equal values lie on the diagonal. */
 function drawAgainst({ x, y }, names, label, open = null) {
-  if (!x?.length) return emptyState("There is nothing to draw.");
+  if (!x?.length) return emptyState("Nothing to plot.");
   const order = [...x.keys()]
     .filter((at) => Number.isFinite(toNumber(x[at])))
     .sort((i, j) => toNumber(x[i]) - toNumber(x[j]));
@@ -155,14 +155,14 @@ function drawAgainst({ x, y }, names, label, open = null) {
           location.hash = open(order[at]);
         }
       : null,
-    caption: `Upwards: ${names[1]}. On the dashed line both pay the same.`,
+    caption: `Y axis: ${names[1]}. On the dashed line both rewards pay the same.`,
   }).element;
 }
 
 function listLargest(largest, names) {
-  if (!largest?.length) return emptyState("No step is paid differently.");
+  if (!largest?.length) return emptyState("No step changes.");
   return plaudit.table({
-    label: "The largest changes",
+    label: "Largest changes",
     rows: largest.slice(0, 10),
     columns: [
       {
@@ -178,7 +178,7 @@ function listLargest(largest, names) {
         value: (row) => toNumber(row.after) - toNumber(row.before),
         show: (row) => signed(toNumber(row.after) - toNumber(row.before)),
       },
-      { name: "Why", sortable: false, value: () => null, show: (row) => tellWhy(row) },
+      { name: "Explanation", sortable: false, value: () => null, show: (row) => tellWhy(row) },
     ],
   });
 }
@@ -190,14 +190,14 @@ const tellWhy = (row) =>
   h(
     "details",
     {},
-    h("summary", {}, "why"),
+    h("summary", {}, "show"),
     [row.why_before, row.why_after].map((why) => h("pre.text", { tabindex: "0" }, why)),
   );
 
 function listRanks(ranks, source, run) {
-  if (!ranks?.length) return emptyState("Every episode keeps its rank.");
+  if (!ranks?.length) return emptyState("No episode changes rank.");
   return plaudit.table({
-    label: "Episodes that change rank",
+    label: "Rank changes",
     rows: ranks,
     most: 12,
     columns: [
@@ -207,9 +207,9 @@ function listRanks(ranks, source, run) {
         show: (row) => h("a", { href: link("episode", source, run, row.episode) }, shorten(row.episode, 40)),
       },
       { name: "Rank before", number: true, value: (row) => row.before },
-      { name: "After", number: true, value: (row) => row.after },
+      { name: "Rank after", number: true, value: (row) => row.after },
       {
-        name: "Moved",
+        name: "Change",
         number: true,
         value: (row) => row.after - row.before,
         show: (row) => signed(row.after - row.before),
@@ -226,8 +226,8 @@ function listDistances(distances) {
     columns: [
       { name: "Measure", value: (row) => row.measure, show: (row) => h("strong", {}, row.measure) },
       { name: "Value", number: true, value: (row) => row.value },
-      { name: "From", number: true, value: (row) => row.low },
-      { name: "To", number: true, value: (row) => row.high },
+      { name: "Low", number: true, value: (row) => row.low },
+      { name: "High", number: true, value: (row) => row.high },
     ],
   });
 }
@@ -235,11 +235,11 @@ function listDistances(distances) {
 function listDefinitions(definitions) {
   if (!definitions?.length) return emptyState("The definitions are the same.");
   return plaudit.table({
-    label: "Differences of the definitions",
+    label: "Differences between the definitions",
     rows: definitions,
     columns: [
       {
-        name: "What",
+        name: "Part",
         value: (row) => `${row.kind} ${row.name}`,
         show: (row) => [
           h("span.tag", {}, row.kind),
@@ -262,17 +262,17 @@ const tell = (value) =>
 async function showMatrixIfAny(page) {
   if (!plaudit.store.has("matrix") || listRewards(page.index).size < 2) return null;
   const matrix = await page.get("matrix").catch(() => null);
-  return matrix && section("How far apart all of them are", {}, drawMatrix(matrix));
+  return matrix && section("Distances between rewards", {}, drawMatrix(matrix));
 }
 
 async function showMatrix(page) {
   const matrix = await page.get("matrix");
-  return [h("h1", {}, "How far apart"), h("p.lead", {}, matrix.note), section(matrix.measure, {}, drawMatrix(matrix))];
+  return [h("h1", {}, "Distances between rewards"), h("p.lead", {}, matrix.note), section(matrix.measure, {}, drawMatrix(matrix))];
 }
 
 /** A square of numbers, darker where two are further apart. */
 function drawMatrix({ names, values, measure }) {
-  if (!names?.length) return emptyState("There are no two rewards to compare.");
+  if (!names?.length) return emptyState("A comparison needs two rewards.");
   const most = Math.max(1e-12, ...values.flat().map(toNumber).filter(Number.isFinite));
   const cell = (value) => {
     const part = Math.min(1, Math.max(0, toNumber(value) / most)) || 0;

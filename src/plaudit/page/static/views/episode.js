@@ -1,4 +1,4 @@
-// An episode, step by step: what each term paid, from which inputs; the arrow keys go through it, space plays it.
+// An episode step by step: the value of each term and the inputs; arrow keys move, space plays.
 
 const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, extent, count, joinAddress, link, shorten, value: formatValue } = plaudit.format;
@@ -15,7 +15,7 @@ async function show(page) {
   const mayGoOn = episode.so_far !== null || (!episode.end && episode.next === null);
   if (mayGoOn) page.follow(joinAddress("run", source, run));
   const title = h("h1", {}, `Episode ${shorten(episode.episode, 60)}`);
-  if (episode.shown === 0) return [title, emptyState("This episode has no step.")];
+  if (episode.shown === 0) return [title, emptyState("This episode has no steps.")];
   const place = makePositions(reward);
   const ids = episode.step_ids ?? episode.steps.map(String);
   const player = makePlayer(page, episode, ids);
@@ -38,7 +38,7 @@ async function show(page) {
       h(
         "div",
         {},
-        section("Terms at every step", {}, charts[0].element),
+        section("Terms per step", {}, charts[0].element),
         section(
           "Inputs",
           {},
@@ -54,7 +54,7 @@ function tellEpisode({ shown, of, records }) {
   const part = shown < of ? `The first ${number(shown)} of ${count(of, "step")}` : count(of, "step");
   const [first, last] = records.map((each) => number(each));
   const kept = first === last ? `record ${first}` : `records ${first} to ${last}`;
-  return `${part}, ${kept}. The arrow keys go from step to step, space plays.`;
+  return `${part}, ${kept}. Use the arrow keys to move between steps, space to play.`;
 }
 
 function summarise(episode) {
@@ -65,20 +65,20 @@ function summarise(episode) {
     tellReturn(episode),
     ["Steps", number(episode.of), masked > 0 && `${number(masked)} not scored`],
     tellEnd(episode),
-    worst >= 0 && ["Lowest step", number(total[worst]), `at ${nameStep(episode, worst)}`],
-    best >= 0 && ["Highest step", number(total[best]), `at ${nameStep(episode, best)}`],
+    worst >= 0 && ["Lowest reward", number(total[worst]), `at step ${nameStep(episode, worst)}`],
+    best >= 0 && ["Highest reward", number(total[best]), `at step ${nameStep(episode, best)}`],
   ];
 }
 
 const nameStep = (episode, at) => String(episode.steps[at] ?? at);
 
-/** Which step it is, and of how many: its number may be one of the whole run, and some may not be recorded. */
+/** The number of a step and the count of recorded steps: numbers may count over the whole run, and some may be missing. */
 const placeStep = (episode, at) =>
   episode.steps[at] === at + 1
     ? `step ${number(at + 1)} of ${number(episode.of)}`
     : `step ${nameStep(episode, at)} (${number(at + 1)} of ${number(episode.of)} recorded)`;
 
-/** Which step is looked at, and how one gets to another. */
+/** The selected step, and the controls that select another. */
 function makePlayer(page, episode, ids) {
   const last = episode.shown - 1;
   let at = Math.max(0, ids.indexOf(page.options.step ?? ids[0]));
@@ -178,7 +178,7 @@ function drawTimeline(episode, place, player, frames) {
   const pile = plaudit.stacks.pile(series, "bars");
   series.push({ name: "total", values: episode.total, colour: read("ink"), kind: "none" });
   return plaudit.charts.chart({
-    label: `What each term paid at each of ${count(episode.shown, "step")}`,
+    label: `Value of each term over ${count(episode.shown, "step")}`,
     x: xOf(episode),
     xTitle: "step",
     xFormat: (x) => stepName(episode, x),
@@ -197,13 +197,13 @@ function drawTimeline(episode, place, player, frames) {
     },
     over: (plot, draw) => plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
     caption: [
-      "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
+      "Rewards are above zero, costs below. Click a step to select it, drag to zoom, double-click to reset.",
       masked.length > 0 && ` Shaded: ${count(masked.length, "step")} that could not be scored.`,
     ],
   });
 }
 
-/** Steps without a score have no bar, as those that paid nothing: they are shaded. */
+/** Steps without a score have no bar, like steps that earned 0, so they are shaded. */
 function shadeMasked(plot, draw, masked) {
   const width = Math.max(1, Math.abs(plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true)));
   draw.fillStyle = read("line");
@@ -211,7 +211,7 @@ function shadeMasked(plot, draw, masked) {
     draw.fillRect(plot.valToPos(at, "x", true) - width / 2, plot.bbox.top, width, plot.bbox.height);
 }
 
-/** Half a step more on either side; uPlot has an own idea of how wide a single one is. */
+/** Half a step more on either side; for a single step, uPlot would choose another width. */
 const rangeOf = (episode) => (plot, low, high) =>
   episode.shown === 1 ? [-0.5, 0.5] : [low - 0.5, high + 0.5];
 const xOf = (episode) => Array.from({ length: episode.shown }, (_, at) => at);
@@ -235,7 +235,7 @@ function drawInputs(page, episode, player) {
         {},
         button(`Show all ${moving.length}`, () => page.redraw({ inputs: "all" }), { id: "all-inputs" }),
       ),
-    entries.length === 0 && emptyState("No input was recorded."),
+    entries.length === 0 && emptyState("No inputs were recorded."),
     still.length > 0 &&
       h(
         "details",
@@ -277,7 +277,7 @@ function drawInput(episode, name, values, player) {
   };
 }
 
-/** Labels, bools and counts go from one value to the next without being anything between. */
+/** Labels, bools and counts have no values in between. */
 const isStepped = (values) =>
   values.every((each) => each === null || typeof each === "boolean" || Number.isInteger(each));
 
@@ -287,7 +287,7 @@ const nameValue = (episode, name, value) =>
     : (episode.labels?.[name]?.[value] ??
       ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value)));
 
-/** The step that is looked at: its picture, its terms, and the way to why. */
+/** The selected step: its picture, its terms, and a link to its explanation. */
 function makePanel(page, episode, reward, place, frames, ids) {
   const body = h("div", { "aria-live": "off" });
   const terms = Object.entries({ ...episode.values, ...episode.adjustments });
@@ -339,14 +339,14 @@ function makePanel(page, episode, reward, place, frames, ids) {
               ),
             ),
           ),
-      episode.native && h("p.quiet", {}, `The environment's own reward: ${number(episode.native[at])}`),
+      episode.native && h("p.quiet", {}, `Environment reward: ${number(episode.native[at])}`),
       h(
         "p",
         {},
         h(
           "a",
           { href: link("step", ...page.parts, ids[at]), id: "why" },
-          masked ? "What was recorded →" : "Why it was paid this →",
+          masked ? "See what was recorded →" : "Explain this step →",
         ),
       ),
     );
@@ -356,7 +356,7 @@ function makePanel(page, episode, reward, place, frames, ids) {
   return { element: h("section.card.sticky", {}, heading, frames.element, body, sources.element), update };
 }
 
-/** The sources of the terms, with the lines that the step took; drawn while they are open. */
+/** The sources of the terms, with the lines that the step executed; drawn while they are open. */
 function makeSources(episode, reward, place) {
   const body = h("div", {});
   let looked = 0;
@@ -369,7 +369,7 @@ function makeSources(episode, reward, place) {
     ];
     replace(body, shown.map(show));
   };
-  const element = h("details", { id: "lines" }, h("summary", {}, "Lines of the source that were taken"), body);
+  const element = h("details", { id: "lines" }, h("summary", {}, "Source lines executed"), body);
   element.addEventListener("toggle", draw);
   const known = episode.paths?.some((each) => Object.keys(each).length > 0);
   return {

@@ -1,4 +1,4 @@
-// The episodes of a run: a table, points of one number against another, the worst and the best, two side by side.
+// The episodes of a run: a table, a scatter plot, the lowest and highest returns, and two side by side.
 
 const { h, section, emptyState } = plaudit.dom;
 const { number, toNumber, count, joinAddress, link, shorten, runName, time, signed } = plaudit.format;
@@ -14,8 +14,8 @@ async function show(page) {
     return [
       title,
       emptyState(
-        "There is no episode in this run yet.",
-        "Episodes appear here once steps have been recorded with episode=.",
+        "No episodes in this run yet.",
+        "Episodes appear here once steps are recorded with episode=.",
       ),
     ];
   const reward = await loadReward(page, source, run);
@@ -27,20 +27,20 @@ async function show(page) {
     h(
       "div.columns",
       {},
-      section("Against one another", {}, drawScatter(page, rows, numbers)),
-      section("Worst and best", {}, listExtremes(page, rows)),
+      section("Scatter plot", {}, drawScatter(page, rows, numbers)),
+      section("Lowest and highest returns", {}, listExtremes(page, rows)),
     ),
-    section("All of them", {}, listRows(page, rows, numbers, makePositions(reward))),
+    section("All episodes", {}, listRows(page, rows, numbers, makePositions(reward))),
   ];
 }
 
 function tellShown({ shown, of, unfinished, chosen, embedded }, run) {
-  const open = unfinished ? ` ${number(unfinished)} unfinished: shown apart, and in no return.` : "";
+  const open = unfinished ? ` ${count(unfinished, "unfinished episode")} not counted in returns.` : "";
   const all =
     shown === of
-      ? `${count(of, "episode")} of ${runName(run)}.${open}`
+      ? `${count(of, "episode")} in ${runName(run)}.${open}`
       : `${number(shown)} of ${count(of, "episode")}: ${chosen}.${open}`;
-  return embedded ? `${all} ${number(embedded.length)} can be opened step by step in this report.` : all;
+  return embedded ? `${all} This report contains the steps of ${embedded.length === of ? `all ${number(of)}` : number(embedded.length)}.` : all;
 }
 
 async function loadReward(page, source, run) {
@@ -69,14 +69,14 @@ function makeRows({ columns, embedded }) {
 /** What can be drawn: return, length and each term. */
 function listNumbers({ columns }) {
   const found = { return: (row) => row.return, length: (row) => row.length };
-  if (columns.native) found["environment's reward"] = (row) => row.native;
+  if (columns.native) found["environment reward"] = (row) => row.native;
   for (const name of Object.keys(columns.terms)) found[name] = (row) => row.terms[name];
   return found;
 }
 
 function drawScatter(page, every, numbers) {
   const rows = every.filter((row) => row.isFinished);
-  if (rows.length === 0) return emptyState("No episode is finished yet.");
+  if (rows.length === 0) return emptyState("No finished episodes yet.");
   const names = Object.keys(numbers).map((name) => [name, name]);
   const pick = (name, other) => (Object.hasOwn(numbers, page.options[name] ?? "") ? page.options[name] : other);
   const [across, up] = [pick("x", "length"), pick("y", "return")];
@@ -84,9 +84,9 @@ function drawScatter(page, every, numbers) {
     .map((row) => ({ x: toNumber(numbers[across](row)), y: numbers[up](row), row }))
     .filter((each) => Number.isFinite(each.x))
     .sort((a, b) => a.x - b.x);
-  const tell = h("p.quiet", { role: "status" }, `${up} against ${across}. Click a point to open its episode.`);
+  const tell = h("p.quiet", { role: "status" }, `${up} vs. ${across}. Click a point to open its episode.`);
   const made = plaudit.charts.chart({
-    label: `${up} against ${across}, ${count(points.length, "episode")}`,
+    label: `${up} vs. ${across}, ${count(points.length, "episode")}`,
     x: points.map((each) => each.x),
     xTitle: across,
     height: 300,
@@ -100,8 +100,8 @@ function drawScatter(page, every, numbers) {
     h(
       "div.bar",
       {},
-      select("Across", names, across, (value) => page.redraw({ x: value })),
-      select("Up", names, up, (value) => page.redraw({ y: value })),
+      select("X axis", names, across, (value) => page.redraw({ x: value })),
+      select("Y axis", names, up, (value) => page.redraw({ y: value })),
     ),
     made.element,
     tell,
@@ -112,7 +112,7 @@ function listExtremes(page, rows) {
   const order = rows
     .filter((row) => Number.isFinite(toNumber(row.return)))
     .sort((a, b) => toNumber(a.return) - toNumber(b.return));
-  if (order.length === 0) return emptyState("No episode is finished yet.");
+  if (order.length === 0) return emptyState("No finished episodes yet.");
   const most = Math.min(5, Math.ceil(order.length / 2));
   const line = (row) =>
     h(
@@ -123,14 +123,14 @@ function listExtremes(page, rows) {
       h("td.number", {}, count(row.length, "step")),
     );
   const list = (title, found) => h("div", {}, h("h3", {}, title), h("table.even", {}, h("tbody", {}, found.map(line))));
-  return [list("Worst", order.slice(0, most)), h("p", {}), list("Best", order.slice(-most).reverse())];
+  return [list("Lowest", order.slice(0, most)), h("p", {}), list("Highest", order.slice(-most).reverse())];
 }
 
 function openLink(page, row) {
   const name = shorten(row.episode, 40);
   return row.opens
     ? h("a", { href: link("episode", ...page.parts, row.episode) }, name)
-    : h("span", { title: "Not in this report step by step" }, name);
+    : h("span", { title: "This report does not contain the steps of this episode" }, name);
 }
 
 function listRows(page, rows, numbers, place) {
@@ -146,7 +146,7 @@ function listRows(page, rows, numbers, place) {
     return h(
       "button.plain",
       { type: "button", id: `pair-${row.at}`, "aria-pressed": String(chosen), onclick: () => page.redraw(set) },
-      chosen ? "chosen" : "compare",
+      chosen ? "selected" : "compare",
     );
   };
   const [column, way] = (page.options.sort ?? "").split(".");
@@ -163,9 +163,9 @@ function listRows(page, rows, numbers, place) {
       ...terms
         .slice(0, 40)
         .map((name) => ({ name: named(place(name), name), number: true, value: (row) => row.terms[name] })),
-      { name: "Began (UTC)", time: true, value: (row) => row.time, show: (row) => time(row.time) },
+      { name: "Started (UTC)", time: true, value: (row) => row.time, show: (row) => time(row.time) },
       {
-        name: h("span.hidden", {}, "Side by side"),
+        name: h("span.hidden", {}, "Compare side by side"),
         sortable: false,
         value: () => null,
         show: (row) => row.opens && choose(row),
@@ -186,7 +186,7 @@ async function showPair(page, reward) {
     return h(
       "p.note",
       { role: "status" },
-      `Episode ${shorten(a ?? b, 40)} is chosen. Choose another one in the table to see both side by side.`,
+      `Episode ${shorten(a ?? b, 40)} is selected. Select another one in the table to see both side by side.`,
     );
   const pair = await Promise.all([a, b].map((each) => page.get(joinAddress("episode", ...page.parts, each))));
   const place = makePositions(reward);

@@ -1,4 +1,4 @@
-// Where one arrives: every ledger with its runs, every reward.
+// The overview: every ledger with its runs, and every reward.
 
 const { h, section, emptyState } = plaudit.dom;
 const { number, count, aside, time, link, shorten, runName } = plaudit.format;
@@ -12,8 +12,8 @@ async function show(page) {
     h("p.lead", {}, describe(index)),
     index.sources.length === 0 &&
       emptyState(
-        "There is nothing to show.",
-        "Name a ledger or a reward: plaudit report LEDGER, plaudit dashboard REWARD.",
+        "Nothing to show.",
+        "Pass a ledger or a reward: plaudit report LEDGER, plaudit dashboard REWARD.",
       ),
     ledgers.map(showLedger),
     rewards.length > 0 &&
@@ -23,17 +23,17 @@ async function show(page) {
         listRewards(rewards),
         rewards.length > 2 &&
           plaudit.store.has("matrix") &&
-          h("p", {}, h("a", { href: "#/matrix" }, "How far apart they are")),
+          h("p", {}, h("a", { href: "#/matrix" }, "Distances between rewards")),
       ),
   ];
 }
 
 function describe(index) {
-  const made = `${index.live ? "Live" : "Written"} ${time(index.made)} UTC by plaudit ${index.plaudit}.`;
+  const made = `${index.live ? "Updated" : "Generated"} ${time(index.made)} UTC by plaudit ${index.plaudit}.`;
   const { embedded } = index;
   if (!embedded || embedded.of === 0) return made;
   const all = embedded.episodes === embedded.of;
-  return `${made} This file holds ${all ? `all ${count(embedded.of, "episode")}` : `${number(embedded.episodes)} of ${count(embedded.of, "episode")}`} step by step, and the summaries of the whole.`;
+  return `${made} This file contains the steps of ${all ? `all ${count(embedded.of, "episode")}` : `${number(embedded.episodes)} of ${count(embedded.of, "episode")}`}, and summaries of every run.`;
 }
 
 function collectRewards(sources) {
@@ -49,7 +49,7 @@ function showLedger(source) {
     return section(
       title,
       {},
-      emptyState("This ledger is empty.", "Runs appear here once something has been recorded."),
+      emptyState("This ledger is empty.", "Runs appear here once steps are recorded."),
     );
   }
   const table = plaudit.table({

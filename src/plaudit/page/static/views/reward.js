@@ -1,4 +1,4 @@
-// A reward: its terms in words, as formulas and as curves; what it wants most; what is wrong with it.
+// A reward: its terms as text, formulas and curves; its best-paid behaviors; its findings.
 
 const { h, section, emptyState } = plaudit.dom;
 const { number, toNumber, interval, shorten, link, value: formatValue } = plaudit.format;
@@ -10,16 +10,16 @@ async function show(page) {
   const scale = findScale(reward);
   return [
     h("h1", {}, reward.name, " ", h("span.quiet", {}, reward.version)),
-    h("p.lead", {}, reward.doc || "A reward without a description."),
+    h("p.lead", {}, reward.doc || "No description."),
     facts([
       ["Terms", number(reward.terms.length)],
       ["Fields", number(reward.fields.length)],
-      ["Least it can pay", number(reward.total.bounds?.[0])],
-      ["Most it can pay", number(reward.total.bounds?.[1])],
+      ["Lowest total", number(reward.total.bounds?.[0])],
+      ["Highest total", number(reward.total.bounds?.[1])],
       ["Findings", number(reward.findings.length)],
       ["Fingerprint", h("code", { title: reward.fingerprint }, reward.fingerprint.slice(0, 12))],
     ]),
-    section("What it adds up", {}, plaudit.terms.formula(reward.total), summarise(reward, scale)),
+    section("Total", {}, plaudit.terms.formula(reward.total), summarise(reward, scale)),
     showIncentives(reward),
     showFindings(reward),
     reward.task && showTask(reward.task),
@@ -34,7 +34,7 @@ async function show(page) {
     h(
       "details",
       {},
-      h("summary", {}, "The reward as JSON"),
+      h("summary", {}, "Reward as JSON"),
       h("pre.text", { tabindex: "0" }, JSON.stringify(reward.spec, null, 2).slice(0, 200000)),
     ),
   ];
@@ -75,10 +75,10 @@ function summarise(reward, scale) {
         value: (row) => row.clamp?.[0],
         show: (row) => (row.clamp ? interval(row.clamp) : row.at === null ? "" : "–"),
       },
-      { name: "Least", number: true, value: (row) => row.bounds?.[0] },
-      { name: "Most", number: true, value: (row) => row.bounds?.[1] },
+      { name: "Min", number: true, value: (row) => row.bounds?.[0] },
+      { name: "Max", number: true, value: (row) => row.bounds?.[1] },
       {
-        name: "What it can pay",
+        name: "Range",
         sortable: false,
         value: () => null,
         show: (row) =>
@@ -93,7 +93,7 @@ function showIncentives(reward) {
   const lines = reward.incentives?.text ?? [];
   const summary = reward.incentives?.summary;
   return section(
-    "What it wants most",
+    "Best-paid behaviors",
     {},
     summary && h("p", {}, summary),
     lines.length
@@ -102,12 +102,12 @@ function showIncentives(reward) {
           {},
           lines.map((line) => h("li", {}, line)),
         )
-      : emptyState("Nothing was found that pays most."),
+      : emptyState("No behavior found that pays more than others."),
   );
 }
 
 function showFindings(reward) {
-  if (reward.findings.length === 0) return section("Findings", {}, emptyState("Nothing was found wrong with it."));
+  if (reward.findings.length === 0) return section("Findings", {}, emptyState("No findings."));
   return section(
     "Findings",
     {},
@@ -119,7 +119,7 @@ function showFindings(reward) {
   );
 }
 
-/** What is wanted and what can happen, and where each line comes from. */
+/** The task: goals, preferences and what can happen, and the source of each line. */
 function showTask(task) {
   return section(
     "Task",
@@ -134,13 +134,13 @@ function showTask(task) {
     ),
     task.doc && h("p", {}, task.doc),
     plaudit.table({
-      label: "What is wanted and what can happen",
+      label: "Parts of the task",
       rows: task.said,
       columns: [
-        { name: "What", value: (row) => row.part },
-        { name: "Of", value: (row) => row.of, show: (row) => row.of && h("code", {}, shorten(row.of, 60)) },
-        { name: "Says", value: (row) => row.says, show: (row) => shorten(row.says, 400) },
-        { name: "From", value: (row) => row.from },
+        { name: "Part", value: (row) => row.part },
+        { name: "Name", value: (row) => row.of, show: (row) => row.of && h("code", {}, shorten(row.of, 60)) },
+        { name: "Value", value: (row) => row.says, show: (row) => shorten(row.says, 400) },
+        { name: "Source", value: (row) => row.from },
       ],
     }),
   );
@@ -155,14 +155,14 @@ function showWitness(steps) {
   return h(
     "details",
     {},
-    h("summary", {}, "Inputs that show it"),
+    h("summary", {}, "Witness"),
     list.map((step) =>
       h(
         "p",
         {},
         step.note && `${step.note}: `,
         h("code", {}, shorten(tell(step), 1000)),
-        step.total !== undefined && ` pays ${number(step.total)}`,
+        step.total !== undefined && ` earns ${number(step.total)}`,
       ),
     ),
   );
@@ -172,10 +172,10 @@ function showTerm(term, at) {
   const about = [
     ["Weight", formatValue(term.weight)],
     term.clamp && ["Clamp", interval(term.clamp)],
-    ["Pays", term.bounds ? interval(term.bounds) : "–"],
-    ["Reads", term.inputs.join(", ") || "nothing"],
+    ["Range", term.bounds ? interval(term.bounds) : "–"],
+    ["Inputs", term.inputs.join(", ") || "none"],
     term.unit && ["Unit", term.unit],
-    term.terminal && ["When", "at the end of an episode"],
+    term.terminal && ["Scored", "at the end of an episode"],
   ].filter(Boolean);
   const chart = plaudit.terms.curve(term, at);
   return h(
@@ -197,7 +197,7 @@ function showTerm(term, at) {
         ),
         term.source && h("details", {}, h("summary", {}, "Source"), plaudit.terms.sourceCode(term.source)),
       ),
-      h("div", {}, chart ?? h("p.note", {}, "Not drawn: it reads no number, or more than two.")),
+      h("div", {}, chart ?? h("p.note", {}, "No curve: this term reads no number, or more than two.")),
     ),
   );
 }
@@ -214,7 +214,7 @@ function showAdjustment(each, at) {
 
 function listFields(fields) {
   return plaudit.table({
-    label: "Fields that the reward reads",
+    label: "Fields",
     rows: fields,
     columns: [
       { name: "Field", value: (field) => field.name, show: (field) => h("code", {}, shorten(field.name, 60)) },
@@ -231,7 +231,7 @@ function listFields(fields) {
         value: (field) => field.better ?? "",
         show: (field) => field.better ?? (field.aim === null || field.aim === undefined ? "" : `near ${number(field.aim)}`),
       },
-      { name: "What it is", value: (field) => field.doc || "" },
+      { name: "Description", value: (field) => field.doc || "" },
     ],
   });
 }
@@ -248,16 +248,16 @@ function listKnobs(knobs) {
   });
 }
 
-/** Where in the ledgers on this page the knobs of this reward can be turned. */
+/** Link to the runs on this page where the knobs of this reward can be changed. */
 function adviseWhatIf(page, reward) {
   const runs = page.index.sources.flatMap((source) =>
     (source.runs ?? []).filter((run) => run.rewards.includes(reward.id)).map((run) => [source, run]),
   );
-  if (runs.length === 0) return h("p.quiet", {}, "Record a run with it to turn them and see what changes.");
+  if (runs.length === 0) return h("p.quiet", {}, "Record a run with this reward to try other values.");
   return h(
     "p",
     {},
-    "Turn them and see what changes: ",
+    "Try other values: ",
     runs
       .slice(0, 5)
       .map(([source, run], at) => [

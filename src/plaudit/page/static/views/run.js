@@ -1,4 +1,4 @@
-// A run over training: the return and every term, what share each has, clamps and branches, findings where they begin.
+// A run over training: the return, every term and its share, clamps, branches, and where findings begin.
 
 const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, extent, count, aside, joinAddress, link, shorten, runName } = plaudit.format;
@@ -22,10 +22,10 @@ async function show(page) {
     return [
       title,
       emptyState(
-        "There is no episode in this run yet.",
+        "No episodes in this run yet.",
         run.steps
-          ? `${count(run.steps, "record")} without an episode: record them with episode= and step= to see curves.`
-          : "Curves appear here once steps have been recorded.",
+          ? `${count(run.steps, "record has", "records have")} no episode. Record with episode= and step= to see curves.`
+          : "Curves appear here once steps are recorded.",
       ),
     ];
   }
@@ -57,18 +57,18 @@ async function show(page) {
             "Share of each term",
             {},
             drawShares(run, place),
-            h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value."),
+            h("p.quiet", {}, "Of the sum of absolute term values in an episode."),
           ),
-          section("Steps in an episode", {}, drawLengths(run, options)),
+          section("Steps per episode", {}, drawLengths(run, options)),
         ]
-      : emptyState("No episode of this run is finished yet.", "Returns appear here once one has ended."),
+      : emptyState("No finished episodes in this run yet.", "Returns appear here once an episode ends."),
     plaudit.showSteps(page, place),
-    section("Findings", {}, showFindings(page, marks, returns)),
+    section("Audit", {}, showFindings(page, marks, returns)),
   ];
 }
 
 const tellReduction = (reduced) =>
-  `Drawn from ${number(reduced.to)} points for ${number(reduced.from)} episodes: ${reduced.how}.`;
+  `Plotted as ${number(reduced.to)} points for ${number(reduced.from)} episodes: ${reduced.how}.`;
 
 /** Other runs laid over this one: `?with=l0/second,l1/third`. */
 async function loadOthers(page) {
@@ -77,27 +77,27 @@ async function loadOthers(page) {
   return found.filter((each) => each !== null && each.x.length > 0);
 }
 
-/** Of finished episodes; dashes where there is none. */
+/** Summary of finished episodes; dashes if there are none. */
 function summarise(run) {
   const means = run.return.mean.map(toNumber);
   const tail = Math.max(1, Math.floor(means.length / 10));
   const average = (list) => (list.length ? list.reduce((sum, each) => sum + each, 0) / list.length : null);
   const edge = (values, at) => (values.length ? extent(values)[at] : null);
   return [
-    ["Return, first tenth", number(average(means.slice(0, tail)), 4)],
-    ["Return, last tenth", number(average(means.slice(-tail)), 4)],
-    ["Lowest", number(edge(run.return.min, 0))],
-    ["Highest", number(edge(run.return.max, 1))],
-    ["Steps in an episode", number(run.mean_length, 3), run.mean_length !== null && "on average"],
+    ["Mean return, first 10%", number(average(means.slice(0, tail)), 4)],
+    ["Mean return, last 10%", number(average(means.slice(-tail)), 4)],
+    ["Lowest return", number(edge(run.return.min, 0))],
+    ["Highest return", number(edge(run.return.max, 1))],
+    ["Steps per episode", number(run.mean_length, 3), run.mean_length !== null && "mean"],
   ];
 }
 
 /** The axis of curves over a run: the place of each episode in it, from 1; under the cursor, its name. */
 const overRun = ({ x, ids, reduced }) => ({
   x: x.map((at) => at + 1),
-  xTitle: "episode, by its place in the run",
+  xTitle: "episode (position in the run)",
   xFormat: (place) => (Number.isInteger(place) ? number(place) : ""),
-  xName: reduced ? "place" : "episode",
+  xName: reduced ? "position" : "episode",
   xNames: reduced ? null : ids,
 });
 
@@ -119,14 +119,14 @@ function makeBar(page, options) {
     choose("Axis", { linear: "Linear", log: "Log" }, options.log ? "log" : "linear", (value) =>
       page.redraw({ axis: value === "log" ? "log" : null }),
     ),
-    choose("Terms", { stacked: "Stacked", single: "Single" }, options.stacked ? "stacked" : "single", (value) =>
+    choose("Terms", { stacked: "Stacked", single: "Lines" }, options.stacked ? "stacked" : "single", (value) =>
       page.redraw({ terms: value === "single" ? "single" : null }),
     ),
     free.length > 0 &&
-      select("Lay over", [["", "choose a run"], ...free], "", (value) =>
+      select("Overlay", [["", "select a run"], ...free], "", (value) =>
         page.redraw({ with: [...laid, value].join(",") }),
       ),
-    laid.length > 0 && plaudit.controls.button("Only this run", () => page.redraw({ with: null })),
+    laid.length > 0 && plaudit.controls.button("Clear overlay", () => page.redraw({ with: null })),
   );
 }
 
@@ -157,8 +157,8 @@ function drawReturns(run, others, { smooth: points, log }, page, marks) {
       location.hash = link("episode", ...page.parts, run.ids[at]);
     },
     caption: band.low
-      ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer."
-      : "Click to open an episode, drag to look closer.",
+      ? "Band: lowest to highest return. Click to open an episode, drag to zoom."
+      : "Click to open an episode, drag to zoom.",
   });
 }
 
@@ -178,7 +178,7 @@ function overlay(all, points, log) {
     };
   });
   const { xTitle } = overRun(all[0]);
-  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle, xName: "place" });
+  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle, xName: "position" });
 }
 
 function markFindings(plot, draw, marks) {
@@ -200,7 +200,7 @@ function drawTerms(run, place, { smooth: points, log, stacked }) {
       kind: stacked ? "none" : "line",
     };
   });
-  if (series.length === 0) return emptyState("No term was recorded.");
+  if (series.length === 0) return emptyState("No terms were recorded.");
   const shared = {
     ...overRun(run),
     label: `Terms over ${count(run.episodes, "episode")}`,
@@ -220,7 +220,7 @@ function drawShares(run, place) {
     mark: swatch(place(name)),
     kind: "none",
   }));
-  if (series.length === 0) return emptyState("No term was recorded.");
+  if (series.length === 0) return emptyState("No terms were recorded.");
   return plaudit.stacks.drawPile(
     { ...overRun(run), label: "Share of each term", series, height: 180, range: () => [0, 1] },
     "areas",
@@ -233,7 +233,7 @@ function drawLengths(run, { smooth: points }) {
   return plaudit.charts.chart({ ...overRun(run), label: "Steps in each episode", series, height: 150 }).element;
 }
 
-/** What an audit finds in the run; it reads every step, and comes when it has. */
+/** Audit the run; this reads every step, so the findings arrive after the rest. */
 function showFindings(page, marks, returns) {
   const holder = h("div", { role: "status" });
   const address = joinAddress("audit", ...page.parts);
@@ -248,21 +248,21 @@ function showFindings(page, marks, returns) {
     );
   };
   if (plaudit.store.has(address)) {
-    replace(holder, h("p.quiet", {}, "An audit reads the steps of this run …"));
+    replace(holder, h("p.quiet", {}, "Auditing the steps of this run …"));
     page
       .get(address)
       .then(fill)
       .catch((error) => replace(holder, h("p.note", {}, error.message)));
   } else {
-    fill({ findings: [], remarks: marks.length ? [] : ["This report holds no audit of the run."] });
+    fill({ findings: [], remarks: marks.length ? [] : ["This report contains no audit of this run."] });
   }
   return holder;
 }
 
 function listFindings(findings) {
-  if (findings.length === 0) return emptyState("The audit found nothing in this run.");
+  if (findings.length === 0) return emptyState("No findings.");
   const open = (each) =>
-    h("a", { href: `#/${each.address}` }, each.episode ? `Look at episode ${shorten(each.episode, 40)}` : "Look at it");
+    h("a", { href: `#/${each.address}` }, each.episode ? `Open episode ${shorten(each.episode, 40)}` : "Open");
   return h(
     "div.findings",
     {},
@@ -270,14 +270,14 @@ function listFindings(findings) {
   );
 }
 
-/** What was not asked, and why. */
+/** Rules that were skipped, and why. */
 function listSkipped(skipped) {
   const entries = Object.entries(skipped);
   if (entries.length === 0) return null;
   return h(
     "details",
     {},
-    h("summary", {}, `${count(entries.length, "question")} not asked`),
+    h("summary", {}, `${count(entries.length, "rule")} skipped`),
     h(
       "dl.pairs",
       {},

@@ -1,4 +1,4 @@
-// One step: why it was paid what it was paid, term by term, and what would have paid otherwise.
+// One step: its attribution to terms, and what other branches would have paid.
 
 const { h, section, emptyState } = plaudit.dom;
 const {
@@ -34,33 +34,32 @@ async function show(page) {
     facts([
       ["Total", masked ? "not scored" : exactly(found.total)],
       ["Record", number(found.record)],
-      found.time && ["When (UTC)", time(found.time)],
+      found.time && ["Time (UTC)", time(found.time)],
       [
-        "Formula",
+        "Reward",
         h("code", { title: found.fingerprint }, String(found.fingerprint ?? "").slice(0, 12)),
         reward && h("a", { href: link("reward", found.reward) }, reward.name),
       ],
     ]),
-    !masked && section("How the total came about", {}, listTerms(found, place)),
+    !masked && section("Attribution", {}, listTerms(found, place)),
     h("div.columns", {}, section("Inputs", {}, listInputs(found, reward)), showContext(found)),
     !masked &&
       section(
-        "Term by term",
+        "Terms",
         {},
         found.terms.map((term) => showTerm(term, reward, place)),
       ),
-    found.why && section("As text", {}, h("pre.text", { id: "why-text", tabindex: "0" }, found.why)),
+    found.why && section("Explanation as text", {}, h("pre.text", { id: "why-text", tabindex: "0" }, found.why)),
   ];
 }
 
-/** What a report leaves out of a step that it only has as one of its episode, and what would show it. */
+/** What a report leaves out of a step without full details, and how to see it. */
 function tellPartial({ embedded }, { context }) {
   const explained = plaudit.format.count(embedded?.explained ?? 0, "step");
-  const rest = context ? "" : ", and what else was recorded with it,";
+  const rest = context ? "Verification and branches not taken" : "Verification, branches not taken and context";
   return [
-    `This report explains ${explained}, the worst of each episode first, and this is none of them: `,
-    `whether it verifies and branches not taken${rest} are left out. `,
-    "A larger --max-size explains more, and plaudit dashboard every step.",
+    `This report has full details for ${explained}, the lowest-paid of each episode first, but not for this one. `,
+    `${rest} are left out. Use a larger --max-size for more steps, or plaudit dashboard for every step.`,
   ];
 }
 
@@ -75,7 +74,7 @@ function tellVerified(verified) {
   return h("span.tag", {}, "not verified here");
 }
 
-/** The document of the step, or as much of it as the episode holds. */
+/** The document of the step, or what its episode contains of it. */
 async function load(page) {
   const address = joinAddress("step", ...page.parts);
   if (plaudit.store.has(address)) return page.get(address);
@@ -83,7 +82,7 @@ async function load(page) {
   const ids = episode.step_ids ?? episode.steps.map(String);
   const [, record] = /^record-(\d+)$/.exec(page.parts[3]) ?? [];
   const at = record ? episode.record_ids.indexOf(Number(record)) : ids.indexOf(page.parts[3]);
-  if (at < 0) throw new plaudit.store.Missing(`The episode has no step ${shorten(page.parts[3])}.`);
+  if (at < 0) throw new plaudit.store.Missing(`This episode has no step ${shorten(page.parts[3])}.`);
   const reward = await page.getReward(episode.reward).catch(() => null);
   return takeStep(episode, reward, ids, at);
 }
@@ -129,7 +128,7 @@ function takeStep(episode, reward, ids, at) {
   };
 }
 
-/** What was recorded with a step, by name; null where the report does not hold all of it. */
+/** What was recorded with a step, by name; null if the report does not contain all of it. */
 function takeContext({ actor, native, masked, contexts }, at) {
   if (contexts === null) return null;
   const rest = contexts[at] ?? {};
@@ -196,7 +195,7 @@ function listTerms(found, place) {
 }
 
 function listInputs(found, reward) {
-  if (found.inputs.length === 0) return emptyState("No input was recorded.");
+  if (found.inputs.length === 0) return emptyState("No inputs were recorded.");
   const docs = new Map((reward?.fields ?? []).map((field) => [field.name, field.doc]));
   return plaudit.table({
     label: "Inputs of this step",
@@ -239,10 +238,10 @@ function drawRange({ value, range }) {
 }
 
 function showContext(found) {
-  if (found.context === null) return section("Context", {}, emptyState("This report does not hold it."));
+  if (found.context === null) return section("Context", {}, emptyState("This report does not contain it."));
   const isEmpty = (value) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
   const entries = Object.entries(found.context).filter(([, value]) => !isEmpty(value));
-  if (entries.length === 0) return section("Context", {}, emptyState("Nothing else was recorded with it."));
+  if (entries.length === 0) return section("Context", {}, emptyState("Nothing else was recorded with this step."));
   return section(
     "Context",
     {},
@@ -281,7 +280,7 @@ function showTerm(term, reward, place) {
                 {},
                 h("span", { class: each.true ? "good" : "quiet" }, each.true ? "✓ " : "✗ "),
                 h("code", {}, shorten(each.text, 300)),
-                h("span.hidden", {}, each.true ? " holds" : " does not hold"),
+                h("span.hidden", {}, each.true ? " is true" : " is false"),
               ),
             ),
           ),
@@ -311,7 +310,7 @@ function listNearest(term) {
             each.delta !== undefined &&
             h("span.quiet", {}, ` (${signed(each.delta)}${each.unit ? ` ${each.unit}` : ""})`),
           `: ${term.name} ${number(each.value)}, total ${number(each.total)}`,
-          each.condition && h("span.quiet", {}, "; it turns on ", h("code", {}, shorten(each.condition, 120))),
+          each.condition && h("span.quiet", {}, "; decided by ", h("code", {}, shorten(each.condition, 120))),
           each.breaks?.length > 0 && h("span.bad", {}, ` breaks ${each.breaks.join(", ")}`),
         ),
       ),

@@ -1,4 +1,4 @@
-// A term as several views show it: its formula, its source with the lines that were taken, its curve.
+// A term in several views: its formula, its source with the executed lines, its curve.
 
 const { h } = plaudit.dom;
 const { number, shorten } = plaudit.format;
@@ -36,13 +36,13 @@ function sourceCode(source, taken = []) {
         taken.includes(first + at) ? "span.taken" : "span",
         { "data-line": first + at },
         line || " ",
-        taken.includes(first + at) && h("em.hidden", {}, " (taken)"),
+        taken.includes(first + at) && h("em.hidden", {}, " (executed)"),
       ),
     );
   return h("pre.source", { tabindex: "0", role: "region", "aria-label": "Source" }, h("code", {}, lines));
 }
 
-/** The curve of a term over its input, or the map over two, with zones and the inputs that show findings. */
+/** The curve of a term over its input, or the map over two, with zones and the witnesses of findings. */
 function curve(term, at, { height = 230 } = {}) {
   const { curve: found } = term;
   if (!found) return null;
@@ -51,7 +51,7 @@ function curve(term, at, { height = 230 } = {}) {
   const marks = (term.witnesses ?? []).filter((each) => plaudit.format.isNumber(each.x));
   const legend = [
     held.length > 0 && `With ${held.join(", ")}. `,
-    marks.length > 0 && `◆ inputs that show a finding (${[...new Set(marks.map((each) => each.code))].join(", ")}).`,
+    marks.length > 0 && `◆ witnesses of findings (${[...new Set(marks.map((each) => each.code))].join(", ")}).`,
   ];
   if (found.kind === "heat") {
     return plaudit.heat.heatMap({

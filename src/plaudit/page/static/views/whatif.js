@@ -1,4 +1,4 @@
-// Other numbers for the same formula: turn a knob, and every step is scored again before the next picture is painted.
+// Other values for the same formula: change a knob, and every step is rescored before the next frame.
 
 const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, count, joinAddress, link, signed, shorten, runName } = plaudit.format;
@@ -8,7 +8,7 @@ const { named, makePositions, read } = plaudit.palette;
 async function show(page) {
   const [source, run] = page.parts;
   const address = joinAddress("whatif", source, run);
-  const about = await plaudit.store.get(address); // not followed: nothing may be drawn anew under a hand that drags
+  const about = await plaudit.store.get(address); // not followed: nothing may be redrawn while a slider is dragged
   const news = h("div", { role: "status" });
   page.watch(address, () =>
     replace(
@@ -16,16 +16,16 @@ async function show(page) {
       h(
         "p.note",
         {},
-        "More has been recorded. ",
-        h("button.plain", { type: "button", onclick: () => page.redraw() }, "Score it too"),
+        "New steps were recorded. ",
+        h("button.plain", { type: "button", onclick: () => page.redraw() }, "Include them"),
       ),
     ),
   );
   const title = h("h1", {}, "What if");
   if (!about.reward || about.episodes.length === 0)
-    return [title, emptyState("There is no episode here that could be scored again.", about.note)];
+    return [title, emptyState("No episodes to rescore.", about.note)];
   const reward = await page.getReward(about.reward);
-  if (!reward.module) return [title, emptyState("This reward cannot be run in a browser.", reward.module_missing)];
+  if (!reward.module) return [title, emptyState("This reward cannot run in a browser.", reward.module_missing)];
   const episodes = await Promise.all(about.episodes.map((each) => plaudit.store.get(each.address)));
   const set = plaudit.knobs.readSet(page.options.set, reward.knobs);
   const view = makeResults(page, about, reward, episodes);
@@ -93,7 +93,7 @@ function tellScope(about, run) {
       ? `${number(about.shown)} of ${count(about.of, "episode")} (${number(about.steps)} of ${count(about.of_steps, "step")})`
       : `all ${count(about.of, "episode")} (${count(about.steps, "step")})`;
   const open = about.unfinished ? ` ${count(about.unfinished, "unfinished episode")} left out.` : "";
-  return `${runName(run)}: ${part} are scored again in this browser, by the same definition.${about.whole ? " The server scores the whole run." : ""}${open}`;
+  return `${runName(run)}: ${part} rescored in this browser with the same definition.${about.whole ? " The server rescores the whole run." : ""}${open}`;
 }
 
 /** What changes: the sums, the curve of all steps, the episodes before and after, the largest changes. */
@@ -126,7 +126,7 @@ function makeResults(page, about, reward, episodes) {
     fill({ ...before, changed: 0, bad: 0, largest: [] });
   }
 
-  /** Texts are put into the elements that are there: a table that is made anew costs a layout. */
+  /** Texts are put into the elements that are there: a new table costs a layout. */
   function fill(answer) {
     const mean = (values) => values.reduce((sum, each) => sum + each, 0) / Math.max(1, values.length);
     const [then, now] = [mean(before.returns), mean(answer.returns)];
@@ -146,16 +146,16 @@ function makeResults(page, about, reward, episodes) {
         h(
           "p.note",
           {},
-          `${count(answer.bad, "step")} cannot be scored with these numbers, and ${answer.bad === 1 ? "is" : "are"} left out.`,
+          `${count(answer.bad, "step")} cannot be scored with these values and ${answer.bad === 1 ? "is" : "are"} left out.`,
         ),
       masked > 0 &&
-        h("p.note", {}, `${count(masked, "step was", "steps were")} recorded without a score: left out of all sums.`),
-      lost > 0 && h("p.note", {}, `${count(lost, "step")} cannot be scored in a browser: left out of all sums.`),
+        h("p.note", {}, `${count(masked, "step was", "steps were")} recorded without a score and left out of all sums.`),
+      lost > 0 && h("p.note", {}, `${count(lost, "step")} cannot be scored in a browser and ${lost === 1 ? "is" : "are"} left out of all sums.`),
       different > 0 &&
         h(
           "p.note",
           {},
-          `${count(different, "step was", "steps were")} recorded with other numbers than this definition gives.`,
+          `${count(different, "step has", "steps have")} a recorded score that differs from what this definition computes.`,
         ),
     );
   }
@@ -172,18 +172,18 @@ function makeResults(page, about, reward, episodes) {
 
   const summary = facts([
     ["Mean return before", told.before],
-    ["After", told.after],
+    ["Mean return after", told.after],
     ["Change", told.change],
-    ["Steps that change", told.changed, `of ${number(about.steps)}`],
-    ["Episodes that change rank", told.moved, `of ${number(episodes.length)}`],
+    ["Steps changed", told.changed, `of ${number(about.steps)}`],
+    ["Rank changes", told.moved, `of ${number(episodes.length)}`],
   ]);
   return {
     element: h(
       "div",
       {},
-      section("What changes", {}, summary, notes, table),
-      section("Every step", {}, picture),
-      h("div.columns", {}, section("Every episode", {}, points), section("Largest changes", {}, list)),
+      section("Changes", {}, summary, notes, table),
+      section("Steps", {}, picture),
+      h("div.columns", {}, section("Episodes", {}, points), section("Largest changes", {}, list)),
     ),
     update,
     expect: (turn, time) => {
@@ -192,7 +192,7 @@ function makeResults(page, about, reward, episodes) {
   };
 }
 
-/** How long it took from the hand to the picture, for whoever looks at the browser's timings. */
+/** Record the time from the input to the painted frame in the browser's performance timeline. */
 function measure(start) {
   requestAnimationFrame(() => {
     const channel = new MessageChannel();
@@ -209,20 +209,20 @@ function countMoves(before, after) {
 
 function drawCurve({ each, mean, low, high }) {
   return plaudit.charts.chart({
-    label: "The total of every step, before and after",
+    label: "Total of every step, before and after",
     x: low.map((_, at) => at * each),
-    xTitle: "step, all episodes one after another",
+    xTitle: "step (all episodes in order)",
     height: 200,
     xName: "step",
     series: [
       { name: "before", values: mean, low, high, colour: read("term-7"), width: 1 },
       { name: "after", values: mean, low, high, colour: read("term-0"), width: 1.25 },
     ],
-    caption: each > 1 ? `The mean of every ${each} steps, in a band from the lowest to the highest of them.` : null,
+    caption: each > 1 ? `Mean of every ${each} steps; the band shows the lowest and the highest.` : null,
   });
 }
 
-/** Returns before and after: what lies on the diagonal has not changed. */
+/** Returns before and after: points on the diagonal did not change. */
 function drawReturns(page, before, episodes) {
   const order = [...before.keys()].sort((a, b) => before[a] - before[b]);
   const x = order.map((at) => before[at]);
@@ -238,7 +238,7 @@ function drawReturns(page, before, episodes) {
     onPick: (at) => {
       location.hash = link("episode", ...page.parts, episodes[order[at]].episode);
     },
-    caption: "Upwards: the return after. On the line nothing has changed.",
+    caption: "Y axis: return after. Points on the line did not change.",
   });
   return {
     element: made.element,
@@ -246,15 +246,15 @@ function drawReturns(page, before, episodes) {
   };
 }
 
-/** What a step is paid by each term on average, before and after. */
+/** The mean value of each term per step, before and after. */
 function makeTerms(before, steps, place) {
   const cells = new Map(Object.keys(before).map((name) => [name, { after: h("span", {}), change: h("span", {}) }]));
   const mean = (sums, name) => (sums[name] ?? 0) / Math.max(1, steps);
   const element = plaudit.table({
-    label: "Terms before and after, mean of a step",
+    label: "Terms before and after, mean per step",
     rows: Object.keys(before),
     columns: [
-      { name: "Mean of a step", value: (name) => name, show: (name) => named(place(name), name), sortable: false },
+      { name: "Mean per step", value: (name) => name, show: (name) => named(place(name), name), sortable: false },
       { name: "Before", number: true, value: (name) => mean(before, name), sortable: false },
       { name: "After", number: true, value: () => null, show: (name) => cells.get(name).after, sortable: false },
       { name: "Change", number: true, value: () => null, show: (name) => cells.get(name).change, sortable: false },
@@ -269,7 +269,7 @@ function makeTerms(before, steps, place) {
 }
 
 function listLargest(page, largest, episodes) {
-  if (largest.length === 0) return emptyState("No step changes.", "Move a slider.");
+  if (largest.length === 0) return emptyState("No steps change.", "Move a slider.");
   const starts = [];
   episodes.reduce((sum, each) => {
     starts.push(sum);
@@ -283,7 +283,7 @@ function listLargest(page, largest, episodes) {
     return { episode: episode.episode, step, before, after };
   });
   return plaudit.table({
-    label: "The largest changes",
+    label: "Largest changes",
     rows,
     columns: [
       {
@@ -303,9 +303,9 @@ function listLargest(page, largest, episodes) {
   });
 }
 
-/** The whole run, scored again by the server. */
+/** The whole run, rescored by the server. */
 function makeWhole(page) {
-  const body = h("div", {}, h("p.quiet", {}, "Turn a knob: the server then scores every step of the run."));
+  const body = h("div", {}, h("p.quiet", {}, "Change a knob and the server rescores every step of the run."));
   let request = null;
   async function ask(values) {
     request?.abort();
@@ -320,7 +320,7 @@ function makeWhole(page) {
       if (error.name !== "AbortError") replace(body, h("p.note", {}, error.message));
     }
   }
-  return { element: section("The whole run", {}, body), ask, stop: () => request?.abort() };
+  return { element: section("Whole run", {}, body), ask, stop: () => request?.abort() };
 }
 
 function showWhole(page, found) {
@@ -329,7 +329,7 @@ function showWhole(page, found) {
   return [
     facts([
       ["Mean return before", number(then)],
-      ["After", number(now)],
+      ["Mean return after", number(now)],
       ["Change", signed(toNumber(now) - toNumber(then))],
       ["Steps", number(found.steps), found.masked > 0 && `${number(found.masked)} not scored`],
     ]),
@@ -337,8 +337,8 @@ function showWhole(page, found) {
       h(
         "p.note",
         {},
-        `${count(found.refused, "step")} cannot be scored with these numbers; `,
-        `${count(found.broken, "episode")} left out of returns and ranks for it.`,
+        `${count(found.refused, "step")} cannot be scored with these values; `,
+        `${count(found.broken, "episode")} left out of returns and ranks.`,
       ),
     plaudit.table({
       label: "Episodes by rank",

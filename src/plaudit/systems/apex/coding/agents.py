@@ -52,7 +52,7 @@ class Conversation:
         self._inboxes: dict[str, deque[Message]] = {agent: deque() for agent in router.roles}
 
     def send(self, sender: str, recipient: str, text: str, **content: Any) -> None:
-        """Send a message to `recipient`; where the topology does not allow it, to whoever can pass it on."""
+        """Send a message to `recipient`; if the topology does not allow it, to a role that can pass it on."""
         payload = {"for": recipient, "text": text, **content}
         try:
             reached = self.router.send(sender=sender, recipient=recipient, payload=payload)

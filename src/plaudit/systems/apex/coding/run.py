@@ -165,7 +165,7 @@ async def run_episode(
     the tests; episodes that share one share the process that does.
     """
     if max_steps < 1:
-        raise OutOfRange(f"max_steps={max_steps!r} must be a number of steps from 1 up.")
+        raise OutOfRange(f"max_steps={max_steps!r} must be 1 or more.")
     with build_probe(folder) if probe is None else nullcontext(probe) as tests:
         runtime = _Runtime(folder, budget, tests)
         controller = Controller(
@@ -259,13 +259,13 @@ def _load_chooser(folder: Path, seed: int | None) -> Chooser:
     if not (folder / LEARNER).exists():
         project = folder / PROJECT
         if project.exists() and not (folder / LEDGER).exists() and (not project.is_dir() or any(project.iterdir())):
-            raise FileError(f"{project} was written by no run, and would be overwritten. Name another folder.")
+            raise FileError(f"{project} was not written by a run and would be overwritten. Name another folder.")
         return Chooser(seed=SEED if seed is None else seed)
     chooser = Chooser.load(folder / LEARNER)
     if seed not in (None, chooser.seed):
         raise FileError(
-            f"{folder} holds a run that began with seed {chooser.seed}, not {seed}. Leave the seed out to go on with "
-            "it, or name another folder."
+            f"{folder} holds a run with seed {chooser.seed}, not {seed}. Omit the seed to resume it, or name "
+            "another folder."
         )
     return chooser
 

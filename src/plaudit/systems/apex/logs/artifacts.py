@@ -60,15 +60,27 @@ class Artifacts:
         self._closed = False
 
     def append_reward(self, row: RewardRow | Mapping[str, Any]) -> None:
-        """Append what a step earned."""
+        """Append the reward of a step.
+
+        Args:
+            row: A reward row, or a mapping with its keys.
+        """
         self._append(REWARDS, RewardRow, row)
 
     def append_decision(self, row: DecisionRow | Mapping[str, Any]) -> None:
-        """Append a decision of the controller."""
+        """Append a decision of the controller.
+
+        Args:
+            row: A decision row, or a mapping with its keys.
+        """
         self._append(DECISIONS, DecisionRow, row)
 
     def append_latency(self, row: LatencyRow | Mapping[str, Any]) -> None:
-        """Append how long a decision took."""
+        """Append the latency of a decision.
+
+        Args:
+            row: A latency row, or a mapping with its keys.
+        """
         self._append(LATENCIES, LatencyRow, row)
 
     @property
@@ -100,7 +112,7 @@ class Artifacts:
                 alone = try_lock(self._lock)
             if not alone:
                 self._unlock()
-                raise LedgerBusy(f"another Artifacts is writing to {self.folder}. Share one, or name another folder.")
+                raise LedgerBusy(f"another Artifacts is writing to {self.folder}. Share it, or name another folder.")
         if name not in self._lines:
             self._dropped[name] += mend_lines(self.folder / name)
             self._lines[name] = _count_lines(self.folder / name)
@@ -153,9 +165,9 @@ class Rows(Iterator[AnyRow], Generic[AnyRow]):
         extras = self._extras.pop(self.number, None)
         if extras is not None:
             if row.get(self._kind.NUMBER) != extras.get(self._kind.NUMBER):
-                raise InputError(f"{where}: {EXTRAS} beside it is about another row. Was one of the two edited?")
+                raise InputError(f"{where}: its entry in {EXTRAS} is for another row. Was one of the files edited?")
             if twice := row.keys() & extras["extras"].keys() - {"switch"}:
-                raise InputError(f"{where}, key {min(twice)!r}: it stands in {EXTRAS} too. Was one of the two edited?")
+                raise InputError(f"{where}, key {min(twice)!r}: it is in {EXTRAS} too. Was one of the files edited?")
             row |= extras["extras"]
         if self._offset and isinstance(row.get("step"), int):
             row["step"] += self._offset
@@ -178,37 +190,76 @@ def _read_extras(path: Path) -> dict[int, dict[str, Any]]:
     found = {}
     for row in rows:
         if not isinstance(row.get("line"), int) or not isinstance(row.get("extras"), dict):
-            raise InputError(f"{beside}, line {rows.number}: it needs a `log`, a `line` there, and its `extras`.")
+            raise InputError(f"{beside}, line {rows.number}: a row needs `log`, `line` and `extras`.")
         if row.get("log") == path.name:
             found[row["line"]] = row
     return found
 
 
 def read_rewards(path: str | os.PathLike[str], *, offset: int = 0) -> Rows[RewardRow]:
-    """Return the rewards in the log at `path`, a file or the folder it lies in.
+    """Read a log of rewards.
 
-    `offset` is added to every step: older logs number transitions from 1, and 1 turns that into the state reached.
+    Args:
+        path: The file, or its folder.
+        offset: Number to add to every step: 1 for older logs that number transitions from 1.
+
+    Returns:
+        An iterator over the rows.
+
+    Example:
+        total = sum(row.r_step for row in read_rewards("runs/7/artifacts"))
     """
     return Rows(_find_file(path, REWARDS), RewardRow, offset)
 
 
 def read_decisions(path: str | os.PathLike[str]) -> Rows[DecisionRow]:
-    """Return the decisions in the log at `path`, a file or the folder it lies in."""
+    """Read a log of decisions.
+
+    Args:
+        path: The file, or its folder.
+
+    Returns:
+        An iterator over the rows.
+
+    Example:
+        chosen = [row.action for row in read_decisions("runs/7/artifacts")]
+    """
     return Rows(_find_file(path, DECISIONS), DecisionRow)
 
 
 def read_latencies(path: str | os.PathLike[str]) -> Rows[LatencyRow]:
-    """Return the latencies in the log at `path`, a file or the folder it lies in."""
+    """Read a log of latencies.
+
+    Args:
+        path: The file, or its folder.
+
+    Returns:
+        An iterator over the rows.
+
+    Example:
+        slowest = max(row.ms for row in read_latencies("runs/7/artifacts"))
+    """
     return Rows(_find_file(path, LATENCIES), LatencyRow)
 
 
 def build_reward_rows(
     states: Iterable[Mapping[str, Any]], success: bool | None = None, *, detector: str = "explicit"
 ) -> Iterator[dict[str, Any]]:
-    """Yield the record of every step of an episode, then that of its end.
+    """Yield the reward record of every step of an episode, then that of its end.
 
-    A step has the number of the state it reaches, counted from 1, so the first is step 2; the end has the
-    number after the last. Where `success` is not given, the last state decides.
+    A step has the number of the state it reaches, counted from 1, so the first is step 2. The end has the number
+    after the last.
+
+    Args:
+        states: The states of the episode.
+        success: Whether it ended in success. If None, the last state decides.
+        detector: How to detect an advance: one of `DETECTORS`.
+
+    Yields:
+        Records for `write_rewards`.
+
+    Raises:
+        InputError: There is no state, or a step cannot be scored.
 
     >>> [row["r_step"] for row in build_reward_rows([{}, {"phase": "coding"}, {"phase": "testing"}], success=True)]
     [0.0, 0.3, 1.0]
@@ -232,10 +283,20 @@ def build_reward_rows(
 
 
 def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays.
+    """Write reward records as JSON lines, atomically.
 
-    The folder is made where it is not there. A log that `Artifacts` wrote, with extras beside it, is not replaced: the
-    extras would be taken for those of the new rows.
+    The folder is created if needed. A log with extras, as `Artifacts` writes it, is not replaced: the extras would be
+    taken for those of the new rows.
+
+    Args:
+        path: The file.
+        rows: The records, as `build_reward_rows` yields them.
+
+    Raises:
+        FileError: The file cannot be written, or is a log with extras.
+
+    Example:
+        write_rewards("rewards.jsonl", build_reward_rows(scenario()))
     """
     create_folder(Path(path).parent)
     if _read_extras(Path(path)):
@@ -256,7 +317,13 @@ def write_row(draft: AtomicFile, row: Mapping[str, Any]) -> None:
 
 
 def all_tests_pass(state: Mapping[str, Any]) -> bool:
-    """Return whether `state` ends an episode well: a pass rate of 1, give or take a rounding error.
+    """Report whether the pass rate of a state is 1, up to rounding.
+
+    Args:
+        state: A state with `test_pass_rate`.
+
+    Returns:
+        Whether all tests pass.
 
     >>> all_tests_pass({"test_pass_rate": 0.1 + 0.2 + 0.7})
     True
@@ -269,7 +336,7 @@ def create_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from None
+        raise FileError(f"{folder} cannot be created: {error.strerror or error}") from None
     return folder
 
 

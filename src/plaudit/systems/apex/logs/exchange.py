@@ -2,7 +2,7 @@
 
 A reward becomes a record of `apex.logged`. The decision that earned it, taken in the state before, and how long that
 took travel in the record's context. The end of an episode belongs to its last decision, which is then there `again`.
-What has no reward is kept too: as a record of a reward that is always 0, and `blocked`, so that nobody learns from it.
+What has no reward is kept too: as a record of a reward that is always 0, and `blocked`, so that nothing learns from it.
 """
 
 import os
@@ -47,7 +47,11 @@ _COUNTERS: Mapping[type[Row], str] = {RewardRow: "rewards", DecisionRow: "decisi
 
 
 class ImportSummary(NamedTuple):
-    """What a log held."""
+    """The counts of an import; `import_artifacts` returns it.
+
+    >>> ImportSummary(rewards=25, decisions=24, latencies=24, unrewarded=0, rounded=0, dropped={}).rewards
+    25
+    """
 
     rewards: int
     decisions: int
@@ -88,14 +92,29 @@ def import_artifacts(
     offset: int = 0,
     keep_differing: bool = False,
 ) -> ImportSummary:
-    """Record the logs in `folder`, or those that are named, as the run called `run`.
+    """Record the logs of a run in a ledger.
 
-    Importing them again records only what is new. A file may hold several episodes: a row says its `episode`, or the
-    next begins where the numbers begin again. Logs that do not agree on that are an InputError. `offset` is added to
-    the steps of the rewards, for logs that number transitions.
+    Importing again records only new rows. A file may hold several episodes: a row names its `episode`, or a new one
+    begins where the step numbers restart. Logs that do not agree on that are an InputError.
 
-    Rows whose reward is not what the formula gives are an InputError that lists them, and nothing is recorded; with
-    `keep_differing` they are recorded with the formula's number, and the log's stays beside it and is exported again.
+    Rows whose reward does not match the formula are an InputError that lists them, and nothing is recorded.
+
+    Args:
+        ledger: The ledger.
+        folder: The folder of the logs.
+        run: The name of the run in the ledger.
+        rewards: The log of rewards, instead of the one in `folder`.
+        decisions: The log of decisions, likewise.
+        latencies: The log of latencies, likewise.
+        offset: Number to add to the steps of rewards, for logs that number transitions.
+        keep_differing: Whether to record rows that do not match, with the formula's number and the log's own.
+
+    Returns:
+        What was imported.
+
+    Example:
+        with Ledger("rewards.db") as ledger:
+            print(import_artifacts(ledger, "runs/7/artifacts", run="run 7"))
     """
     files = _find_files(folder, {REWARDS: rewards, DECISIONS: decisions, LATENCIES: latencies})
     located: dict[str, list[tuple[RowPosition, Any]]] = {}
@@ -118,11 +137,25 @@ def import_artifacts(
 
 
 def export_artifacts(ledger: "Ledger", folder: str | os.PathLike[str], *, run: str) -> dict[str, int]:
-    """Write the run called `run` to `folder` as the logs it came from, and return how many rows each has.
+    """Write a run from a ledger as the logs it came from.
 
-    Rows come back as they were, in order, but one episode after another where a log had mixed them; what they say
-    beyond their schemas is in `extras.jsonl`. Steps that were recorded by `Ledger.record` as they happened are
-    exported too. A file is written whole or, if something fails, not at all.
+    Rows come back unchanged and in order; if a log mixed its episodes, they come one after another. Values beyond the
+    schemas go to `extras.jsonl`. Steps recorded with `Ledger.record` are exported too. A file is written whole or not
+    at all.
+
+    Args:
+        ledger: The ledger.
+        folder: The folder to write to.
+        run: The name of the run.
+
+    Returns:
+        The number of rows of each file.
+
+    Raises:
+        InputError: The ledger has no steps of apex in the run, or a record lacks what a log needs.
+
+    Example:
+        export_artifacts(ledger, "logs", run="run 7")
     """
     out = create_folder(Path(folder))
     counts: dict[str, int] = {}
@@ -176,10 +209,10 @@ def _read_rewards(rows: Rows[RewardRow], path: Path, keep: bool) -> tuple[list[t
     if count and not keep:
         more = f"\n  and {count - len(differing)} more" if count > len(differing) else ""
         raise InputError(
-            f"{path}: {count} of its rewards are not what the formula gives:\n  "
+            f"{path}: {count} of its rewards do not match the formula:\n  "
             + "\n  ".join(differing)
             + more
-            + "\nNothing was recorded. With keep_differing=True both numbers are."
+            + "\nNothing was recorded. Pass keep_differing=True to record both numbers."
         )
     return located, rounded
 
@@ -206,7 +239,7 @@ def validate_positions(logs: Mapping[str, Sequence[tuple[RowPosition, Any]]], *,
     positions = {name: [position for position, _ in rows] for name, rows in logs.items()}
     for name, found in positions.items():
         if len({position.key for position in found}) < len(found):
-            raise InputError(f"{name} has two rows of the same step in the same episode. Nothing was recorded.")
+            raise InputError(f"{name} has two rows for the same step of an episode. Nothing was recorded.")
     if not all(position.stated for found in positions.values() for position in found):
         _validate_counted(positions, torn)
 
@@ -219,20 +252,20 @@ def _validate_counted(logs: Mapping[str, Sequence[RowPosition]], torn: bool) -> 
     decisions = logs.get(DECISIONS, ())
     for episode, positions in groupby(decisions, key=lambda position: position.episode):
         if episode > 1 and next(positions).decision != 1:
-            raise _build_ambiguity(f"{DECISIONS}: the steps go back, but not to 1, as if episodes were mixed")
+            raise _build_ambiguity(f"{DECISIONS}: the steps go back, but not to 1: episodes may be mixed")
     decided = {position.key for position in decisions}
     lost = max(decided, default=(0, 0)) if torn else None
     for each in logs.get(REWARDS, ()) if decided else ():
         if not each.end and each.key not in decided and (lost is None or each.key < lost):
             raise _build_ambiguity(
-                f"{REWARDS}: no decision of step {each.decision} in episode {each.episode} is logged"
+                f"{REWARDS}: no decision is logged for step {each.decision} of episode {each.episode}"
             )
 
 
 def _build_ambiguity(what: str) -> InputError:
     return InputError(
-        f"{what}. Which reward belongs to which decision is unclear, and nothing was recorded. Import the logs of "
-        "one episode at a time, or with the extras.jsonl that says the `episode` of each row."
+        f"{what}. It is unclear which reward belongs to which decision, so nothing was recorded. Import one episode "
+        "at a time, or add an extras.jsonl with the `episode` of each row."
     )
 
 
@@ -286,7 +319,7 @@ def _read_rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
 
 def _read_reward_row(record: "Record", context: Mapping[str, Any]) -> RewardRow:
     if record.step is None:
-        raise InputError(f"record {record.id} has no step: give Ledger.record the number of the state reached.")
+        raise InputError(f"record {record.id} has no step: pass Ledger.record the number of the state reached as step.")
     extras = {name: context.get(name) for name in ("detector", "episode")}
     row = RewardRow.from_signal(record.step, record.signal, **extras)
     return replace(row, r_step=context.get("r_step", row.r_step), more=context.get("more", {}))

@@ -91,9 +91,9 @@ def build_reward_entry(
 
 
 def build_unrewarded_entry(run: str, episode: int, row: DecisionRow | LatencyRow) -> "Entry":
-    """Return the record of a decision, or of its latency, whose reward is not known; nobody is to learn from it.
+    """Return the record of a decision, or of its latency, whose reward is not known; nothing may learn from it.
 
-    It is of no decision class, so whoever asks for decisions and what they earned does not meet it. The two are kept
+    It is of no decision class, so queries for decisions and their rewards do not return it. The two are kept
     apart, so that each stays what it is when the other comes later.
     """
     from plaudit.ledger.record import Entry

@@ -42,7 +42,7 @@ class Row:
         """
         where = where or cls.__name__
         if not isinstance(data, Mapping):
-            raise WrongType(f"{where}: a row is an object, not {data!r}.")
+            raise WrongType(f"{where}: a row must be an object, not {data!r}.")
         known = _list_keys(cls)  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
         parts: dict[str, Any] = {}
         more: dict[str, Any] = {}
@@ -53,7 +53,7 @@ class Row:
             elif value is None:
                 continue  # an older log may write an optional key without a value
             elif name in parts:
-                raise InputError(f"{where}, key {key!r}: it is there twice, by its older name and by {name!r}.")
+                raise InputError(f"{where}, key {key!r}: it is given twice, under its old name and as {name!r}.")
             else:
                 parts[name] = value
         for name, needed in known.items():
@@ -126,7 +126,17 @@ class RewardRow(Row):
 
     @classmethod
     def from_signal(cls, step: int, signal: Signal, *, detector: str | None = None, episode: int | None = None) -> Self:
-        """Return the row of a step, or of the end of an episode, from its signal."""
+        """Build the row of a step, or of the end of an episode, from its signal.
+
+        Args:
+            step: The number of the state reached.
+            signal: The scored step.
+            detector: The detector of advances, if it is to be logged.
+            episode: The number of the episode, if it is to be logged.
+
+        Returns:
+            The row.
+        """
         scores = {term.name: term.score for term in signal.terms}
         return cls(
             step=step,
@@ -143,7 +153,11 @@ class RewardRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(Row):
-    """What became of a decision to change the topology."""
+    """The result of a decision to change the topology, as it is logged.
+
+    >>> Switch(attempted=True, committed=False, epoch=2, error="cooldown").error
+    'cooldown'
+    """
 
     attempted: bool
     committed: bool
@@ -162,11 +176,16 @@ class Switch(Row):
 class DecisionRow(Row):
     """One decision of the controller; `step` is its tick, counted from 1.
 
-    `ms` is what the choice took and `tick_ms` the whole tick; `requested` is the action that was chosen and `executed`
-    the one that took effect ("stay" where a switch was refused); `credited` is the one that learns what it earned,
-    where that is not `executed`. `probability` is how likely the choice was, and `probabilities` how likely each action
-    was, in the learner's order; `executed_probability` is how likely it was to choose an action that leads to the one
-    that took effect, by what was known beforehand.
+    `ms` is the time of the choice and `tick_ms` of the whole tick. `requested` is the chosen action and `executed`
+    the one that took effect ("stay" if a switch was refused). `credited` is the action that learns from the reward,
+    if it is not `executed`. `probability` is that of the choice, and `probabilities` those of all actions, in the
+    learner's order. `executed_probability` is the probability, before the decision, of choosing an action that leads
+    to the executed one.
+
+    >>> switch = Switch(attempted=False, committed=False, epoch=0)
+    >>> row = DecisionRow(step=1, topology="star", x=[1.0], action="stay", epsilon=0.2, ms=0.01, switch=switch)
+    >>> row.to_dict()["action"]
+    'stay'
     """
 
     OLDER: ClassVar = {"bandit_ms": "ms"}
@@ -218,7 +237,14 @@ class DecisionRow(Row):
         return self.step
 
     def to_dict(self, *, extras: bool = False) -> dict[str, Any]:
-        """Return the row with the keys of its schema, in their order; with `extras`, those beyond it too."""
+        """Return the row as plain data.
+
+        Args:
+            extras: Whether to add the keys beyond the schema.
+
+        Returns:
+            The row, with the keys of its schema in their order.
+        """
         row = super().to_dict(extras=extras)
         if "probabilities" in row:
             row["probabilities"] = list(row["probabilities"])
@@ -227,7 +253,11 @@ class DecisionRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyRow(Row):
-    """How long one decision took; `i` counts decisions from 0."""
+    """The latency of one decision; `i` counts decisions from 0.
+
+    >>> LatencyRow(i=0, ms=0.016).to_dict()
+    {'i': 0, 'ms': 0.016}
+    """
 
     NUMBER: ClassVar = "i"
     OLDER: ClassVar = {"bandit_ms": "ms"}

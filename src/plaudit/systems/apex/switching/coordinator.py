@@ -84,7 +84,11 @@ class Coordinator:
         self.steps += 1
 
     def find_blocker(self) -> str | None:
-        """Return why no switch may begin now, "in_flight", "cooldown" or "dwell"; None where one may."""
+        """Report why no switch may begin now.
+
+        Returns:
+            "in_flight", "cooldown" or "dwell"; None if a switch may begin.
+        """
         if self.engine.phase is not SwitchPhase.IDLE:
             return "in_flight"
         if self.cooldown_remaining:
@@ -93,9 +97,15 @@ class Coordinator:
         return "dwell" if self.steps_since_switch < rest + self.dwell else None
 
     async def switch(self, target: str) -> SwitchResult:
-        """Switch to `target` where that is allowed, and return what became of it; a refusal is a result too.
+        """Switch to another topology, if dwell and cooldown allow it.
 
-        Whether it is allowed is decided with the lock in hand. A request that finds the lock taken is refused at once.
+        The check runs under the lock. A request that finds the lock taken is refused at once.
+
+        Args:
+            target: The topology.
+
+        Returns:
+            The result; a refusal is a result too.
         """
         if target not in self.engine.router.topologies:
             return self._refuse(target, "unknown_topology")
@@ -113,7 +123,11 @@ class Coordinator:
                 self._find_last_commit()
 
     def stats(self) -> CoordinatorStats:
-        """Return the counts, the refusals by reason and the last ten switches."""
+        """Count the switches so far.
+
+        Returns:
+            The counts, the refusals by reason, and the last ten switches.
+        """
         return CoordinatorStats(
             self.steps,
             self.steps_since_switch,

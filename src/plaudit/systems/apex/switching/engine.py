@@ -95,7 +95,7 @@ class SwitchEngine:
     ) -> None:
         """Begin idle; `clock` and `sleep` are in seconds."""
         if not quiesce_timeout >= 0 or not poll >= 0:
-            raise OutOfRange(f"quiesce_timeout={quiesce_timeout!r} and poll={poll!r} are seconds, from 0 up.")
+            raise OutOfRange(f"quiesce_timeout={quiesce_timeout!r} and poll={poll!r} must be 0 or more seconds.")
         self.router = router
         self.switch_count = 0
         self.abort_count = 0
@@ -128,10 +128,18 @@ class SwitchEngine:
         return tuple(self._recent)
 
     async def switch(self, target: str) -> SwitchResult:
-        """Switch to `target` and return what became of it; a target that is already active begins an epoch too.
+        """Switch to a topology; one that is already active begins a new epoch too.
 
-        An unknown target is refused in the result. SwitchInFlight is raised while another switch runs. A cancellation,
-        or an error of the clock or of `sleep`, calls the switch off and goes on to the caller.
+        A cancellation, or an error of the clock or of `sleep`, aborts the switch and is raised.
+
+        Args:
+            target: The topology. An unknown one is refused in the result.
+
+        Returns:
+            The result.
+
+        Raises:
+            SwitchInFlight: Another switch is running.
         """
         if self._phase is not SwitchPhase.IDLE:
             raise SwitchInFlight(f"the engine is in {self._phase}; wait until the switch ends, then ask again.")
@@ -143,7 +151,15 @@ class SwitchEngine:
             self._phase = SwitchPhase.IDLE
 
     def refuse(self, target: str, reason: str) -> SwitchResult:
-        """Return the result of a switch that did not begin."""
+        """Build the result of a switch that did not begin.
+
+        Args:
+            target: The requested topology.
+            reason: Why it was refused.
+
+        Returns:
+            The result.
+        """
         return SwitchResult(
             requested=target,
             previous=self.topology,

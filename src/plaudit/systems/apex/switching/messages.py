@@ -63,8 +63,8 @@ def encode_payload(payload: Any) -> str:
         ) from None
     if size > LARGEST_PAYLOAD:
         raise MessageRefused(
-            f"the payload has {size:,} bytes as compact JSON; a message carries up to {LARGEST_PAYLOAD:,}. "
-            "Write what is larger to a file and send its name.",
+            f"the payload has {size:,} bytes as compact JSON; a message holds up to {LARGEST_PAYLOAD:,}. "
+            "Write larger data to a file and send its name.",
             reason="payload_too_large",
         )
     return text
@@ -141,7 +141,7 @@ class Queues:
         following = self._get_next()
         if not self.drained:
             raise SwitchNotPrepared(
-                f"an agent still has messages of epoch {self.epoch}, which are received before it ends."
+                f"an agent still has messages of epoch {self.epoch}; they must be received before it ends."
             )
         self._active, self._next = following, None
         self.epoch += 1
@@ -159,6 +159,6 @@ class Queues:
     def _get_next(self) -> dict[str, deque[Message]]:
         if self._next is None:
             raise SwitchNotPrepared(
-                "no switch is prepared, so there is none to commit or to call off; call prepare() first."
+                "no switch is prepared, so there is nothing to commit or abort; call prepare() first."
             )
         return self._next

@@ -114,26 +114,44 @@ class Router:
         return tuple(self._dead)
 
     def count_pending(self, role: str | None = None) -> int:
-        """Return how many messages wait for `role`, or for all of them, in both epochs."""
+        """Count waiting messages, in both epochs.
+
+        Args:
+            role: The recipient; None for all roles.
+
+        Returns:
+            The number of messages.
+        """
         return sum(map(self._queues.count_waiting, self.roles if role is None else [self._validate_role(role)]))
 
     def find_next_hop(self, sender: str, recipient: str) -> str | None:
-        """Return the role to send to so that a message comes to `recipient` by the fewest hops, as things stand.
+        """Find the next role on the shortest path to a recipient, under the current topology.
 
-        It is `recipient` itself where the topology lets `sender` send to it, and None where no way leads there.
+        Args:
+            sender: The role that sends.
+            recipient: The role to reach.
+
+        Returns:
+            The role to send to; None if there is no path.
         """
         return self._rules.find_next_hop(self._topology, sender, recipient)
 
     def topology_changed(self, since: int | None = None) -> Awaitable[str]:
-        """Return an awaitable that ends when the topology changes, and gives the new one.
+        """Wait for the next change of topology.
 
-        Any number of tasks may wait. What counts is the time of this call, not that of the `await`: a change in
-        between is not missed. An agent that must not miss one while it works says the epoch up to which it knows:
+        Any number of tasks may wait. The time of this call counts, not that of the `await`, so a change in between is
+        not missed. An agent that must not miss a change while it works passes the epoch it last saw:
 
             seen = router.epoch
             while True:
                 topology = await router.topology_changed(since=seen)
                 seen = router.epoch
+
+        Args:
+            since: The last epoch seen; if it is over, the awaitable returns at once. None means the current epoch.
+
+        Returns:
+            An awaitable of the new topology.
         """
         return self._wait_for_change(self.epoch if since is None else parse_nonnegative_integer("since", since))
 
@@ -164,15 +182,25 @@ class Router:
     ) -> tuple[Message, ...]: ...
 
     def send(self, message: Message | None = None, **parts: Any) -> tuple[Message, ...]:
-        """Accept a message, or one made of the parts given, and return what each recipient will get.
+        """Send a message to one role or to all.
 
-        Everybody has a payload of their own, as JSON carries it, the caller too; a copy begins with attempt 0. Either
-        every recipient gets one or the message is refused: `reason` is one of those of `Topologies.find_recipients`,
-        "payload_too_large", "payload_not_json", "expired" or "queue_full". While a switch runs, the rules of the
-        topology that is still active hold.
+        Every recipient gets its own copy of the payload, as JSON, with attempt 0. Either every recipient gets one, or
+        the message is refused. During a switch the rules of the active topology hold.
+
+        Args:
+            message: The message.
+            parts: The fields of a message, instead of `message`.
+
+        Returns:
+            The message that each recipient will get.
+
+        Raises:
+            MessageRefused: The message is not allowed. `reason` is one of those of `Topologies.find_recipients`,
+                "payload_too_large", "payload_not_json", "expired" or "queue_full".
+            WrongType: Both `message` and `parts` are given, or neither.
         """
         if (message is None) is (not parts):
-            raise WrongType("send takes a message, or the parts of one by name; dataclasses.replace changes a message.")
+            raise WrongType("send takes a message or its fields by name; use dataclasses.replace to change a message.")
         if message is None:
             message = Message(**{"episode_id": "", "msg_id": self._next_id(), **parts})
         reached = self._rules.find_recipients(self._topology, message.sender, message.recipient)
@@ -187,7 +215,14 @@ class Router:
         return copies
 
     def receive(self, role: str) -> Message | None:
-        """Return the oldest message of the active epoch for `role`, or None where there is none."""
+        """Receive the oldest message of the active epoch.
+
+        Args:
+            role: The recipient.
+
+        Returns:
+            The message; None if there is none.
+        """
         self._give_up("expired", self._queues.expire(self._validate_role(role), self._clock()))
         message = self._queues.take(role)
         if message is not None:
@@ -195,15 +230,24 @@ class Router:
         return message
 
     def retry(self, message: Message) -> Message:
-        """Put back a message that could not be dealt with, behind all others, and return it as it now stands.
+        """Put a received message back, behind all others.
 
-        It may be put back once each time it is received, and `max_attempts` times in all; its time to live goes on. The
-        `reason` of a refusal is "not_received" or "queue_full", or else "max_attempts" or "expired": then the message
-        is given up. This is the one way in which messages of a sender change their order.
+        A message can be put back once each time it is received, and `max_attempts` times in all; its time to live goes
+        on. This is the only way in which messages of one sender change their order.
+
+        Args:
+            message: The message, as `receive` returned it.
+
+        Returns:
+            The message as it is queued again.
+
+        Raises:
+            MessageRefused: `reason` is "not_received" or "queue_full", or "max_attempts" or "expired", after which the
+                message is dropped.
         """
         if self._received.get(id(message)) is not message:
             raise MessageRefused(
-                f"message {message.msg_id!r} is not in hand: only what receive() returned can be put back, and once.",
+                f"message {message.msg_id!r} is not held: only a message from receive() can be put back, once.",
                 reason="not_received",
             )
         now = self._clock()
@@ -214,8 +258,8 @@ class Router:
         if reason is not None:
             self._give_up(reason, [message])
             raise MessageRefused(
-                f"message {message.msg_id!r} for {message.recipient!r} is given up after {message.attempt} retries: "
-                f"{'it has expired' if reason == 'expired' else 'there may be no more'}.",
+                f"message {message.msg_id!r} for {message.recipient!r} is dropped after {message.attempt} retries: "
+                f"{'it has expired' if reason == 'expired' else 'no more are allowed'}.",
                 reason=reason,
             )
         again = replace(message, topo_epoch=self._queues.ingress, attempt=message.attempt + 1, redelivered=True)
@@ -227,14 +271,22 @@ class Router:
         self._queues.prepare()
 
     def is_drained(self) -> bool:
-        """Return whether no agent has a message of the active epoch left; what has expired is given up."""
+        """Report whether every message of the active epoch was received; expired ones are dropped.
+
+        Returns:
+            Whether the active epoch is empty.
+        """
         now = self._clock()
         for role in self.roles:
             self._give_up("expired", self._queues.expire(role, now))
         return self._queues.drained
 
     def commit(self, topology: str) -> None:
-        """Begin the next epoch with the rules of `topology`; every queue of the active one must be empty."""
+        """Begin the next epoch; every queue of the active one must be empty.
+
+        Args:
+            topology: The topology of the next epoch.
+        """
         self._rules.validate(topology)
         self._queues.commit()
         if topology == self._topology:
@@ -245,7 +297,11 @@ class Router:
                 waiter.set_result(None)
 
     def abort(self) -> int:
-        """Stay in the active epoch: move what waited for the next behind it and return how many messages that were."""
+        """Cancel a prepared switch: queue the messages of the next epoch behind those of the active one.
+
+        Returns:
+            The number of messages moved.
+        """
         return self._queues.abort()
 
     def _copy(self, message: Message, role: str, payload: Any, now: float, expires: float) -> Message:
@@ -267,7 +323,8 @@ class Router:
 
     def _validate_role(self, role: str) -> str:
         if role not in self.roles:
-            raise MessageRefused(f"there is no role {role!r}, but {', '.join(self.roles)}.", reason="unknown_recipient")
+            known = ", ".join(self.roles)
+            raise MessageRefused(f"there is no role {role!r}; the roles are {known}.", reason="unknown_recipient")
         return role
 
     def _make_room(self, role: str, now: float) -> None:
@@ -277,7 +334,7 @@ class Router:
         self._give_up("expired", self._queues.sweep(role, now))
         if self._queues.count_waiting(role) >= self._queues.capacity:
             raise MessageRefused(
-                f"{self._queues.capacity:,} messages wait for {role!r}, and no more fit. Let it receive, then send.",
+                f"the queue of {role!r} is full ({self._queues.capacity:,} messages). Let it receive, then send.",
                 reason="queue_full",
             )
 
@@ -289,7 +346,7 @@ class Router:
 def _validate_expiry(message: Message, now: float) -> float:
     """Return when `message` expires, 0 where it does not say."""
     if not message.expires_ts >= 0:
-        raise OutOfRange(f"message {message.msg_id!r}: expires_ts is {message.expires_ts!r}, not a time from 0 up.")
+        raise OutOfRange(f"message {message.msg_id!r}: expires_ts is {message.expires_ts!r}, not a time of 0 or later.")
     if 0 < message.expires_ts <= now:
         raise MessageRefused(f"message {message.msg_id!r} expired before it was sent.", reason="expired")
     return message.expires_ts

@@ -76,7 +76,7 @@ class Topologies:
         """Return the name of a topology; UnknownCategory if there is none of that name."""
         if topology not in self.names:
             near = did_you_mean(str(topology), self.names)
-            raise UnknownCategory(f"there is no topology {topology!r}, but {', '.join(self.names)}.{near}")
+            raise UnknownCategory(f"there is no topology {topology!r}; choose from {', '.join(self.names)}.{near}")
         return topology
 
     def find_recipients(self, topology: str, sender: str, recipient: str) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Topologies:
         """
         if topology not in self.names:
             names = ", ".join(self.names)
-            raise MessageRefused(f"there is no topology {topology!r}, but {names}.", reason="unknown_topology")
+            raise MessageRefused(f"there is no topology {topology!r}; choose from {names}.", reason="unknown_topology")
         if sender not in self.roles and sender != SYSTEM:
             raise self._refuse_stranger("unknown_sender", sender)
         if recipient == BROADCAST:
@@ -99,7 +99,7 @@ class Topologies:
         if sender != SYSTEM and recipient not in self._tables[topology][sender]:
             allowed = ", ".join(map(repr, self._tables[topology][sender]))
             reason = {"star": "not_through_hub", "chain": "not_next_hop"}.get(topology, "not_allowed")
-            told = f"in {topology!r} {sender!r} sends to {allowed} only, not to {recipient!r}."
+            told = f"in {topology!r}, {sender!r} sends only to {allowed}, not to {recipient!r}."
             raise MessageRefused(told, reason=reason)
         return (recipient,)
 
@@ -126,20 +126,20 @@ class Topologies:
             return others
         if topology == "flat" and len(others) > MAX_FAN_OUT:
             raise MessageRefused(
-                f"a broadcast of {sender!r} would reach {len(others)} roles, and {MAX_FAN_OUT} is the most when all "
-                "are equal: send to each of them.",
+                f"a broadcast of {sender!r} would reach {len(others)} roles, and a flat topology allows "
+                f"{MAX_FAN_OUT}: send to each role instead.",
                 reason="fan_out",
             )
         allowed = {"star": sender == self.hub, "chain": False}.get(topology, self._tables[topology][sender] == others)
         if not allowed:
             raise MessageRefused(
-                f"in {topology!r} {sender!r} cannot broadcast: send to {', '.join(self._tables[topology][sender])}.",
+                f"in {topology!r}, {sender!r} cannot broadcast: send to {', '.join(self._tables[topology][sender])}.",
                 reason="no_broadcast",
             )
         return others
 
     def _refuse_stranger(self, reason: str, name: str) -> MessageRefused:
-        known = f"there is no role {name!r}, but {', '.join(self.roles)}.{did_you_mean(name, self.roles)}"
+        known = f"there is no role {name!r}; the roles are {', '.join(self.roles)}.{did_you_mean(name, self.roles)}"
         return MessageRefused(known, reason=reason)
 
 
@@ -173,16 +173,16 @@ def _validate_table(name: str, table: dict[str, tuple[str, ...]]) -> dict[str, t
     reached = {recipient for recipients in table.values() for recipient in recipients}
     for role, recipients in table.items() if len(table) > 1 else ():
         if not recipients:
-            raise DefinitionError(f"in topology {name!r} {role!r} can send to no other role.")
+            raise DefinitionError(f"in topology {name!r}, {role!r} cannot send to any other role.")
         if role not in reached:
-            raise DefinitionError(f"in topology {name!r} no other role can send to {role!r}.")
+            raise DefinitionError(f"in topology {name!r}, no other role can send to {role!r}.")
     return table
 
 
 def _validate_roles(names: Iterable[str]) -> tuple[str, ...]:
     roles = parse_names("roles", names)
     if not roles or {BROADCAST, SYSTEM, ""} & {*roles}:
-        raise DefinitionError(f"a router needs roles, and none called {BROADCAST!r}, {SYSTEM!r} or '': {roles}.")
+        raise DefinitionError(f"a router needs roles, and none may be called {BROADCAST!r}, {SYSTEM!r} or '': {roles}.")
     if repeated := find_repeated(roles):
         raise DuplicateName(f"the role {repeated!r} is given twice: {', '.join(roles)}.")
     return roles
@@ -192,7 +192,7 @@ def _validate_hub(hub: str | None, roles: Sequence[str]) -> str:
     if hub is None:
         return HUB if HUB in roles else roles[0]
     if hub not in roles:
-        raise UnknownCategory(f"hub={hub!r} is none of the roles {', '.join(roles)}.{did_you_mean(str(hub), roles)}")
+        raise UnknownCategory(f"hub={hub!r} is not one of the roles {', '.join(roles)}.{did_you_mean(str(hub), roles)}")
     return hub
 
 
@@ -202,9 +202,9 @@ def _validate_chain(chain: Sequence[str] | None, roles: Sequence[str]) -> tuple[
     chain = parse_names("chain", chain)
     if unknown := [role for role in chain if role not in roles]:
         near = did_you_mean(unknown[0], roles)
-        raise UnknownCategory(f"chain: {unknown[0]!r} is none of the roles {', '.join(roles)}.{near}")
+        raise UnknownCategory(f"chain: {unknown[0]!r} is not one of the roles {', '.join(roles)}.{near}")
     if repeated := find_repeated(chain):
-        raise DuplicateName(f"chain: {repeated!r} is given twice; the chain closes by itself.")
+        raise DuplicateName(f"chain: {repeated!r} is given twice; the chain closes on its own.")
     if missing := [role for role in roles if role not in chain]:
         raise DefinitionError(f"chain: {missing[0]!r} is missing; every role needs a place in it.")
     return chain
@@ -212,10 +212,10 @@ def _validate_chain(chain: Sequence[str] | None, roles: Sequence[str]) -> tuple[
 
 def _validate_names(own: Mapping[str, Topology]) -> Mapping[str, Topology]:
     if not isinstance(own, Mapping):
-        raise WrongType(f"topologies={own!r:.80} must be a dict of names and functions.")
+        raise WrongType(f"topologies={own!r:.80} must map names to functions.")
     for name, function in own.items():
         if name in ("", *ACTIONS) or not isinstance(name, str):
-            raise DefinitionError(f"a topology of your own cannot be called {name!r}; {', '.join(ACTIONS)} are taken.")
+            raise DefinitionError(f"a custom topology cannot be called {name!r}; {', '.join(ACTIONS)} are reserved.")
         if not callable(function):
             raise WrongType(f"topology {name!r} is {function!r:.60}; it must be a function of sender and recipient.")
     return own

@@ -1,4 +1,4 @@
-"""What a simulated run came to: what was earned, against which baselines, and what the ledger says about why."""
+"""The report of a simulated run: rewards, baselines, and explanations from the ledger."""
 
 import math
 from collections import Counter
@@ -25,7 +25,7 @@ from plaudit.systems.deepthinker.simulated.world import PHASES, World
 Numbers = NDArray[np.float64]
 
 FRESH = 60
-"""Missions that nobody has seen, to put what was learnt to the test."""
+"""Held-out missions to evaluate the learned policies on."""
 
 Choose = Callable[[Phase], str]
 """A phase in, a tier out."""
@@ -64,7 +64,7 @@ class CorrectionRow(NamedTuple):
 
 
 class PolicyJudgement(NamedTuple):
-    """What a policy comes to, a phase."""
+    """The mean results of a policy per phase."""
 
     policy: str
     rewards: Mapping[str, float]
@@ -74,7 +74,7 @@ class PolicyJudgement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a simulated run has to tell."""
+    """The report of a simulated run."""
 
     seed: int
     missions: int
@@ -101,7 +101,7 @@ class Report:
 
 
 def build_report(loop: Loop, phases: Sequence[SimulatedPhase], *, missions: int, seed: int) -> Report:
-    """Return what a run came to, from its phases and from the ledger."""
+    """Build the report of a run, from its phases and the ledger."""
     rewards = np.array([phase.rewards for phase in phases])
     chosen = np.array([TIERS.index(phase.tier) for phase in phases])
     best = int(rewards.mean(axis=0).argmax())
@@ -129,7 +129,7 @@ def _compare_policies(
     by_type = np.array([rewards[types == at].mean(axis=0).argmax() for at in range(len(PHASES))])
     order = np.argsort(-rewards.mean(axis=0), kind="stable").tolist()
     choices = {
-        "the router, as it learnt": chosen,
+        "the router, while learning": chosen,
         f"best fixed choice: always {TIERS[order[0]]}": np.full(len(phases), order[0]),
         **{f"always {TIERS[at]}": np.full(len(phases), at) for at in order[1:]},
         "best tier for each type of phase, in hindsight": by_type[types],
@@ -174,12 +174,12 @@ def _summarise_corrections(loop: Loop) -> list[CorrectionRow]:
 
 
 def _judge_fresh(loop: Loop, world: World, missions: Sequence[int]) -> list[PolicyJudgement]:
-    """Return how what was learnt does in fresh missions: as it was learnt, and fitted anew to the repaired reward."""
+    """Return the results of the learned router in held-out missions, as learned and refitted to the repaired reward."""
     repaired = version("rescaled")
     anew = fit(loop.store.ledger, ROUTER, decision_class=loop.router.decision_class, under=repaired)
     policies: dict[str, Choose] = {f"always {tier}": _build_fixed_policy(tier) for tier in TIERS}
-    policies[f"router, learnt from {reward.version}"] = _build_router_policy(loop.router.state)
-    policies[f"router, fitted anew to {repaired.version}"] = _build_router_policy(anew)
+    policies[f"router, trained on {reward.version}"] = _build_router_policy(loop.router.state)
+    policies[f"router, refitted to {repaired.version}"] = _build_router_policy(anew)
     return judge_policies(world, missions, policies, (reward, repaired))
 
 
@@ -207,7 +207,7 @@ def judge_policies(
 
 
 def _simulate_phases(world: World, number: int) -> list[tuple[dict[str, Outcome], int]]:
-    """Return what each model would do in every phase of a mission that nobody corrects, and the events of drift."""
+    """Return what each model would do in every phase of a mission without corrections, and the events of drift."""
     state, phases = DriftState(), []
     for step in range(len(PHASES)):
         outcomes = world.simulate_outcomes(number, (None,) * (step + 1))

@@ -1,4 +1,4 @@
-"""Simulated missions through the loop: every phase chosen, run, rewarded, recorded and learnt from."""
+"""Simulated missions through the loop: every phase chosen, run, rewarded, recorded and learned from."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -46,8 +46,8 @@ def validate_store(store: RewardStore, *, missions: int, seed: int) -> None:
     for record in store.ledger.history(decision_class=DECISION_CLASS):
         if record.run not in mine:
             raise FileError(
-                f"the folder holds {record.run!r}, which is none of the {missions} missions of seed {seed}. Go on with "
-                "the seed that is there and with as many missions or more, or name another folder."
+                f"the folder holds {record.run!r}, which is not one of the {missions} missions of seed {seed}. Resume "
+                "with the same seed and at least as many missions, or name another folder."
             )
 
 

@@ -1,4 +1,4 @@
-"""A game in a terminal: its board, its moves and what they earned, for people or scripts; moves as they are typed."""
+"""A game in a terminal: board, moves and rewards, for people or scripts, and the parsing of moves."""
 
 import json
 import re
@@ -25,13 +25,13 @@ PLAYER = {
     "score": "score",
     "attack": "attack",
 }
-"""What is shown when it changes, and under which name."""
+"""Values that are shown when they change, and their names."""
 TERM = 16
-"""Characters for the names of the terms that are paid most often, so that moves are below one another."""
+"""Column width for the names of terms, so that moves line up."""
 
 
 class Pictures:
-    """A game for a person: pictures of the board, and what each move earned, term by term."""
+    """A game for a person: the board, and the reward of each move, term by term."""
 
     def __init__(self, reward: Reward, screen: Screen) -> None:
         """Draw on `screen`, and explain what `reward` pays."""
@@ -42,20 +42,20 @@ class Pictures:
         self._earned = 0.0
         self._before: dict[str, int] = {}
         self._drawn = -1
-        """After how many moves a board was drawn last."""
+        """The number of moves when a board was last drawn."""
 
     def start(self, game: Game, *, asking: bool) -> None:
-        """Say which game it is; where no moves will be asked for, its board is shown now."""
+        """Show the version and seed; if no moves will be asked for, draw the board."""
         text = Text.assemble((self._version, "bold"), f", seed {game.seed}")
         if asking:
-            text.append("   ? explains the signs and the moves, q ends the game", "dim")
+            text.append("   ? shows the symbols and moves, q quits", "dim")
         self._screen.print(text)
         self._before = _describe_player(game)
         if not asking:
             self._draw(game)
 
     def ask(self, game: Game) -> None:
-        """Draw the board if it is new, with what is allowed, and print a prompt."""
+        """Draw the board if it changed, with the allowed moves, and print a prompt."""
         if self._draw(game):
             self._screen.print()
             self._screen.print(Text("   ").join(_format_choice(action) for action in _list_allowed(game)))
@@ -84,13 +84,13 @@ class Pictures:
             if value:
                 paid.add_row(_format_amount(value), name, Text(self._what[name], style="dim"))
         total = Text("total", style="bold")
-        paid.add_row(_format_amount(move.reward, "bold"), total, f"the game so far {self._earned:+.3f}")
+        paid.add_row(_format_amount(move.reward, "bold"), total, f"return so far {self._earned:+.3f}")
         self._screen.print()
         self._screen.print(what)
         self._screen.print(paid)
 
     def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
-        """Draw the last board if it is new, and print what each term paid in all."""
+        """Draw the last board if it changed, and print what each term paid in total."""
         self._draw(game)
         self._screen.print()
         self._screen.print(Text(_describe_outcome(game, moves, unplayed), style="bold"))
@@ -136,22 +136,22 @@ class Lines:
         self._earned = 0.0
 
     def start(self, game: Game, *, asking: bool) -> None:
-        """Print where the game begins."""
+        """Print the initial state."""
         _print_line({"move": 0, "paid_by": self._reward, "seed": game.seed, **_describe_game(game)})
 
     def ask(self, game: Game) -> None:
         """Print nothing: the last line says what is allowed."""
 
     def refuse(self, why: str) -> None:
-        """Tell on stderr why a move was not made."""
+        """Print on stderr why a move was not made."""
         click.echo(why, err=True)
 
     def explain(self) -> None:
-        """Tell on stderr how moves are written."""
+        """Print on stderr how to write moves."""
         click.echo(WORDS, err=True)
 
     def move(self, game: Game, move: Move) -> None:
-        """Print what a move earned, and where it led."""
+        """Print the reward of a move and the new state."""
         self._earned += move.reward
         parts = {name: round(value, 6) for name, value in move.components.items()}
         earned = {"reward": round(move.reward, 6), "return": round(self._earned, 6), "components": parts}
@@ -160,13 +160,13 @@ class Lines:
         _print_line({"move": game.moves, "action": action, **earned, **happened, **_describe_game(game)})
 
     def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
-        """Tell on stderr if moves were given and not made."""
+        """Print on stderr if some given moves were not made."""
         if unplayed:
             click.echo(_describe_outcome(game, moves, unplayed), err=True)
 
 
 def _print_line(row: dict[str, Any]) -> None:
-    click.echo(json.dumps(row))  # which flushes: whoever answers is waiting for it
+    click.echo(json.dumps(row))  # which flushes: the other program is waiting for it
 
 
 def _describe_game(game: Game) -> dict[str, Any]:
@@ -201,10 +201,10 @@ def _describe_outcome(game: Game, moves: Sequence[Move], unplayed: int) -> str:
     elif moves and moves[-1].died:
         text = f"You died on stage {moves[-1].stage} after {count}."
     else:
-        text = f"The game stands on stage {game.state.stage} after {count}."
+        text = f"The game is on stage {game.state.stage} after {count}."
     if not unplayed:
         return text
-    return f"{text} {unplayed} {'move was' if unplayed == 1 else 'moves were'} given and not played."
+    return f"{text} {unplayed} {'move was' if unplayed == 1 else 'moves were'} not played."
 
 
 def _can_encode(encoding: str, characters: str) -> bool:
@@ -219,10 +219,10 @@ KEYS = ("w", "s", "a", "d", "f")
 """One key for each direction and for the siphon, in the order of the actions."""
 
 WORDS = """\
-w up   s down   a left   d right: a shot, if anything is in line, else a step
-f siphon: takes what lies on the five cells around you, and opens blocks
-A program is run by its name; `undo` is one. Several moves can be in a line."""
-"""How moves are written."""
+w up   s down   a left   d right: shoot if anything is in line, else step
+f siphon: collect from the five cells around you, and open blocks
+Type the name of a program, such as `undo`, to run it. A line can hold several moves."""
+"""How to write moves."""
 
 _ACTIONS = {
     **{name.lower(): action for action, name in enumerate(ACTION_NAMES)},
@@ -232,7 +232,7 @@ _ACTIONS = {
 
 
 def parse_moves(text: str) -> list[int]:
-    """Return the actions that are named in a line: words, keys or numbers, between spaces or commas.
+    """Return the actions in a line: words, keys or numbers, separated by spaces or commas.
 
     >>> parse_moves("up w RIGHT, f 27")
     [0, 0, 3, 4, 27]
@@ -243,12 +243,12 @@ def parse_moves(text: str) -> list[int]:
 def _parse_action(word: str) -> int:
     if word.lower() not in _ACTIONS:
         near = did_you_mean(word.lower(), [name.lower() for name in ACTION_NAMES])
-        raise DefinitionError(f"no move is called {word!r}.{near}")
+        raise DefinitionError(f"there is no move {word!r}.{near}")
     return _ACTIONS[word.lower()]
 
 
 def format_action(action: int) -> str:
-    """Return how an action can be typed: a direction's key and name, or the name of a program.
+    """Return how to type an action: a direction's key and name, or the name of a program.
 
     >>> format_action(0), format_action(5)
     ('w up', 'push')

@@ -1,4 +1,4 @@
-"""`plaudit play hackmatrix`: a move is asked for, refused or made, and what it earned is shown, until the game ends."""
+"""`plaudit play hackmatrix`: ask for moves and show what each one earned, until the game ends."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,18 +21,17 @@ EXPLAIN = ("?", "h", "help")
 
 
 @click.command("hackmatrix", epilog='Example: plaudit play hackmatrix --seed 7 --moves "up up siphon"')
-@click.option("--seed", metavar="NUMBER", type=SEED, help="Play this game; without it, a new one.")
-@click.option(
-    "--stage", type=click.IntRange(1, 8), default=1, show_default=True, help="Begin on this stage of the game."
-)
-@click.option("--reward", metavar="VERSION", help="The version of the reward that pays: the default one unless given.")
-@click.option("--moves", metavar="WORDS", help="Play these moves, and ask for none.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a move, the first for the start.")
+@click.option("--seed", metavar="NUMBER", type=SEED, help="Random seed of the game.  [default: a new one]")
+@click.option("--stage", type=click.IntRange(1, 8), default=1, show_default=True, help="Stage to start on.")
+@click.option("--reward", metavar="VERSION", help="Version of the reward.  [default: the first]")
+@click.option("--moves", metavar="WORDS", help="Play these moves instead of asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line: the start, then each move.")
 def play(seed: int | None, stage: int, reward: str | None, moves: str | None, as_json: bool) -> None:
-    """Play the game: see the board, choose a move, see what it earned and why.
+    """Play the tactical game in the terminal.
 
-    A move is up, down, left or right (w s a d), siphon (f), or the name of a program; several can be written in one
-    line. A move that is not allowed is refused with the reason, and nothing happens. `?` explains the signs, `q` ends.
+    Shows the board and what each move earned, term by term. A move is up, down, left or right (w s a d), siphon (f),
+    or the name of a program; a line can hold several. A move that is not allowed is refused with the reason, and
+    nothing happens. `?` explains the symbols, `q` quits.
     """
     paid = load("hackmatrix", reward)
     given = None if moves is None else parse_moves(moves)
@@ -42,29 +41,29 @@ def play(seed: int | None, stage: int, reward: str | None, moves: str | None, as
 
 
 class Display(Protocol):
-    """Where a game is shown."""
+    """The output of a game."""
 
     def start(self, game: Game, *, asking: bool) -> None:
-        """Show a game before its first move; `asking` says that moves will be asked for."""
+        """Show a game before its first move; `asking` is true if moves will be asked for."""
 
     def ask(self, game: Game) -> None:
-        """Show where the game stands, and ask for a move."""
+        """Show the state of the game and ask for a move."""
 
     def refuse(self, why: str) -> None:
-        """Say why a move was not made."""
+        """Show why a move was not made."""
 
     def explain(self) -> None:
-        """Say what the signs mean."""
+        """Show what the symbols mean."""
 
     def move(self, game: Game, move: Move) -> None:
         """Show what a move earned."""
 
     def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
-        """Show how the game ended and what it earned; `unplayed` moves were given and not made."""
+        """Show how the game ended and its return; `unplayed` moves were given but not made."""
 
 
 def play_game(game: Game, display: Display, given: Sequence[int] | None) -> None:
-    """Play the moves that are given; where none are, ask for moves until the game ends or the person leaves."""
+    """Play the given moves, or ask for moves until the game ends or the player quits."""
     made: list[Move] = []
     display.start(game, asking=given is None)
     try:
@@ -79,7 +78,7 @@ def play_game(game: Game, display: Display, given: Sequence[int] | None) -> None
 
 
 def _check_moves(game: Game, given: Sequence[int]) -> Iterator[int]:
-    """Yield the moves that are given until the game ends; one that is not allowed is an error."""
+    """Yield the given moves until the game ends; a move that is not allowed is an error."""
     for number, action in enumerate(given, start=1):
         if game.ended:
             return
@@ -105,7 +104,7 @@ def _parse_line(game: Game, display: Display, words: str) -> Iterator[int]:
     try:
         wanted = parse_moves(words)
     except DefinitionError as error:
-        display.refuse(f"{error} ? explains the moves.")
+        display.refuse(f"{error} Type ? for the moves.")
         return
     for action in wanted:
         if game.ended:
@@ -117,7 +116,7 @@ def _parse_line(game: Game, display: Display, words: str) -> Iterator[int]:
 
 
 def _explain_refusal(game: Game, action: int) -> str | None:
-    """Return why a move is not allowed; None where it is."""
+    """Return why a move is not allowed, or None if it is."""
     if game.allowed[action]:
         return None
     return f"{ACTION_NAMES[action]} is not allowed: {explain_refusal(game.state, action)}."

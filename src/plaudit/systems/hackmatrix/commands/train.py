@@ -1,4 +1,4 @@
-"""`plaudit train hackmatrix`: an agent that learns the game, and a report on how well."""
+"""`plaudit train hackmatrix`: train an agent on the game, and report how well it plays."""
 
 from dataclasses import replace
 
@@ -11,32 +11,36 @@ _EXAMPLE = "Example: plaudit train hackmatrix --envs 256 --steps 5_000_000 --rew
 
 @click.command("hackmatrix", epilog=_EXAMPLE)
 @run_options("hackmatrix")
-@click.option("--preset", type=click.Choice(["cpu", "gpu"]), help="Settings for a machine; this one's if not given.")
-@click.option("--steps", metavar="COUNT", type=COUNT, help="Steps of the whole run, over all games.")
-@click.option("--envs", metavar="COUNT", type=COUNT, help="Games played at once.")
-@click.option("--rollout", metavar="COUNT", type=COUNT, help="Steps of each game between two updates.")
-@click.option("--epochs", metavar="COUNT", type=COUNT, help="How often an update goes through its batch.")
-@click.option("--minibatches", metavar="COUNT", type=COUNT, help="Into how many parts a batch is cut.")
-@click.option("--lr", "learning_rate", metavar="RATE", type=float, help="The learning rate at the start.")
-@click.option("--decay/--no-decay", default=None, help="Let the learning rate fall to 0 along the run, or keep it.")
-@click.option("--entropy", metavar="WEIGHT", type=float, help="The weight of the policy's entropy.")
-@click.option("--entropy-end", metavar="WEIGHT", type=float, help="The same at the end of the run.")
-@click.option("--gamma", metavar="FACTOR", type=float, help="What a reward one step later is worth.")
-@click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="What matrices are multiplied in.")
-@click.option("--max-steps", metavar="COUNT", type=COUNT, help="Cut an episode off after so many steps.")
-@click.option("--view", type=click.Choice(["board", "player"]), help="The board as it is, or around the player.")
-@click.option("--hidden", metavar="WIDTHS", help="The widths of the hidden layers, as in 256,256.")
-@evaluation_options(episodes=1000, each="", baselines="a script and random policies")
+@click.option(
+    "--preset", type=click.Choice(["cpu", "gpu"]), help="Settings for a kind of machine.  [default: this machine]"
+)
+@click.option("--steps", metavar="COUNT", type=COUNT, help="Total training steps over all games.")
+@click.option("--envs", metavar="COUNT", type=COUNT, help="Parallel games.")
+@click.option("--rollout", metavar="COUNT", type=COUNT, help="Steps per game and update.")
+@click.option("--epochs", metavar="COUNT", type=COUNT, help="Epochs per update.")
+@click.option("--minibatches", metavar="COUNT", type=COUNT, help="Minibatches per epoch.")
+@click.option("--lr", "learning_rate", metavar="RATE", type=float, help="Initial learning rate.")
+@click.option("--decay/--no-decay", default=None, help="Decay the learning rate linearly to 0.")
+@click.option("--entropy", metavar="WEIGHT", type=float, help="Entropy coefficient.")
+@click.option("--entropy-end", metavar="WEIGHT", type=float, help="Entropy coefficient at the end of the run.")
+@click.option("--gamma", metavar="FACTOR", type=float, help="Discount factor.")
+@click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="Precision of matrix products.")
+@click.option("--max-steps", metavar="COUNT", type=COUNT, help="Time limit of a training episode, in steps.")
+@click.option(
+    "--view", type=click.Choice(["board", "player"]), help="Observation: the whole board, or centered on the player."
+)
+@click.option("--hidden", metavar="WIDTHS", help="Widths of the hidden layers, such as 256,256.")
+@evaluation_options(episodes=1000, each="", baselines="scripted and random policies")
 def train(job: TrainingJob) -> None:
-    """Train an agent on the tactical game with PPO, and report how well it plays.
+    """Train an agent on the tactical game with PPO.
 
-    The folder of a run holds a line of figures for each update (log.jsonl), curves for TensorBoard, the newest
-    checkpoint, the policy alone, and at the end a report (report.json). Ctrl-C ends a run after the update that it is
-    in and keeps it; --resume goes on, with the settings it began with, and comes to the same numbers.
+    The folder of a run holds metrics of each update (log.jsonl), TensorBoard logs, the latest checkpoint, the policy,
+    and at the end a report (report.json). Ctrl-C stops a run after the current update and keeps it; --resume
+    continues it with the same settings and gives the same numbers.
 
-    Whatever reward was trained on, the policy is evaluated by the standard one, so that runs compare.
+    The policy is always also evaluated with the standard reward, so that runs can be compared.
 
-    The exit code is 0 if the run is complete, 2 if it could not be done, 130 if it was stopped.
+    Exit code: 0 if the run is complete, 2 if it failed, 130 if it was stopped.
     """
     from plaudit.systems.hackmatrix.commands.training_run import run_training
 
@@ -45,12 +49,12 @@ def train(job: TrainingJob) -> None:
     if "hidden" in settings:
         settings["hidden"] = _parse_widths(settings["hidden"])
     if job.resume and preset:
-        raise click.UsageError("--resume goes on with the settings of the run; --preset is for a new one.")
+        raise click.UsageError("--resume keeps the settings of the run; --preset is for a new run.")
     run_training(replace(job, settings=settings), preset)
 
 
 def _parse_widths(text: str) -> tuple[int, ...]:
-    """Return the widths of layers that a text lists.
+    """Return the widths of layers in a text.
 
     >>> _parse_widths("256,128")
     (256, 128)
@@ -58,4 +62,4 @@ def _parse_widths(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise click.BadParameter(f"--hidden {text}: write integers with commas between, as in 256,256.") from None
+        raise click.BadParameter(f"--hidden {text}: write integers separated by commas, as in 256,256.") from None

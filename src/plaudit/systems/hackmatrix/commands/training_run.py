@@ -34,7 +34,7 @@ RECORDED = 8
 
 
 def check_inputs(reward: Reward) -> None:
-    """Raise UnknownField where a reward reads what the game does not measure."""
+    """Raise UnknownField if a reward reads what the game does not measure."""
     for name in reward.program.inputs:
         if name not in hackmatrix.reward.program.inputs:
             known = ", ".join(sorted(hackmatrix.reward.program.inputs))
@@ -87,7 +87,7 @@ _NUMBERS = ("return", "± error", "s.d.", "steps", "stage", "wins")
 
 
 def format_update(row: Mapping[str, Any]) -> str:
-    """Return what matters of an update, in a line.
+    """Return a one-line summary of an update.
 
     >>> format_update({"return": -1.5, "stage": 1.25, "steps_per_second": 12345.6, "episodes": 3})
     'return -1.50, stage 1.25, 12,346 steps/s'
@@ -97,7 +97,7 @@ def format_update(row: Mapping[str, Any]) -> str:
 
 
 def print_report(report: Mapping[str, Any], out: Path) -> None:
-    """Print how well the policy plays, what each term gave, and whether the run was healthy."""
+    """Print how well the policy plays, the value of each term, and the health of the run."""
     screen = Screen()
     for version, evaluations in report["evaluation"].items():
         first = next(iter(evaluations.values()))
@@ -131,7 +131,7 @@ def _print_policies(screen: Screen, evaluations: Mapping[str, Any]) -> None:
 
 def _print_stages(screen: Screen, evaluations: Mapping[str, Any]) -> None:
     stages = sorted({int(stage) for each in evaluations.values() for stage in each["stages"]})
-    columns = (*map(str, stages), "left off")
+    columns = (*map(str, stages), "truncated")
     table = build_table("ended on stage", *columns, right=columns)
     for name, each in evaluations.items():
         counts = (each["stages"].get(str(stage), 0) for stage in stages)
@@ -141,7 +141,7 @@ def _print_stages(screen: Screen, evaluations: Mapping[str, Any]) -> None:
 
 
 def _print_health(screen: Screen, report: Mapping[str, Any]) -> None:
-    table = build_table("measure", "wanted", "worst", "last", "verdict", right=("worst", "last"))
+    table = build_table("measure", "target", "worst", "last", "verdict", right=("worst", "last"))
     for name, each in report["health"].items():
         cells = ("—" if each[key] is None else f"{each[key]:.3f}" for key in ("worst", "last"))
         table.add_row(name, each["wanted"], *cells, each["verdict"])

@@ -26,7 +26,7 @@ def to_plain(state: "State | compiled.EnvState | compiled.Snapshot") -> State:
         return state
     if np.ndim(state.turn):
         raise ShapeMismatch(
-            f"one game is needed, and the state holds {np.shape(state.turn)} of them. "
+            f"the state holds a batch of {np.shape(state.turn)} games, and one is needed. "
             "Take one out: jax.tree.map(lambda leaf: leaf[0], state)."
         )
     plain = State(**_read_restorable(state), exit=_find_exit(state.grid))

@@ -38,19 +38,19 @@ def explain_refusal(state: State, action: int) -> str | None:
     """Return why an action is not allowed, None where it is.
 
     >>> explain_refusal(State(), 1)
-    'the board ends there'
+    'that is off the board'
     """
     if action < ACTION_SIPHON:
         return _explain_direction(state, action)
     if action == ACTION_SIPHON:
-        return None if state.player.data_siphons > 0 else "there is no data siphon left"
+        return None if state.player.data_siphons > 0 else "there are no data siphons left"
     return _explain_program(state, action - ACTION_PROGRAM_START)
 
 
 def _explain_direction(state: State, action: int) -> str | None:
     place = add(state.player.place, DIRECTIONS[action])
     if place not in state.cells:
-        return "the board ends there"
+        return "that is off the board"
     if state.cells[place].block is None or any(enemy.place == place for enemy in state.enemies):
         return None
     return "a block is in the way, and no enemy on it"
@@ -59,7 +59,7 @@ def _explain_direction(state: State, action: int) -> str | None:
 def _explain_program(state: State, slot: int) -> str | None:
     name, player = PROGRAMS[slot], state.player
     if name not in state.owned:
-        return f"you do not own {name}; programs are siphoned from blocks"
+        return f"you do not own {name}; siphon programs from blocks"
     if player.credits < PROGRAM_CREDITS[slot] or player.energy < PROGRAM_ENERGY[slot]:
         costs = ((PROGRAM_CREDITS[slot], "credits"), (PROGRAM_ENERGY[slot], "energy"))
         price = " and ".join(f"{amount} {what}" for amount, what in costs if amount)
@@ -103,15 +103,15 @@ _CONDITIONS: dict[str, tuple[Callable[[State], bool], str]] = {
     "ROW": (lambda state: any(enemy.row == state.player.row for enemy in state.enemies), "no enemy is in your row"),
     "COL": (lambda state: any(enemy.col == state.player.col for enemy in state.enemies), "no enemy is in your column"),
     "UNDO": (lambda state: bool(state.history), "there is no turn to undo"),
-    "SHOW": (lambda state: not state.show, "SHOW is on already"),
-    "RESET": (lambda state: state.player.hp < MAX_HP, "you have all your hit points"),
-    "CALM": (lambda state: not state.calm, "CALM is on already"),
+    "SHOW": (lambda state: not state.show, "SHOW is already on"),
+    "RESET": (lambda state: state.player.hp < MAX_HP, "your hit points are full"),
+    "CALM": (lambda state: not state.calm, "CALM is already on"),
     "D_BOM": (_has_enemy_of_type("daemon"), "there is no daemon"),
     "DELAY": (lambda state: bool(state.transmissions), "there is no transmission to delay"),
     "ANTI-V": (_has_enemy_of_type("virus"), "there is no virus"),
     "SCORE": (lambda state: state.stage < STAGES, "it gives nothing on the last stage"),
     "REDUC": (_has_reducible_block, "no block is left that lets anything in"),
-    "ATK+": (lambda state: state.atk_uses < ATTACK_UPGRADES, "it was run twice on this stage"),
-    "HACK": (lambda state: any(cell.siphoned for cell in state.cells.values()), "no cell was siphoned yet"),
+    "ATK+": (lambda state: state.atk_uses < ATTACK_UPGRADES, "it has already run twice on this stage"),
+    "HACK": (lambda state: any(cell.siphoned for cell in state.cells.values()), "no cell has been siphoned yet"),
 }
 """When a program would do something, its cost apart, and what is said otherwise; the others always would."""

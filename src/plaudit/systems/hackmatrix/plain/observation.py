@@ -41,7 +41,7 @@ def _find_feature(part: str, value: int) -> tuple[int, float]:
     for at, feature in enumerate(CELL):
         if feature.part == part and feature.equals in (0, value):
             return at, 1.0 if feature.equals else value * float(feature.scale)
-    raise ValueError(f"no feature is about {part} = {value}")
+    raise ValueError(f"no feature describes {part} = {value}")
 
 
 def _see_player(state: State) -> Any:

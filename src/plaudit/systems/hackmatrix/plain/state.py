@@ -38,7 +38,11 @@ class Cell(NamedTuple):
 
 @dataclass(slots=True)
 class Enemy:
-    """One enemy; with all the hit points of its type, when none are given."""
+    """One enemy; by default with the full hit points of its type.
+
+    >>> Enemy("virus", row=0, col=3).hp
+    2
+    """
 
     type: str
     row: int
@@ -51,7 +55,7 @@ class Enemy:
 
     def __post_init__(self) -> None:
         if self.type not in FULL_HP:
-            raise UnknownCategory(f"no enemy is called {self.type!r}; there are {', '.join(ENEMIES)}.")
+            raise UnknownCategory(f"no enemy is called {self.type!r}; choose from {', '.join(ENEMIES)}.")
         if self.hp < 0:
             self.hp = FULL_HP[self.type]
 
@@ -63,7 +67,11 @@ class Enemy:
 
 @dataclass(slots=True)
 class Transmission:
-    """One transmission, which becomes an enemy of its type after some turns."""
+    """One transmission, which becomes an enemy of its type after some turns.
+
+    >>> Transmission("glitch", row=4, col=4, turns=3).turns
+    3
+    """
 
     type: str
     row: int
@@ -74,7 +82,7 @@ class Transmission:
 
     def __post_init__(self) -> None:
         if self.type not in FULL_HP:
-            raise UnknownCategory(f"no enemy is called {self.type!r}; there are {', '.join(ENEMIES)}.")
+            raise UnknownCategory(f"no enemy is called {self.type!r}; choose from {', '.join(ENEMIES)}.")
 
     @property
     def place(self) -> Place:
@@ -190,14 +198,14 @@ def validate_state(state: State) -> State:
         try:
             number = operator.index(value)
         except TypeError:
-            raise WrongType(f"the state's {name} is {value!r}; an integer is needed.") from None
+            raise WrongType(f"the state's {name} is {value!r}; it must be an integer.") from None
         if not low <= number <= high:
-            raise OutOfRange(f"the state's {name} is {number}; it goes from {low} to {high}.")
+            raise OutOfRange(f"the state's {name} is {number}; it must be from {low} to {high}.")
     if state.exit not in CORNERS:
-        raise OutOfRange(f"the state's exit is {state.exit}; it is on a corner: {', '.join(map(str, CORNERS))}.")
+        raise OutOfRange(f"the state's exit is {state.exit}; it must be a corner: {', '.join(map(str, CORNERS))}.")
     for each in state.entities:
         if each.place not in PLACES:
             raise OutOfRange(f"{each} is off the board, which has rows and columns from 0 to {SIZE - 1}.")
     if set(state.cells) != set(PLACES):
-        raise OutOfRange(f"the state's cells are not the {len(PLACES)} of the board.")
+        raise OutOfRange(f"the state's cells must be the {len(PLACES)} of the board.")
     return state

@@ -29,7 +29,7 @@ class Signs(NamedTuple):
     beings: tuple[str, ...] = ()
     """The player, the first enemy with its hit points, and the first transmission with its turns."""
     spawn: str = ""
-    """How many transmissions a siphon of the block lets in, where nobody stands on it."""
+    """How many transmissions a siphon of the block lets in, if no enemy stands on it."""
     things: tuple[str, ...] = ()
 
 

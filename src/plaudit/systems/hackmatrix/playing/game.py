@@ -60,9 +60,9 @@ class Game:
     ) -> None:
         """Begin a new game, perhaps on a later stage, or go on from `state`."""
         if not 0 <= seed < SEEDS:
-            raise OutOfRange(f"the seed is {seed}; it goes from 0 to {SEEDS - 1}.")
+            raise OutOfRange(f"the seed is {seed}; it must be from 0 to {SEEDS - 1}.")
         if not 1 <= stage <= STAGES:
-            raise OutOfRange(f"the stage is {stage}; it goes from 1 to {STAGES}.")
+            raise OutOfRange(f"the stage is {stage}; it must be from 1 to {STAGES}.")
         self.seed, self.moves, self.ended = int(seed), 0, False  # a number of NumPy would overflow
         self._key, self._rules, self._score = make_key(self.seed), rules, compile_scoring(reward)
         self._look(new_game(self._key, stage=stage) if state is None else state.copy())
@@ -70,9 +70,9 @@ class Game:
     def play(self, action: int) -> Move:
         """Take an action; one that is not allowed ends the game, and earns nothing."""
         if self.ended:
-            raise RuntimeError("the game is over; begin another one.")
+            raise RuntimeError("the game is over; start another one.")
         if not 0 <= action < ACTIONS:
-            raise OutOfRange(f"the action is {action}; it goes from 0 to {ACTIONS - 1}.")
+            raise OutOfRange(f"the action is {action}; it must be from 0 to {ACTIONS - 1}.")
         self.moves += 1
         taken = step(fold_in(self._key, self.moves), self.state, action, rules=self._rules)
         earned, parts = self._score(taken)

@@ -111,7 +111,7 @@ class HackMatrixEnv(gymnasium.Env[Any, Any]):
         """Take an action."""
         game = self._running()
         if self._over:
-            raise ResetNeeded("the game is over; reset() begins another one.")
+            raise ResetNeeded("the game is over; call reset() to start another one.")
         move = game.play(_validate_action(action))
         terminated = move.ended
         truncated = not terminated and self._max_steps is not None and game.moves >= self._max_steps
@@ -135,7 +135,7 @@ class HackMatrixEnv(gymnasium.Env[Any, Any]):
 
     def _running(self) -> Game:
         if self._game is None:
-            raise ResetNeeded("there is no game yet; reset() begins one.")
+            raise ResetNeeded("there is no game yet; call reset() to start one.")
         return self._game
 
 
@@ -150,9 +150,9 @@ def find_reward(given: str | Reward) -> Reward:
 def validate_count(name: str, given: Any) -> int:
     """Return an integer of at least 1, if it is one."""
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
-        raise WrongType(f"{name}={given!r}: an integer is needed.")
+        raise WrongType(f"{name}={given!r} must be an integer.")
     if given < 1:
-        raise OutOfRange(f"{name}={given}: at least 1 is needed.")
+        raise OutOfRange(f"{name}={given} must be 1 or more.")
     return int(given)
 
 
@@ -160,7 +160,7 @@ def validate_render_mode(given: str | None, metadata: Mapping[str, Any]) -> str 
     """Return a render mode, if the environment has it."""
     modes = metadata["render_modes"]
     if given is not None and given not in modes:
-        raise OutOfRange(f"render_mode={given!r}: there is {', '.join(map(repr, modes))}, or None.")
+        raise OutOfRange(f"render_mode={given!r} must be {', '.join(map(repr, modes))}, or None.")
     return given
 
 
@@ -168,14 +168,14 @@ def validate_options(given: dict[str, Any] | None, *known: str) -> dict[str, Any
     """Return the options of a reset, if all of them are known."""
     for name in given or {}:
         if name not in known:
-            offered = f" There is {', '.join(known)}." if known else " There are none."
+            offered = f" Options: {', '.join(known)}." if known else " It takes none."
             raise OutOfRange(f"reset has no option {name!r}.{did_you_mean(str(name), known)}{offered}")
     return given or {}
 
 
 def _read_state(given: "State | EnvState | Any") -> State:
     if not isinstance(given, State) and not hasattr(given, "exit_row"):
-        raise WrongType(f"options['state'] is a {type(given).__name__}; a State or an EnvState is needed.")
+        raise WrongType(f"options['state'] is a {type(given).__name__}; it must be a State or an EnvState.")
     return validate_state(to_plain(given))
 
 
@@ -185,9 +185,9 @@ def _validate_action(given: Any) -> int:
     except TypeError:
         action = None
     if action is None or isinstance(given, bool | np.bool_):
-        raise WrongType(f"the action is {given!r}; an integer from 0 to {ACTIONS - 1} is needed.")
+        raise WrongType(f"the action is {given!r}; it must be an integer from 0 to {ACTIONS - 1}.")
     if not 0 <= action < ACTIONS:
-        raise OutOfRange(f"the action is {action}; it goes from 0 to {ACTIONS - 1}.")
+        raise OutOfRange(f"the action is {action}; it must be from 0 to {ACTIONS - 1}.")
     return action
 
 

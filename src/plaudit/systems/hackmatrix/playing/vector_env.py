@@ -47,7 +47,7 @@ _REFERENCE = Rules.reference()
 
 
 class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Many games at once, stepped by one compiled function; those that end begin anew in the same step.
+    """Many games at once, stepped by one compiled function; those that end start again in the same step.
 
     Where a game ended, the observation and the mask are the new game's, and the last ones of the old game are in
     `info["final_obs"]` and `info["final_info"]`. What else `info` holds is of the step that was taken.
@@ -89,9 +89,9 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._seed = self._time = np.uint32(0)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin all games anew; with the same seed, the same ones."""
+        """Start all games again; the same seed gives the same games."""
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
-            raise WrongType(f"seed={seed!r}: one integer is needed, for all games together.")
+            raise WrongType(f"seed={seed!r} must be one integer, for all games together.")
         super().reset(seed=seed)
         validate_options(options)
         self._seed, self._time = np.uint32(self.np_random.integers(SEEDS)), np.uint32(0)
@@ -102,7 +102,7 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def step(self, actions: Any) -> tuple[Any, Numbers, Numbers, Numbers, dict[str, Any]]:
         """Take an action in every game."""
         if self._state is None:
-            raise ResetNeeded("there are no games yet; reset() begins them.")
+            raise ResetNeeded("there are no games yet; call reset() to start them.")
         chosen = _validate_actions(actions, self.num_envs)
         seen, *outcome = self._advance(self._seed, self._tick(), self._state, chosen)
         observation, self._mask, (rewards, terminated, _, info) = jax.device_get((seen.observation, seen.mask, outcome))
@@ -126,14 +126,14 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def action_masks(self) -> Numbers:
         """Return which actions each game allows now."""
         if self._state is None:
-            raise ResetNeeded("there are no games yet; reset() begins them.")
+            raise ResetNeeded("there are no games yet; call reset() to start them.")
         return self._mask.copy()
 
     @property
     def state(self) -> EnvState:
         """The states of the games, each leaf with one more axis."""
         if self._state is None:
-            raise ResetNeeded("there are no games yet; reset() begins them.")
+            raise ResetNeeded("there are no games yet; call reset() to start them.")
         return self._state
 
     def render(self) -> tuple[str, ...] | None:
@@ -161,11 +161,11 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 def _validate_actions(given: Any, count: int) -> Numbers:
     actions = np.asarray(given)
     if actions.dtype.kind not in "iu":
-        raise WrongType(f"the actions are of {actions.dtype}; integers from 0 to {ACTIONS - 1} are needed.")
+        raise WrongType(f"the actions are of {actions.dtype}; they must be integers from 0 to {ACTIONS - 1}.")
     if actions.shape != (count,):
-        raise ShapeMismatch(f"the actions have the shape {actions.shape}; one for each of {count} games is needed.")
+        raise ShapeMismatch(f"the actions have shape {actions.shape}; give one for each of {count} games.")
     if wrong := np.flatnonzero((actions < 0) | (actions >= ACTIONS)).tolist():
-        raise OutOfRange(f"action {wrong[0]} is {actions[wrong[0]]}; it goes from 0 to {ACTIONS - 1}.")
+        raise OutOfRange(f"action {wrong[0]} is {actions[wrong[0]]}; it must be from 0 to {ACTIONS - 1}.")
     return actions.astype(np.int32)
 
 

@@ -81,7 +81,7 @@ class Config:
         if self.batch % self.minibatches:
             raise DefinitionError(
                 f"a batch of {self.envs} × {self.rollout} = {self.batch} steps "
-                f"cannot be cut into {self.minibatches} equal minibatches."
+                f"does not divide into {self.minibatches} equal minibatches."
             )
 
     @property
@@ -133,6 +133,8 @@ def get_preset(name: str, **changes: Any) -> Config:
     16
     """
     if name not in PRESETS:
-        raise DefinitionError(f"there is no preset {name!r}, only {', '.join(PRESETS)}.{did_you_mean(name, PRESETS)}")
+        raise DefinitionError(
+            f"there is no preset {name!r}; choose from {', '.join(PRESETS)}.{did_you_mean(name, PRESETS)}"
+        )
     chosen = {**PRESETS[name], **changes}
     return Config(**{**scale_batch(chosen["envs"], chosen["rollout"]), **chosen})

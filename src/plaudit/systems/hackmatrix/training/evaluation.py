@@ -39,7 +39,7 @@ LONGEST = 1_000
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a policy came to, over so many episodes."""
+    """The results of a policy, over that many episodes."""
 
     episodes: int
     mean_return: float

@@ -98,7 +98,7 @@ def center_on_player(observation: Array) -> Array:
     Its own numbers and programs come first; then, for each of the 11 × 11 cells around it, whether the board is there
     and what lies on it; then the programs of the blocks within reach of a siphon. What matters most in the game is
     relative: an enemy in line, a block beside, the exit up and to the left. On a board with fixed cells a network
-    has to learn that anew for each of the 36 cells the player can be on. Nothing is added that the observation does
+    has to learn that again for each of the 36 cells the player can be on. Nothing is added that the observation does
     not say, and nothing is left out but the programs of blocks too far away to be siphoned.
 
     >>> center_on_player(jnp.zeros(1545)).shape

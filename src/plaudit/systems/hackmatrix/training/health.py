@@ -7,7 +7,7 @@ from typing import Any
 LARGEST_KL = 0.06
 LARGEST_CLIP_FRACTION = 0.30
 SMALLEST_ENTROPY_SHARE = 0.05
-"""Of the entropy of a policy that takes all legal actions alike. Below it there is next to nothing left to try."""
+"""Of the entropy of a policy that takes all legal actions alike. Below it the policy hardly explores."""
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,20 @@ class Measure:
         return f"{'<' if self.below else '>'} {self.limit:g}"
 
     def holds(self, figure: float) -> bool:
-        """Return whether a figure is healthy; a figure that is no number is not."""
+        """Return whether a figure is healthy; NaN is not."""
         return figure < self.limit if self.below else figure > self.limit
 
 
 MEASURES = (
     Measure("kl", "approximate KL", LARGEST_KL, below=True),
     Measure("clip_fraction", "clip fraction", LARGEST_CLIP_FRACTION, below=True),
-    Measure("entropy_share", "entropy, of the most there can be", SMALLEST_ENTROPY_SHARE, below=False),
+    Measure("entropy_share", "entropy, share of its maximum", SMALLEST_ENTROPY_SHARE, below=False),
 )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of a run by one measure."""
+    """The verdict on a run by one measure."""
 
     measure: Measure
     worst: float
@@ -58,8 +58,8 @@ class Verdict:
     def __str__(self) -> str:
         if self.healthy:
             return "healthy"
-        now = "healthy again at the end" if self.measure.holds(self.last) else "still at the end"
-        return f"not healthy since update {self.since}: {self.outside:,} of {self.updates:,} updates, {now}"
+        now = "healthy at the end" if self.measure.holds(self.last) else "still at the end"
+        return f"unhealthy since update {self.since}: {self.outside:,} of {self.updates:,} updates, {now}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -78,7 +78,7 @@ def judge_health(rows: Sequence[Mapping[str, Any]]) -> tuple[Verdict, ...]:
     """Return a verdict by each measure on a run, of whose updates there is a row each.
 
     >>> print(judge_health([{"update": 1, "kl": 0.1, "clip_fraction": 0.1, "entropy_share": 0.9}])[0])
-    not healthy since update 1: 1 of 1 updates, still at the end
+    unhealthy since update 1: 1 of 1 updates, still at the end
     """
     return tuple(_judge_by(measure, rows) for measure in MEASURES) if rows else ()
 

@@ -65,7 +65,7 @@ class Environment(NamedTuple):
     actions: int
     terms: tuple[str, ...]
     reset: Callable[[Array, int], States]
-    """The states of so many new games, from a key."""
+    """The states of that many new games, from a key."""
     observe: Callable[[States], Array]
     """What the network sees, a row for each game."""
     mask: Callable[[States], Array]
@@ -311,7 +311,7 @@ def compute_loss(params: Params, batch: Minibatch, weight: Array | float, config
 
 
 def compute_entropy_weight(config: Config, update: Array | int) -> Array | float:
-    """Return the weight of entropy after so many updates."""
+    """Return the weight of entropy after that many updates."""
     end = config.entropy if config.entropy_end is None else config.entropy_end
     return config.entropy + (end - config.entropy) * (update / config.updates)
 

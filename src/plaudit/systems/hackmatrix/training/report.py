@@ -96,7 +96,7 @@ def record_episodes(
 ) -> list[int]:
     """Record every step of some episodes and return the numbers of the records.
 
-    `actor` is the policy that played them, after so many `steps` of training. Where `boards` are given, the board
+    `actor` is the policy that played them, after that many `steps` of training. Where `boards` are given, the board
     before a step is part of its context, and the page draws it.
     """
     lengths = [len(episode["action"]) for episode in episodes]

@@ -25,6 +25,12 @@ Array = jax.Array
 def action_mask(state: EnvState) -> Array:
     """Return which of the 28 actions are legal.
 
+    Args:
+        state: The state of the game.
+
+    Returns:
+        A bool array.
+
     >>> action_mask(EnvState()).nonzero()[0].tolist()
     [0, 3]
     """

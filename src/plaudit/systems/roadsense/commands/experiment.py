@@ -1,4 +1,4 @@
-"""`plaudit experiment roadsense`: fixed policies behind a convoy, paid by every version of its reward."""
+"""`plaudit experiment roadsense`: fixed policies behind a convoy, scored by every reward version."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ OUTPUT = "runs/experiment-roadsense"
 
 
 def _parse_names(context: click.Context, option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
-    """Return names that were given one by one or with commas between, each once."""
+    """Return names that were given one by one or separated by commas, without duplicates."""
     if any(not text.replace(",", " ").strip() for text in given):
-        raise click.BadParameter("it names nothing; leave the option out for all of them.")
+        raise click.BadParameter("it is empty; omit the option to select all.")
     return tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
 
 
@@ -23,32 +23,36 @@ def _parse_names(context: click.Context, option: click.Parameter, given: Sequenc
     type=click.IntRange(1, 10_000),
     default=20,
     show_default=True,
-    help="Drives of each policy and situation.",
+    help="Drives per policy and situation.",
 )
-@click.option("--study", metavar="NAMES", multiple=True, callback=_parse_names, help="Only these of the four studies.")
-@click.option("--only", metavar="VERSIONS", multiple=True, callback=_parse_names, help="Only these versions: R0,R8.")
-@click.option("--reward", metavar="REWARD", multiple=True, help="Score a reward of your own too: mine.py:reward.")
+@click.option("--study", metavar="NAMES", multiple=True, callback=_parse_names, help="Only these studies.")
+@click.option(
+    "--only", metavar="VERSIONS", multiple=True, callback=_parse_names, help="Only these versions, such as R0,R8."
+)
+@click.option("--reward", metavar="REWARD", multiple=True, help="Also score your own reward: mine.py:reward.")
 @click.option(
     "--policy",
     metavar="NAMES",
     multiple=True,
     callback=_parse_names,
-    help="Only these policies or runs of `plaudit train roadsense`, and those wanted.",
+    help="Only these policies or runs of `plaudit train roadsense`, and the reference policies.",
 )
 @output_option(
-    "Keep ledger, report and plot there, or go on with those there.",
+    "Folder for ledger, report and plot; resumes a run in it.",
     metavar="FOLDER",
     default=OUTPUT,
     show_default=True,
     callback=refuse_empty,
 )
-@click.option("--ledger", metavar="LEDGER", callback=refuse_empty, help="Record there, not in the folder.")
-@click.option("--plot", metavar="FILE", multiple=True, help="Draw it there too: a .png or .svg.")
+@click.option(
+    "--ledger", metavar="LEDGER", callback=refuse_empty, help="Record in this ledger instead of one in the folder."
+)
+@click.option("--plot", metavar="FILE", multiple=True, help="Also write the plot to this .png or .svg.")
 @click.option("--spread", is_flag=True, help="Show the standard deviation over seeds.")
-@click.option("--check/--no-check", default=True, help="Ask `plaudit check` about every version, or do not.")
-@click.option("--workers", metavar="COUNT", type=COUNT, help="Processes that drive at once; one for each core.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object for a script.")
+@click.option("--check/--no-check", default=True, show_default=True, help="Run `plaudit check` on every version.")
+@click.option("--workers", metavar="COUNT", type=COUNT, help="Parallel processes.  [default: one per core]")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def experiment(
     seeds: int,
     study: tuple[str, ...],
@@ -64,17 +68,18 @@ def experiment(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Let fixed policies drive behind a convoy, and see which of them every version of the reward pays best.
+    """Test fixed policies under every reward version.
 
-    Some drive as one would wish, others look at nothing: always the same action, or a random one. They drive on SUMO,
-    with and without a hazard ahead, on a road where SUMO keeps the gap and on the one that policies are trained on,
-    where cars collide; every version from R0 on scores the same drives. Hacks are marked: policies that park or crash
-    and earn more than driving. Beside it stands what `plaudit check` says from the definition alone.
+    Fixed policies drive behind a convoy on SUMO: reference policies that drive well, and baseline policies that
+    ignore their observation (one action, or random ones). They drive with and without a hazard ahead, on a road where
+    SUMO keeps the gap and on the training road, where cars collide. Every version scores the same drives. Hacks are
+    marked: policies that park or crash and earn more than driving. `plaudit check` adds its findings from the
+    definitions alone.
 
-    Every step is recorded in a ledger with all that was measured. What is there already is scored again and not driven
-    again: a second run takes seconds, and one that was stopped goes on.
+    Every step is recorded in a ledger. Recorded drives are scored again but not driven again, so a second run takes
+    seconds, and an interrupted run resumes.
 
-    The exit code is 0 if the experiment is complete, 2 if it could not be done, 130 if it was stopped.
+    Exit code: 0 if the experiment is complete, 2 if it failed, 130 if it was stopped.
     """
     from plaudit.systems.roadsense.commands.experiment_run import ExperimentJob, run_experiment_job
 

@@ -1,4 +1,4 @@
-"""One run of `plaudit experiment roadsense`: drive, score, keep, and print what was earned."""
+"""One run of `plaudit experiment roadsense`: drive, score, save and print the returns."""
 
 import json
 import sys
@@ -30,13 +30,13 @@ from plaudit.systems.roadsense.hazard import Hazard
 from plaudit.terminal import Screen, build_table, format_count
 
 LEDGER, REPORT, PLOT = "rewards.db", "report.json", "plot.png"
-"""What the folder keeps."""
+"""The files in the folder."""
 NOUNS = {"driving": "episodes", "checking": "versions"}
 LINES = 5
-"""How many lines of progress there are where there is no terminal."""
+"""Number of progress lines without a terminal."""
 MARKS = {"crash": "×", "parking": "!", "idle": "!"}
 UNSURE = "?"
-"""Behind what a hack earned: of which kind it is, or that its lead may be chance."""
+"""Marks after the return of a hack: its kind, or that its lead may be chance."""
 HEADINGS: dict[Situation, str] = {
     "calm": "Without a hazard",
     "hazard": "With a hazard",
@@ -46,7 +46,7 @@ HEADINGS: dict[Situation, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ExperimentJob:
-    """What is asked for."""
+    """The options of the command."""
 
     seeds: int
     studies: tuple[str, ...]
@@ -64,7 +64,7 @@ class ExperimentJob:
 
 
 def run_experiment_job(job: ExperimentJob) -> None:
-    """Drive what lacks, score everything, keep it and print it."""
+    """Drive what is missing, score everything, save it and print it."""
     for plot in job.plots:
         validate_picture_path(plot)
     plan = plan_experiment(
@@ -86,7 +86,7 @@ def run_experiment_job(job: ExperimentJob) -> None:
 
 
 def _drive_and_score(job: ExperimentJob, plan: Plan, where: str) -> Experiment:
-    kept = f"{where} keeps every drive that was complete, and the next run goes on"
+    kept = f"{where} keeps every completed drive, and the next run resumes from there"
     with (
         explain_interrupt(kept),
         watch_experiment(quiet=job.quiet) as show,
@@ -105,7 +105,7 @@ def _keep(job: ExperimentJob, folder: Path, found: Experiment) -> None:
 
 @contextmanager
 def watch_experiment(*, quiet: bool) -> Iterator[OnProgress]:
-    """Yield what shows how the experiment goes."""
+    """Yield a function that shows the progress of the experiment."""
     if quiet:
         yield lambda what, done, of: None
     elif not sys.stderr.isatty():
@@ -121,16 +121,16 @@ def _print_progress(what: str, done: int, of: int) -> None:
 
 
 def print_experiment(experiment: Experiment, *, spread: bool) -> None:
-    """Print every study, and then what the definitions alone would have told."""
+    """Print every study, then the findings from the definitions alone."""
     screen = Screen()
     for finding in experiment.studies.values():
         _print_study(screen, finding, spread)
     for mark, meaning in _explain_marks(experiment).items():
         screen.print(f"{mark} {meaning}", soft_wrap=True)
     for finding in experiment.studies.values():
-        screen.print(f"\nWhat pays best, {finding.study.title}\n")
+        screen.print(f"\nHighest return by version, {finding.study.title}\n")
         screen.print(_build_verdict_table(finding, experiment))
-    screen.print("\nWhat each version pays for besides driving\n")
+    screen.print("\nHacks that each version pays for\n")
     screen.print(_build_summary_table(experiment))
     screen.print()
     for line in _list_warnings(experiment):
@@ -140,9 +140,9 @@ def print_experiment(experiment: Experiment, *, spread: bool) -> None:
 def _explain_marks(experiment: Experiment) -> dict[str, str]:
     named = [f"{' or '.join(finding.study.wanted)} ({finding.study.name})" for finding in experiment.studies.values()]
     return {
-        MARKS["parking"]: f"a hack: it looks at nothing and earns more than {', '.join(named)}.",
-        MARKS["crash"]: "a crash hack: it collides more often than those, and earns more.",
-        UNSURE: f"one or the other, but with {CONFIDENCE:.0%} confidence its lead may be chance: more --seeds decide.",
+        MARKS["parking"]: f"a hack: it ignores what it sees and earns more than {', '.join(named)}.",
+        MARKS["crash"]: "a crash hack: it collides more often than those and earns more.",
+        UNSURE: f"a hack of either kind whose lead may be chance ({CONFIDENCE:.0%} confidence): run more --seeds.",
     }
 
 
@@ -216,12 +216,12 @@ def _build_verdict_table(finding: StudyResult, experiment: Experiment) -> Table:
 
 
 def _summarise_warnings(said: CheckSummary) -> str:
-    """Return the warnings about a version, and where it pays for staying, at the farthest."""
-    return "; ".join([*said.warnings, *said.staying[-1:]]) or "nothing of the kind"
+    """Return the warnings about a version, and the farthest distance at which staying pays."""
+    return "; ".join([*said.warnings, *said.staying[-1:]]) or "none"
 
 
 def _find_best(finding: StudyResult, version: str, situation: Situation) -> tuple[str, str]:
-    """Return the best hack and how far it is ahead of those wanted; where there is none, the best of those wanted."""
+    """Return the best hack and its lead over the reference policies; if none, the best reference policy."""
     hacks = finding.find_hacks(version, situation)
     if not hacks:
         return finding.find_best_wanted(version, situation), ""
@@ -231,12 +231,12 @@ def _find_best(finding: StudyResult, version: str, situation: Situation) -> tupl
 
 
 def _list_warnings(experiment: Experiment) -> Iterator[str]:
-    """Yield what the telling rules found, once for all versions of which it is true."""
+    """Yield the findings of the relevant rules, once for all versions that have them."""
     sentences: dict[str, list[str]] = {}
     for label, each in experiment.summaries.items():
         for sentence in each.telling:
             sentences.setdefault(sentence, []).append(label)
     if sentences:
-        yield "What check says from the definition alone, before anybody has driven:"
+        yield "What check finds in the definition alone:"
     for sentence, labels in sentences.items():
         yield f"  {', '.join(labels)}: {sentence}"

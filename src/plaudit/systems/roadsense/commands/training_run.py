@@ -57,13 +57,13 @@ def _write_report(job: TrainingJob, run: Run, reward: Reward, out: Path, watch: 
 
 _RETURNS = ("return", "s.d.", "least", "most", "steps", "collisions", "success")
 _DRIVING = ("speed", "gap", "< 10 m", "stood", "reacts", "after s", "nearest")
-"""Speed in m/s, the gap to the car ahead and the least of it after the hazard in m."""
+"""Speed in m/s; gap to the car ahead, and its minimum after the hazard, in m."""
 _LEARNT = 2
-"""The first policies of a report are those that were trained."""
+"""The trained policies come first in a report."""
 
 
 def format_update(row: Mapping[str, Any]) -> str:
-    """Return what matters of an update, in a line.
+    """Return a one-line summary of an update.
 
     >>> format_update({"return": -15.0, "collision_rate": 0.25, "steps_per_second": 1234.6, "episodes": 4})
     'return -15.0, 25% collisions, 1,235 steps/s'
@@ -73,7 +73,7 @@ def format_update(row: Mapping[str, Any]) -> str:
 
 
 def print_report(report: Mapping[str, Any], out: Path) -> None:
-    """Print how the policy drives, for every kind of convoy, and what each term gave."""
+    """Print how the policy drives in every kind of convoy, and the value of each term."""
     screen = Screen()
     every = {name: each["all"] for name, each in report["evaluation"].items()}
     first = next(iter(every.values()))

@@ -40,7 +40,7 @@ class Drive(NamedTuple):
 
     @property
     def nearest(self) -> float:
-        """The least distance to the car ahead, in metres."""
+        """The least distance to the car ahead, in meters."""
         return float(self.rows[:, 0].min())
 
     @property
@@ -81,7 +81,7 @@ def _drive_all(trained: Mapping[str, str], cases: list[Case]) -> list[Drive]:
 
 
 class Workers:
-    """Worker processes, so many at once, for all that is given to them; each starts when it is first needed."""
+    """A number of worker processes for all tasks; each starts when it is first needed."""
 
     def __init__(self, count: int) -> None:
         """Start none yet."""
@@ -125,7 +125,7 @@ def _open_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     except BrokenProcessPool:
         raise SimulatorError(
-            "a worker process died in the middle of a drive. What was driven is kept: run it again to go on."
+            "a worker process died during a drive. What was driven is kept: run it again to go on."
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -140,4 +140,4 @@ def _initialise_worker() -> None:
 
 def _exit_with(parent: Any) -> None:
     parent.join()
-    os._exit(1)  # there is nobody left to report to
+    os._exit(1)  # no process is left to report to

@@ -60,7 +60,7 @@ class PolicyResult:
     policy: str
     hazard: bool
     nearest: float
-    """The least distance in any of the episodes, in metres."""
+    """The least distance in any of the episodes, in meters."""
     collisions: int
     returns: Mapping[str, tuple[float, ...]]
     """By version, the return of each episode."""

@@ -132,7 +132,7 @@ def _is_trained(name: str, studies: Sequence[Study]) -> bool:
     known = sorted({policy for study in studies for policy in study.policies})
     if name not in known and not is_run(name):
         raise DefinitionError(
-            f"there is no policy {name!r}, but {', '.join(known)}, or the folder of a run of `plaudit train roadsense`."
+            f"there is no policy {name!r}; use {', '.join(known)}, or the folder of a `plaudit train roadsense` run."
             f"{did_you_mean(name, known)}"
         )
     return name not in known
@@ -142,8 +142,8 @@ def _find_trained(name: str, studies: Sequence[Study]) -> TrainedPolicy:
     found = find_trained(name)
     if all(study.actions != found.actions for study in studies):
         raise DefinitionError(
-            f"{name} was trained with {found.actions} actions, and {', '.join(study.name for study in studies)} has "
-            f"others; choose a study of {found.actions} actions."
+            f"{name} was trained with {found.actions} actions, but {', '.join(study.name for study in studies)} uses "
+            f"others; choose a study with {found.actions} actions."
         )
     return found
 
@@ -158,7 +158,9 @@ def _drive_missing(
 
 def _validate_name(what: str, name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     if name not in known:
-        raise DefinitionError(f"there is no {what} {name!r}, but {', '.join(known)}.{did_you_mean(name, known)}")
+        raise DefinitionError(
+            f"there is no {what} {name!r}; choose from {', '.join(known)}.{did_you_mean(name, known)}"
+        )
     return name
 
 

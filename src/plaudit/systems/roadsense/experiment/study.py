@@ -49,7 +49,7 @@ class Study:
     """Those that drive as one would wish: what a hack is measured by."""
     road: Road = "assisted"
     warmup: int = 0
-    """Steps before the first, in which the car follows by itself; this and what follows is for the assisted road."""
+    """Steps before the first, in which the car follows on its own; this and what follows is for the assisted road."""
     scale: Scale = "real"
     charge: Charge = "requested"
     model: CarModel = CarModel(speed_deviation=0.1)  # noqa: RUF009 - a frozen dataclass
@@ -62,7 +62,7 @@ class Study:
     @property
     def title(self) -> str:
         """What the study is about, for a heading."""
-        where = "on an assisted road" if self.road == "assisted" else "on the road of training"
+        where = "on an assisted road" if self.road == "assisted" else "on the training road"
         return f"{self.actions} actions {where}"
 
     @property

@@ -24,7 +24,7 @@ class Frame(NamedTuple):
 
 
 class Zones(NamedTuple):
-    """Where the zones of a reward begin and end, in metres to the car ahead."""
+    """Where the zones of a reward begin and end, in meters to the car ahead."""
 
     collision: float = 5.0
     """Nearer than this is a collision."""

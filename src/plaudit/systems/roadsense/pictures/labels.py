@@ -126,7 +126,7 @@ def _draw_warning(draw: Pen, x: float, y: float) -> None:
 def build_measure_gauges(frame: Frame) -> list[Gauge]:
     """Return the gauges of a step as the driver has them."""
     measured = frame.measured
-    distance = "nobody" if isinf(measured.distance) else f"{measured.distance:.1f}"
+    distance = "none" if isinf(measured.distance) else f"{measured.distance:.1f}"
     braking = colors.HAZARD if measured.deceleration > 0.5 else colors.INK
     warned = colors.HAZARD if measured.warned_fading > 0.01 else colors.INK
     return [

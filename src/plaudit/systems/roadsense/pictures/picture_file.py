@@ -20,7 +20,7 @@ def validate_kind(path: PicturePath, kinds: Sequence[str], *, what: str) -> str:
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in kinds:
         wanted = " or ".join(f".{each}" for each in kinds)
-        raise FileError(f"{os.fspath(path)}: {what} is saved as {wanted}; name the file so.")
+        raise FileError(f"{os.fspath(path)}: {what} is saved as {wanted}; change the file name.")
     return kind
 
 

@@ -1,4 +1,4 @@
-"""The road and the cars from above, to scale: the lane as points two metres apart, and the cars on it."""
+"""The road and the cars from above, to scale: the lane as points two meters apart, and the cars on it."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -23,9 +23,9 @@ BRAKING = -0.5
 POINTS_APART = 2.0
 """Metres between two points of the lane."""
 POST_EVERY = 5
-"""A post stands at every fifth point: ten metres apart, so that one sees the road go by."""
+"""A post stands at every fifth point: ten meters apart, so that one sees the road go by."""
 Corners = list[tuple[float, float]]
-# The parts of a car seen from above: metres behind its front bumper, and to its right.
+# The parts of a car seen from above: meters behind its front bumper, and to its right.
 _PARTS = (
     ((4.7, -0.95), (6.1, -1.35), (6.1, 1.35), (4.7, 0.95)),  # the glow of brake lights
     ((0.0, -0.55), (0.35, -0.9), (4.7, -0.95), (5.0, -0.7), (5.0, 0.7), (4.7, 0.95), (0.35, 0.9), (0.0, 0.55)),

@@ -34,7 +34,19 @@ _find_zones = lru_cache(maxsize=16)(find_zones)
 
 
 def draw_step(record: "Record", reward: "Reward") -> str | None:
-    """Return a step as SVG; None for a record without a distance."""
+    """Draw a recorded step as SVG.
+
+    Args:
+        record: A record of a ledger.
+        reward: Its reward.
+
+    Returns:
+        The SVG; None for a record without a distance.
+
+    Example:
+        with Ledger("rewards.db") as ledger:
+            svg = draw_step(ledger[1], reward)
+    """
     inputs = record.signal.inputs
     if "distance" not in inputs:
         return None

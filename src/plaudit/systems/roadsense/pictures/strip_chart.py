@@ -31,7 +31,7 @@ Column = NDArray[np.float64]
 
 
 class Track(NamedTuple):
-    """A drive as columns, a number a step; NaN where a car is not on the road, or where nobody ahead is heard."""
+    """A drive as columns, a number a step; NaN where a car is not on the road, or if no car ahead is heard."""
 
     seconds: Column
     distance: Column

@@ -25,12 +25,12 @@ from plaudit.systems.roadsense.pictures.window import Window
 from plaudit.systems.roadsense.world import EGO, CarState
 
 SMALLEST = (480, 200)
-"""Pixels, below which nobody could read the text."""
+"""Minimum size in pixels; text would be illegible below it."""
 COLORS = 64
 """How many colours a film has: few make a small file."""
 _SAMPLES = 12
 _LAST = 1500
-"""Milliseconds for which the last picture stays, before the film begins anew."""
+"""Milliseconds for which the last picture stays, before the film starts again."""
 _FASTEST = 50
 """A GIF counts in hundredths of a second, and most programs show none that last only one."""
 
@@ -46,7 +46,7 @@ def draw_top_view(
 ) -> NDArray[np.uint8]:
     """Return a picture (height, width, 3) of a step: the road around the ego, its measures, and what each term paid.
 
-    The window follows the ego, which drives to the right, and is `span` metres wide. `road` is the middle of the
+    The window follows the ego, which drives to the right, and is `span` meters wide. `road` is the middle of the
     lane; without one, the lane is drawn through the cars. The lane is tinted in the zones of the reward.
     """
     return np.asarray(draw_picture(frame, ego=ego, road=road, size=size, zones=zones, span=span)).copy()
@@ -85,7 +85,7 @@ def _validate_size(size: tuple[int, int], span: float) -> tuple[int, int]:
     if width < SMALLEST[0] or height < SMALLEST[1]:
         raise DefinitionError(f"size={size!r} is too small to be read: at least {SMALLEST[0]} × {SMALLEST[1]} pixels")
     if not 10 <= span <= 1000:
-        raise DefinitionError(f"span={span!r} must be between 10 and 1000 metres")
+        raise DefinitionError(f"span={span!r} must be between 10 and 1000 meters")
     return width, height
 
 

@@ -16,12 +16,12 @@ Points = NDArray[np.float64]
 EGO_AT = 0.13
 """Where the front of the followed car is, as a share of the width."""
 _MARGIN = 2.5
-"""How far from the upper and lower edge cars are kept, in metres."""
+"""How far from the upper and lower edge cars are kept, in meters."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Where a point of the world lies in a picture of `width` × `height` pixels, which shows `width / scale` metres.
+    """Where a point of the world lies in a picture of `width` × `height` pixels, which shows `width / scale` meters.
 
     >>> east = CarState(x=100.0, y=0.0, speed=15.0, acceleration=0.0, heading=90.0)
     >>> window = Window.follow(east, 1000, 200, 100.0)
@@ -40,11 +40,11 @@ class Window:
     tilt: float = 0.0
     """Degrees by which the followed car heads further to the right than the picture looks."""
     aside: float = 0.0
-    """How far to the right of the followed car the middle of the picture is, in metres."""
+    """How far to the right of the followed car the middle of the picture is, in meters."""
 
     @classmethod
     def follow(cls, car: CarState, width: int, height: int, span: float, *, others: Iterable[CarState] = ()) -> Self:
-        """Return the window that shows `span` metres around a car, most of them ahead of it.
+        """Return the window that shows `span` meters around a car, most of them ahead of it.
 
         It looks where the car heads or, in a bend, to where the others are, and moves aside for the nearest two.
         """
@@ -69,7 +69,7 @@ class Window:
         )
 
     def measure_ahead(self, car: CarState) -> float:
-        """Return how far ahead a car is in the direction in which the followed one heads, in metres."""
+        """Return how far ahead a car is in the direction in which the followed one heads, in meters."""
         return (car.x - self.x) * self.sine + (car.y - self.y) * self.cosine
 
     def shows(self, at: Sequence[float]) -> bool:

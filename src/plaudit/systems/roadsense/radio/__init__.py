@@ -58,7 +58,7 @@ def build_radio(
     """
     if transport not in TRANSPORTS:
         near = did_you_mean(str(transport), TRANSPORTS)
-        raise DefinitionError(f"transport={transport!r}: it is one of {', '.join(TRANSPORTS)}.{near}")
+        raise DefinitionError(f"transport={transport!r} must be one of {', '.join(TRANSPORTS)}.{near}")
     if isinstance(parameters, str) and parameters == IDEAL:
         return IdealRadio()
     chosen = find_named("radio", parameters, RadioParameters, PARAMETERS, others=[IDEAL])

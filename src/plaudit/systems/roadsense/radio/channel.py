@@ -130,7 +130,7 @@ def _draw_each(draw: Callable[[], NDArray[Any]]) -> Callable[[], Any]:
 
 
 class LossyRadio(ABC):
-    """A radio that loses, delays and blurs packets, by parameters that an episode may draw anew."""
+    """A radio that loses, delays and blurs packets, by parameters that an episode may draw again."""
 
     def __init__(self, parameters: RadioParameters, *, randomised: bool = True) -> None:
         self._parameters, self._randomised = parameters, randomised

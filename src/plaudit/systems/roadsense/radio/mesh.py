@@ -23,7 +23,7 @@ NOTHING: Copy = (inf, ())
 Relay = tuple[float, int, Noise]
 """How old a message is at a car that passes it on, which one that is, and what it adds."""
 Place = tuple[float, float]
-_NEAR = 1e-6  # metres: what rounding makes of a car right beside
+_NEAR = 1e-6  # meters: what rounding makes of a car right beside
 
 
 class MeshRadio(LossyRadio):
@@ -75,7 +75,7 @@ class Links:
         self.lost = [[one == other for other in names] for one in names]
         """Whether the sender's own broadcast did not get to the receiver."""
         self.last: list[int] = []
-        """The cars in reach of the one that listens: nobody else can make the last hop."""
+        """The cars in reach of the one that listens: no other car can make the last hop."""
         self.relays: list[list[int]] = []
         """By source, the cars in its reach by which its message may get to the listener in three hops."""
         self._moved = True  # into reach, or out of it

@@ -16,17 +16,17 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class RadioParameters:
-    """How late, how often and how exactly a packet arrives. Milliseconds, metres, m/s, m/s², degrees.
+    """How late, how often and how exactly a packet arrives. Milliseconds, meters, m/s, m/s², degrees.
 
     A packet takes `base_latency + latency_per_metre × distance`, give or take `jitter`, and 1 ms at least. It is lost
-    with the probability `base_loss` below `near` metres, rising from there in a line to `middle_loss` at `far`, and
+    with the probability `base_loss` below `near` meters, rising from there in a line to `middle_loss` at `far`, and
     with `far_loss` from `far` on; where losses were measured, `bins` says so instead, `(20.0, 0.058)` for distances
     below 20 m. `bursts` and noise are described below.
 
     >>> RadioParameters(position_noise=33_310.0)
     Traceback (most recent call last):
     ...
-    plaudit.errors.DefinitionError: position_noise=33310.0 m: it is a number from 0 to 100 m.
+    plaudit.errors.DefinitionError: position_noise=33310.0 m must be a number from 0 to 100 m.
     """
 
     base_latency: float = 15.0
@@ -70,13 +70,20 @@ class RadioParameters:
         for name, of in _DRAWN.items():
             validate_pair(name, getattr(self, name), *_ALLOWED[of])
         if not self.near < self.far:
-            raise DefinitionError(f"near={self.near!r} m: it is a number below far={self.far!r} m.")
+            raise DefinitionError(f"near={self.near!r} m must be a number below far={self.far!r} m.")
         if not isinstance(self.bursts, bool):
-            raise DefinitionError(f"bursts={self.bursts!r}: it is True or False.")
+            raise DefinitionError(f"bursts={self.bursts!r} must be True or False.")
         _validate_bins(self.bins)
 
     def sample(self, rng: np.random.Generator) -> "RadioParameters":
-        """Return those of one episode: latency, loss, jitter and noise of the position drawn from their ranges."""
+        """Draw the parameters of one episode: latency, loss, jitter and position noise from their ranges.
+
+        Args:
+            rng: The random generator.
+
+        Returns:
+            The parameters.
+        """
         latency, loss, jitter, position = rng.random(len(_DRAWN)).tolist()
         return replace(
             self,
@@ -123,7 +130,7 @@ def _interpolate(ends: Range, share: float) -> float:
 def _validate_bins(bins: Any) -> None:
     shaped = isinstance(bins, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in bins)
     if not shaped:
-        raise DefinitionError(f"bins={bins!r}: it is a tuple of pairs (upper end in m, loss).")
+        raise DefinitionError(f"bins={bins!r} must be a tuple of pairs (upper end in m, loss).")
     ends = [end for end, _ in bins]
     for end, loss in bins:
         validate_number("bins", end, 0.0, 10_000.0, "m")

@@ -72,9 +72,10 @@ class AutoSimulation:
 def build_simulation(binding: Binding = "auto", *, gui: bool = False) -> Simulation:
     """Return a simulation that is not started yet."""
     if binding not in BINDINGS:
-        raise InputError(f"no binding {binding!r}: {', '.join(BINDINGS)}.{did_you_mean(str(binding), BINDINGS)}")
+        near = did_you_mean(str(binding), BINDINGS)
+        raise InputError(f"there is no binding {binding!r}; choose from {', '.join(BINDINGS)}.{near}")
     if gui and binding != "traci":
-        raise InputError(f'sumo-gui is a program of its own: it needs binding="traci", not {binding!r}')
+        raise InputError(f'sumo-gui runs as a separate program: it needs binding="traci", not {binding!r}')
     if binding == "auto":
         return AutoSimulation()
     if binding == "traci":

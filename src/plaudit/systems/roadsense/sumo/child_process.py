@@ -15,7 +15,7 @@ from plaudit.systems.roadsense.sumo.installation import build_environment
 class ChildProcess:
     """A running program; what it complains of is kept off the terminal, for the error that it may become.
 
-    It is ended by `close`, or when nobody holds it any more, or at the end of this process.
+    It is ended by `close`, or when nothing refers to it any more, or at the end of this process.
     """
 
     def __init__(self, command: Sequence[str], *, streams: int = subprocess.DEVNULL) -> None:

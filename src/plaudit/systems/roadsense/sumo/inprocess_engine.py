@@ -61,7 +61,7 @@ class LibsumoEngine(Generic[State]):
                 self.libsumo.start(["sumo", *plan.options])
             place_cars(self.libsumo, plan)
         except self._refusals as error:
-            raise SimulatorError(f"SUMO refuses the world on {plan.path}: {join_lines(error)}") from error
+            raise SimulatorError(f"SUMO rejected the world on {plan.path}: {join_lines(error)}") from error
 
     def step(self, commands: Sequence[Command]) -> dict[str, State]:
         """Carry the commands out, advance by one step, and return the cars on the road."""
@@ -70,7 +70,7 @@ class LibsumoEngine(Generic[State]):
             self._advance()
             return self._cars()
         except self._refusals as error:
-            raise SimulatorError(f"SUMO refuses to go on: {join_lines(error)}") from error
+            raise SimulatorError(f"SUMO stopped the simulation: {join_lines(error)}") from error
 
     def close(self) -> None:
         """End the simulation, which leaves libsumo to others."""
@@ -152,4 +152,4 @@ def _close_engine(engine: LibsumoEngine[CarState], pid: int) -> None:
         try:
             engine.close()
         finally:
-            del _owners[pid]  # not before: another thread would find a simulation that nobody owns
+            del _owners[pid]  # not before: another thread would find a simulation without an owner

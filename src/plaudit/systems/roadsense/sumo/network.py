@@ -50,14 +50,14 @@ class PlainRoad(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A part of a road: `length` metres, over which it turns by `turn` degrees to the left."""
+    """A part of a road: `length` meters, over which it turns by `turn` degrees to the left."""
 
     length: float
     turn: float = 0.0
 
 
 def bend(radius: float, turn: float) -> Stretch:
-    """Return a bend of a radius in metres.
+    """Return a bend of a radius in meters.
 
     >>> round(bend(100.0, 90.0).length, 1)
     157.1
@@ -85,7 +85,7 @@ def trace_points(stretches: tuple[Stretch, ...], *, spacing: float = 4.0) -> tup
 
 
 STRAIGHT = PlainRoad(((0.0, 0.0), (4000.0, 0.0)), limit=22.22)
-"""Four kilometres without a bend."""
+"""Four kilometers without a bend."""
 CURVED = PlainRoad(
     trace_points(
         (
@@ -106,7 +106,7 @@ CURVED = PlainRoad(
     ),
     limit=13.89,
 )
-"""Gentle bends, a hairpin after 700 m, and gentle bends again: two kilometres in all."""
+"""Gentle bends, a hairpin after 700 m, and gentle bends again: two kilometers in all."""
 PLAIN_ROADS = {"straight": STRAIGHT, "curved": CURVED}
 """The roads by name."""
 
@@ -208,8 +208,8 @@ def find_or_build(part: str, name: str, *, good: Callable[[Path], bool], build: 
         except OSError as error:
             if folder is None:
                 raise FileError(
-                    f"no place to keep {name}: neither {find_cache_folder(part)} nor {tempfile.gettempdir()} can be"
-                    f" written ({error}). Set PLAUDIT_CACHE_DIR to a folder that can"
+                    f"cannot store {name}: neither {find_cache_folder(part)} nor {tempfile.gettempdir()} is"
+                    f" writable ({error}). Set PLAUDIT_CACHE_DIR to a writable folder"
                 ) from error
     raise AssertionError("unreachable")  # pragma: no cover
 

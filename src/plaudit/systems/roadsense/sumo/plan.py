@@ -86,7 +86,7 @@ def plan_world(world: World) -> Plan:
 def _validate(world: World) -> None:
     ids = [car.id for car in world.cars]
     if len(set(ids)) < len(ids) or not all(ids):
-        raise InputError(f"every car of a world needs an id of its own, and these are {ids}")
+        raise InputError(f"every car of a world needs its own id, but the ids are {ids}")
     if not 0 <= world.seed < SEEDS:
         raise OutOfRange(f"the seed of a world is {world.seed}: SUMO takes 0 to {SEEDS - 1}")
     values = {

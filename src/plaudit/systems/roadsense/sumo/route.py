@@ -11,7 +11,7 @@ Point = tuple[float, float]
 
 
 class RoadPiece(NamedTuple):
-    """An edge of the road: where it begins, in metres from the start of the road, and how long it is."""
+    """An edge of the road: where it begins, in meters from the start of the road, and how long it is."""
 
     edge: str
     begin: float

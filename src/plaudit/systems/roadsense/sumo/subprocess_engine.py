@@ -84,7 +84,7 @@ class SubprocessSimulation:
         except (EOFError, OSError):
             self._child = None
             raise child.close_with_error() from None
-        except BaseException:  # such as a Ctrl-C: the answer is still on its way, and nobody would wait for it
+        except BaseException:  # such as a Ctrl-C: the answer is still on its way, and nothing would wait for it
             self.close()
             raise
         if error is not None:
@@ -135,7 +135,7 @@ def _describe_error(error: PlauditError) -> Answer:
 
 
 def send(fd: int, value: Any) -> None:
-    """Write a message; it raises `BrokenPipeError` when nobody reads any more."""
+    """Write a message; it raises `BrokenPipeError` when nothing reads any more."""
     payload = marshal.dumps(value)
     data = memoryview(len(payload).to_bytes(HEADER_BYTES, "big") + payload)
     while data:

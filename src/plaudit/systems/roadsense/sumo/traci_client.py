@@ -30,7 +30,7 @@ POSITION, SPEED, ACCELERATION, HEADING = READ = (
 )
 """What is read of every car in the answer to a step."""
 WINDOW = ("--start", "--quit-on-end", "--window-size", "1200,480")
-"""How `sumo-gui` opens its window: it waits for nobody to press a button."""
+"""How `sumo-gui` opens its window: it does not wait for a button press."""
 VIEW, ZOOM = "View #0", 3000.0
 """The part of the window with the road, and how near it is seen: some 100 m."""
 PORTS = 5
@@ -69,7 +69,7 @@ def start_sumo(command: Sequence[str]) -> tuple[ChildProcess, TraciConnection]:
         sumo.close()
         if "address already in use" not in complaints.lower():
             break
-    raise SimulatorError(f"SUMO did not start: {complaints or 'it ended without a word'}")
+    raise SimulatorError(f"SUMO did not start: {complaints or 'it ended without a message'}")
 
 
 def _find_free_port() -> int:
@@ -116,7 +116,7 @@ class TraciSimulation:
             self._followed = False
         except Refused as error:
             self.close()
-            raise SimulatorError(f"SUMO refuses the world on {plan.path}: {join_lines(error)}") from error
+            raise SimulatorError(f"SUMO rejected the world on {plan.path}: {join_lines(error)}") from error
         except (Fatal, OSError) as error:
             raise self._close_with_error(error) from None
         except BaseException:
@@ -144,10 +144,10 @@ class TraciSimulation:
                 self._show(connection, cars)
             return cars
         except Refused as error:
-            raise SimulatorError(f"SUMO refuses to go on: {join_lines(error)}") from error
+            raise SimulatorError(f"SUMO stopped the simulation: {join_lines(error)}") from error
         except (Fatal, OSError) as error:
             raise self._close_with_error(error) from None
-        except (KeyboardInterrupt, SystemExit):  # the answer is still on its way, and nobody would wait for it
+        except (KeyboardInterrupt, SystemExit):  # the answer is still on its way, and nothing would wait for it
             self.close()
             raise
 

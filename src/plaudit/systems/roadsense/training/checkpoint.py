@@ -1,6 +1,6 @@
 """A run in a file: weights, optimizer, the scale of returns and the state of chance; or the weights alone.
 
-What is on the road is not in it: SUMO's convoys begin anew when a run goes on.
+What is on the road is not in it: SUMO's convoys start again when a run goes on.
 """
 
 from pathlib import Path

@@ -78,7 +78,7 @@ class Config:
         require_setting(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
         if self.rollout % self.envs or self.rollout % self.minibatch:
             raise DefinitionError(
-                f"a rollout of {self.rollout} steps cannot be cut into {self.envs} equal parts for the convoys "
+                f"a rollout of {self.rollout} steps does not divide into {self.envs} equal parts for the convoys "
                 f"and into minibatches of {self.minibatch}."
             )
 

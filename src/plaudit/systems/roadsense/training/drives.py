@@ -1,4 +1,4 @@
-"""Episodes that are driven to be judged, not to be learnt from: the same ones for every policy."""
+"""Evaluation episodes: the same ones for every policy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ class Drive(NamedTuple):
     """Every measure under its name, a row for each step."""
     true_distance: np.ndarray[Any, Any]
     requested: np.ndarray[Any, Any]
-    """How hard the policy asked to brake, in m/s², whatever the car did by itself."""
+    """How hard the policy asked to brake, in m/s², whatever the car did on its own."""
     terms: dict[str, float]
     """What each term of the reward gave in all."""
     collision: bool
@@ -129,7 +129,7 @@ def record_drives(
 ) -> list[int]:
     """Record every step of some drives and return the numbers of the records.
 
-    `actor` is the policy that drove, after so many `steps` of training. An episode is called by its bucket.
+    `actor` is the policy that drove, after that many `steps` of training. An episode is called by its bucket.
     """
     lengths = [len(drive.requested) for drive in drives]
     return ledger.record_batch(

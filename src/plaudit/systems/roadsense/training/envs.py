@@ -37,7 +37,7 @@ class BriefInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
 def build_env(
     reward: Reward, config: Config, *, hazard: str | Hazard = "evaluation", limit: int = LIMIT
 ) -> RoadSenseEnv:
-    """Return the road of a run, on a SUMO in a process of its own; it draws each episode anew."""
+    """Return the road of a run, on a SUMO in a process of its own; it draws every episode."""
     return RoadSenseEnv(
         reward=reward,
         actions=config.actions,

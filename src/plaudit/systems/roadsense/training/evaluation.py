@@ -40,7 +40,7 @@ TRAINED, EXPLORING = "trained", "exploring"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a policy came to, over so many episodes. A rate or mean of nothing is None."""
+    """The results of a policy, over that many episodes. A rate or mean of nothing is None."""
 
     episodes: int
     mean_return: float
@@ -160,7 +160,7 @@ def load_driver(path: Path) -> Policy:
 
 
 def evaluate_drives(drives: Sequence[Drive], *, versions: Sequence[str] = ()) -> Evaluation:
-    """Return what a policy came to in some drives; they are scored anew by each of the `versions`."""
+    """Return the results of a policy in some drives; they are scored again by each of the `versions`."""
     returns = np.array([each.returned for each in drives])
     distances = np.concatenate([each.true_distance for each in drives])
     exposed = [each for each in drives if each.hazard is not None]
@@ -191,7 +191,7 @@ def evaluate_drives(drives: Sequence[Drive], *, versions: Sequence[str] = ()) ->
 
 
 def evaluate_by_bucket(drives: Sequence[Drive]) -> dict[str, Evaluation]:
-    """Return what a policy came to for every number of peers and rank of the braking car, as in `3/1`."""
+    """Return the results of a policy for every number of peers and rank of the braking car, as in `3/1`."""
     return {
         str(bucket): evaluate_drives([each for each in drives if each.bucket == bucket])
         for bucket in BUCKETS

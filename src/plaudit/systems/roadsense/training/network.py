@@ -57,7 +57,7 @@ def build_network_settings(log_std: float) -> dict[str, Any]:
 
 
 def build_network(actions: Actions, *, log_std: float = 0.0) -> MultiInputActorCriticPolicy:
-    """Return a new network for one kind of actions, with nothing learnt."""
+    """Return a new network for one kind of actions, untrained."""
     seen = ObservationBuilder("dict", peers=SCENARIOS["late"].ids[1:]).space
     assert isinstance(seen, spaces.Dict)
     done = spaces.Discrete(4) if actions == "discrete" else spaces.Box(0.0, 1.0, (1,), np.float32)

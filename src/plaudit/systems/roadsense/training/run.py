@@ -60,7 +60,7 @@ def train(
     """Train a policy that `reward` pays, and keep everything in the folder `out`.
 
     `on_update` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is; the episodes
-    that were under way begin anew.
+    that were under way start again.
     """
     info = CheckpointInfo("run", __version__, reward.version, reward.fingerprint, 0, config)
     done = _begin_or_resume(out, info, resume=resume)
@@ -97,7 +97,7 @@ def _begin_or_resume(out: Path, wanted: CheckpointInfo, *, resume: bool) -> int:
 
 
 def build_learner(config: Config, envs: VecEnv, *, after: int = 0) -> PPO:
-    """Return a PPO with nothing learnt; its episodes are those that begin after so many updates."""
+    """Return an untrained PPO; its episodes are those that begin after that many updates."""
     model = PPO(
         "MultiInputPolicy",
         envs,
