@@ -1,4 +1,4 @@
-"""Find what is wrong with a reward before an agent does, and prove the repair.
+"""Find flaws in a reward before an agent does, and check the repair.
 
 Run it: `python examples/find_flaws.py`.
 """
@@ -14,7 +14,7 @@ def closer(prev, curr):
 
 @term(weight=0.05, kind="shaping", name="closer")
 def both_ways(prev, curr):
-    """Come closer to the exit; going away costs as much."""
+    """Come closer to the exit; moving away costs the same."""
     return prev.cells_left - curr.cells_left
 
 
@@ -37,4 +37,4 @@ for reward in (flawed, repaired):
         for row in finding.witness:
             print(f"    {dict(row.inputs)} earns {row.total:g}")
     if not findings:
-        print("  nothing to warn of")
+        print("  no findings")

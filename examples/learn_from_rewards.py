@@ -1,4 +1,4 @@
-"""Let a bandit choose, pay it by a reward, and ask its log about a policy that never ran.
+"""Train a bandit on a reward, and evaluate a policy that never ran from its log.
 
 Run it: `python examples/learn_from_rewards.py`.
 """
@@ -14,13 +14,13 @@ from plaudit.learn.off_policy import evaluate
 
 @term
 def quality(gain):
-    """What the answer was worth."""
+    """Quality of the answer."""
     return gain
 
 
 @term(weight=-0.2, kind="penalty")
 def price(cost):
-    """What the model cost."""
+    """Cost of the model."""
     return cost
 
 
@@ -35,7 +35,7 @@ COST = {"small": 0.1, "large": 1.0}
 
 
 def answer(model: str, difficulty: float, rng: np.random.Generator) -> dict[str, float]:
-    """Return what came of asking a model: the large one is worth its price for difficult questions only."""
+    """Simulate a model: the large one is worth its price only for difficult questions."""
     skill = 0.9 if model == "large" else 0.9 - 0.8 * difficulty
     return {"gain": float(np.clip(skill + rng.normal(0, 0.1), 0, 1)), "cost": COST[model]}
 
@@ -53,6 +53,6 @@ with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db"))
         paid.append(signal.total)
     print(f"the first 100 answers earned {np.mean(paid[:100]):.3f} each, the last 100 {np.mean(paid[-100:]):.3f}")
 
-    # What would "always large" have earned on the same questions? The log says how likely each choice was.
+    # What would "always large" have earned on the same questions? The log has the probability of each choice.
     always_large = lambda contexts: np.tile([0.0, 1.0], (len(contexts), 1))  # noqa: E731 - it is this short
     print(evaluate(ledger, always_large, decision_class="model", actions=MODELS, minimum_effective=20))

@@ -1,4 +1,4 @@
-"""Pay a Gymnasium environment by a reward of yours and see what each term gave.
+"""Use your reward in a Gymnasium environment and see the value of each term.
 
 Run it: `python examples/pay_an_environment.py`. Needs `pip install 'plaudit[gym]'`.
 """
@@ -11,7 +11,7 @@ from plaudit.adapters.gymnasium import RewardWrapper
 
 @term
 def upright(angle, *, limit=0.2095):
-    """1 where the pole stands, 0 where it falls."""
+    """1 if the pole is upright, 0 if it falls."""
     return 1.0 - abs(angle) / limit
 
 
@@ -30,7 +30,7 @@ balance = Reward(
 
 
 def features(obs, action, next_obs, info):
-    """Return the inputs of the reward: works for one environment and for many at once."""
+    """Return the inputs of the reward, for one environment or many at once."""
     return {"angle": next_obs[..., 2], "position": next_obs[..., 0]}
 
 
@@ -48,5 +48,5 @@ for name, policy in policies.items():
         obs, reward, terminated, truncated, info = env.step(policy(obs))
         steps, paid, over = steps + 1, paid + reward, terminated or truncated
     terms = {term: round(float(value), 2) for term, value in info["episode_reward_components"].items()}
-    print(f"{name:17} {steps:4} steps, paid {paid:7.2f}: {terms}")
+    print(f"{name:17} {steps:4} steps, return {paid:7.2f}: {terms}")
 env.close()

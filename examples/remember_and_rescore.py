@@ -1,4 +1,4 @@
-"""Record every reward of a run, ask why, and score the past with another version.
+"""Record every reward of a run, explain one, and rescore the run with another version.
 
 Run it: `python examples/remember_and_rescore.py`.
 """
@@ -13,7 +13,7 @@ from plaudit import Field, Ledger, Reward, term
 
 @term
 def progress(gained):
-    """Metres gained."""
+    """Meters gained."""
     return gained
 
 
@@ -32,7 +32,7 @@ walking = Reward(
 
 rng = np.random.default_rng(7)
 with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db")) as ledger:
-    # Each record is durable before `record` returns; `ledger.writer()` is for thousands a second.
+    # Each record is durable before `record` returns; use `ledger.writer()` for thousands per second.
     for step in range(200):
         signal = walking.score(gained=rng.uniform(-0.2, 0.4), torque=rng.normal(0, 0.5))
         ledger.record(signal, run="night-3", episode=str(step // 50), step=step % 50, decision_class="gait")

@@ -1,7 +1,7 @@
-"""Write a reward as C for a processor without a heap and without doubles, test it there, and see what it costs.
+"""Export a reward to C for a processor without a heap or doubles, test it, and measure its size.
 
-Run it: `python examples/run_on_a_microcontroller.py`. It compiles for a Cortex-M4 where `arm-none-eabi-gcc` is
-installed, and for this machine where it is not.
+Run it: `python examples/run_on_a_microcontroller.py`. It compiles for a Cortex-M4 if `arm-none-eabi-gcc` is
+installed, otherwise for this machine.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from plaudit.targets.c import write_harness
 
 @term
 def level(tilt, *, calm=0.1):
-    """Stay level: 1 within `calm`, less the further it leans."""
+    """Stay level: 1 within `calm`, less the more it tilts."""
     return 1.0 if abs(tilt) < calm else max(0.0, 1.0 - abs(tilt))
 
 
@@ -63,6 +63,6 @@ with TemporaryDirectory() as folder:
     print(
         f"code on {'a Cortex-M4' if cross else 'this machine'}: {int(code)} bytes, data: {int(data) + int(bss)} bytes"
     )
-    print(f"operations a row at most: {dict(compiled.operations)}")
+    print(f"operations per row at most: {dict(compiled.operations)}")
     subprocess.run(["cc", *FLAGS, "hover_test.c", "-o", "tests", "-lm"], cwd=folder, check=True)
     print(subprocess.run(["./tests"], cwd=folder, capture_output=True, text=True, check=True).stdout, end="")

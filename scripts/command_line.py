@@ -1,6 +1,6 @@
-"""Write the reference of the command line from the commands themselves: `python scripts/command_line.py`.
+"""Write the command-line reference from the commands: `python scripts/command_line.py`.
 
-It replaces the list of commands, the table of exit codes and everything after the mark in
+It replaces the list of commands, the table of exit codes, and everything after the marker in
 docs/reference/command-line.md; a test fails when the page is out of date.
 """
 
@@ -22,7 +22,7 @@ MARK = "<!-- What follows is made from the commands: python scripts/command_line
 
 
 def list_commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield every command below a group with its whole name; of those that systems bring, the ones in the box."""
+    """Yield every command below a group with its full name; of system commands, only the built-in ones."""
     for own in sorted(group.commands):
         if isinstance(group, SystemGroup) and own not in BUILT_IN:
             continue
@@ -33,7 +33,7 @@ def list_commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Co
 
 
 def describe_command(name: str, command: click.Command) -> str:
-    """Return the section of one command: usage, what it does, its options and an example."""
+    """Return the section of one command: usage, help, options and an example."""
     context = click.Context(command, info_name=name, **main.context_settings)  # -h is remembered by the command
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     parts = [f"### {name}", f"`{usage}`", format_help(command.help or "")]
@@ -47,7 +47,7 @@ def describe_command(name: str, command: click.Command) -> str:
 
 
 def format_help(text: str) -> str:
-    """Return the help of a command as Markdown: a paragraph a line, and what Click leaves alone as a block."""
+    """Return the help of a command as Markdown, one paragraph per line; preformatted paragraphs become blocks."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
     return "\n\n".join(_format_paragraph(paragraph) for paragraph in paragraphs)
 
@@ -60,7 +60,7 @@ def _format_paragraph(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|").replace("[", "\\[")  # [x>=1] is not a link
 
 
 def list_summaries() -> str:
@@ -71,7 +71,7 @@ def list_summaries() -> str:
 
 
 def write_reference(page: str) -> str:
-    """Return a page with the reference as the commands are now."""
+    """Return a page with the reference of the current commands."""
     before, mark, _ = page.partition(MARK)
     assert mark, f"the page has no line {MARK}"
     codes = "".join(f"| {code} | {code.meaning} |\n" for code in ExitCode)

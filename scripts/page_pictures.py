@@ -1,7 +1,7 @@
-"""Take the pictures of the page: `python scripts/page_pictures.py [FOLDER]` writes them, or to docs/pictures.
+"""Take screenshots of the page: `python scripts/page_pictures.py [FOLDER]`; the default folder is docs/pictures.
 
-A driver learns to follow a convoy, paid by R0 of roadsense; its report is opened in the Chromium of the system, and
-every view is photographed. An episode of hackmatrix shows what fifteen terms look like.
+The runs are of a simulated driver that learns to follow a convoy, rewarded by R0 of roadsense. The report is opened in
+the system's Chromium, and every view is captured. An episode of hackmatrix shows fifteen terms.
 """
 
 import random
@@ -32,7 +32,7 @@ Inputs = Mapping[str, float]
 
 
 def main(folder: Path) -> None:
-    """Record, report, photograph."""
+    """Record runs, write reports and take screenshots."""
     with TemporaryDirectory() as name:
         room = Path(name)
         record_drives(room / LEDGER)
@@ -48,7 +48,7 @@ def main(folder: Path) -> None:
 
 
 class View(NamedTuple):
-    """What a picture shows: a place in a report, from an element on if not from the top."""
+    """A screenshot: an address in a report, and the element to start from."""
 
     name: str
     file: str
@@ -81,7 +81,7 @@ def list_views() -> list[View]:
 
 
 def record_drives(path: Path) -> None:
-    """Record episodes of a driver that brakes the better the longer it has learnt."""
+    """Record episodes of a driver that brakes better the longer it has learned."""
     rng = random.Random(SEED)
     reward = system("roadsense").version("R0")
     with Ledger(path) as ledger:
@@ -98,7 +98,7 @@ def record_drives(path: Path) -> None:
 
 
 def drive(rng: random.Random, skill: float) -> Iterator[Inputs]:
-    """Yield the inputs of an episode: the car ahead speeds up and slows down, and the driver answers as it can."""
+    """Yield the inputs of an episode: the car ahead speeds up and slows down, and the driver reacts."""
     gap, closing = 28.0 + rng.gauss(0, 5), 0.0
     for _ in range(rng.randint(45, 60)):
         wanted = (30 - gap) * 0.25 * skill + closing * 0.8 * skill + rng.gauss(0, 3.2 * (1.05 - skill))
@@ -111,7 +111,7 @@ def drive(rng: random.Random, skill: float) -> Iterator[Inputs]:
 
 
 def record_game(path: Path) -> None:
-    """Record the small episode that hackmatrix brings."""
+    """Record the example episode of hackmatrix."""
     game = system("hackmatrix")
     reward: Reward = game.version("1.0.0")
     with Ledger(path) as ledger:

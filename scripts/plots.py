@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/how-to/plot.md anew: `python scripts/plots.py`. The page says how each is drawn."""
+"""Redraw the pictures of docs/how-to/plot.md: `python scripts/plots.py` runs the code of the page."""
 
 import os
 import re
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parent.parent.resolve() / "docs"
 
 
 def main() -> None:
-    """Run the Python of the page in an empty folder, and keep the pictures that it saved."""
+    """Run the Python code of the page in an empty folder, and keep the pictures that it saved."""
     page = (DOCS / "how-to" / "plot.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
     with tempfile.TemporaryDirectory() as folder:

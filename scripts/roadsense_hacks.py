@@ -1,6 +1,6 @@
 """Write which version of the convoy reward pays for parking and crashing: `python scripts/roadsense_hacks.py [FOLDER]`.
 
-Drives the whole experiment, or goes on with the one in the folder, and replaces what stands between the marks of
+Drives the whole experiment, or resumes the one in the folder, and replaces the tables between the marks in
 docs/systems/roadsense-experiment.md; docs/pictures/experiment.svg shows the same drives.
 """
 
@@ -18,11 +18,11 @@ from plaudit.systems.roadsense.versions import VERSIONS
 PAGE = Path(__file__).parent.parent / "docs" / "systems" / "roadsense-experiment.md"
 BEGIN, END = "<!-- python scripts/roadsense_hacks.py writes from here -->", "<!-- to here -->"
 SAME = ("R12a", "R12b")
-"""They pay on every drive what R12a2 and R12b2 do."""
+"""They pay the same as R12a2 and R12b2 on every drive."""
 
 
 def describe(hack: Hack) -> str:
-    """Return a cell: who is ahead, by how much, and how sure that is.
+    """Return a cell: the policy, its lead and the interval.
 
     >>> describe(Hack("park", "parking", 12.3, 8.0, 16.0))
     '**park** +12 (8 to 16)'
@@ -32,7 +32,7 @@ def describe(hack: Hack) -> str:
 
 
 def list_hacks(studies: list[StudyResult], versions: tuple[str, ...]) -> list[str]:
-    """Return the table of what each version pays for besides driving."""
+    """Return the table of hacks by version."""
     lines = [f"| version | {' | '.join(each.study.title for each in studies)} |", "|---" * (len(studies) + 1) + "|"]
     for version in versions:
         found = [each.find_hacks(version, "hazard") for each in studies]
@@ -41,7 +41,7 @@ def list_hacks(studies: list[StudyResult], versions: tuple[str, ...]) -> list[st
 
 
 def list_collisions(studies: list[StudyResult]) -> list[str]:
-    """Return the table of how often each policy collides, and how near it comes."""
+    """Return the table of collisions and nearest distances by policy."""
     lines = [
         "| study | policy | collisions, with a hazard | nearest (m) | earns under `following` | under `keep_gap` |",
         "|---|---|---|---|---|---|",
@@ -57,7 +57,7 @@ def list_collisions(studies: list[StudyResult]) -> list[str]:
 
 
 def run(folder: Path) -> Experiment:
-    """Drive what the folder lacks, and score everything."""
+    """Drive what is missing in the folder, and score everything."""
     with Ledger(folder / "rewards.db") as ledger:
         versions = [label for label in VERSIONS if label not in SAME]
         return run_experiment(ledger, versions=versions, checks=False, workers=os.cpu_count())

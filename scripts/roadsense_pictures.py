@@ -1,7 +1,7 @@
 """Draw the pictures of the convoy: `python scripts/roadsense_pictures.py [FOLDER]` writes them, or to docs/pictures.
 
-The film is a drive on the curved road that brakes when it is warned, scored by R11. The chart sets two drives before
-the same hazard side by side, scored by R0: one that is always cautious and so parks on the road, and a sensible one.
+The film is a drive on the curved road that brakes when it is warned, scored by R11. The chart compares two drives
+before the same hazard, scored by R0: one that is always cautious and so parks on the road, and a sensible one.
 
 The chart is of the origin's scale of actions (`scale="per_step"`), at which every braking action brakes at 4.5 m/s².
 It does not hold at the environment's own scale: there both rules collide before this hazard, and earn the same.
@@ -48,7 +48,7 @@ def sensible(measured: Measurement) -> int:
 
 
 def warned(measured: Measurement) -> list[float]:
-    """Brake at 4 m/s² until the warning has faded, else let the car follow by itself."""
+    """Brake at 4 m/s² until the warning has faded, else let the car follow on its own."""
     return [0.5 if measured.warned_fading > 0.01 else 0.0]
 
 

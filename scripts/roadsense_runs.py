@@ -1,7 +1,7 @@
 """Make the table of training runs: `python scripts/roadsense_runs.py runs/*/report.json`.
 
-Runs of the same reward and actions are one row: the mean over their seeds, and from which to which seed it went. Every
-seed counts once, whatever it came to.
+Runs of the same reward and actions are one row: the mean over their seeds, and their range. Every seed
+counts once.
 """
 
 import json
@@ -25,7 +25,7 @@ COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 
 def cell(values: list[float | None], written: Callable[[float], str]) -> str:
-    """Return the mean of some seeds, and how far apart they are.
+    """Return the mean of some seeds, and their range.
 
     >>> cell([0.0, 0.5, 1.0], lambda value: f"{value:.0%}"), cell([None], str), cell([2.0, 2.0], str)
     ('50% (0% to 100%)', '—', '2.0')

@@ -1,7 +1,7 @@
 """Draw the curves of training runs: `python scripts/training_curves.py LABEL=LOG … > docs/pictures/training.svg`.
 
-A LOG is the `log.jsonl` of a run. The mean return and the final stage of the episodes that ended are drawn over steps,
-averaged over neighbouring updates.
+A LOG is the `log.jsonl` of a run. The mean return and the final stage of finished episodes are drawn over steps,
+averaged over neighboring updates.
 """
 
 import json
@@ -14,7 +14,7 @@ PANELS = (("return", "mean return of an episode"), ("stage", "mean final stage")
 
 
 def curve(log: Path, name: str) -> list[tuple[float, float]]:
-    """Return steps in millions and a figure, in at most `POINTS` means of neighbouring updates."""
+    """Return steps in millions and a figure, in at most `POINTS` means of neighboring updates."""
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     rows = [row for row in rows if row[name] is not None]
     size = -(-len(rows) // POINTS)
@@ -23,7 +23,7 @@ def curve(log: Path, name: str) -> list[tuple[float, float]]:
 
 
 def panel(runs: dict[str, Path], name: str, title: str, offset: int) -> list[str]:
-    """Return one set of axes with a line a run."""
+    """Return one set of axes with a line per run."""
     curves = {label: curve(log, name) for label, log in runs.items()}
     steps = max(x for points in curves.values() for x, _ in points)
     values = [y for points in curves.values() for _, y in points]

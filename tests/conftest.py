@@ -44,7 +44,6 @@ NO_SKIPS = "PLAUDIT_NO_SKIPS"
 TOGETHER = {
     "tests/systems/hackmatrix/": "compiled programs",
     "tests/test_docs.py::test_the_page_runs_and_shows_what_it_prints[docs/systems/hackmatrix": "compiled programs",
-    "tests/test_docs.py::test_the_page_runs_and_shows_what_it_prints[docs/reference/command-line.md": "compiled programs",
     "src/plaudit/systems/hackmatrix/": "compiled programs",
     "tests/page/browser/": "a browser",
     "tests/adapters/test_spark.py": "a Spark",

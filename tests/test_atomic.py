@@ -171,7 +171,7 @@ def test_a_hidden_folder_takes_the_place_of_an_older_one(tmp_path):
         fill(draft.path, "old")
         assert not target.exists()
         draft.commit()
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         AtomicFolder(target)
     with AtomicFolder(target, overwrite=True) as draft:
         fill(draft.path, "new")

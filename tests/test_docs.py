@@ -57,6 +57,21 @@ def test_the_page_runs_and_shows_what_it_prints(path, tmp_path, monkeypatch):
         pytest.skip(f"{name(path)} imports {error.name}, which is not installed")
 
 
+@pytest.mark.slow
+def test_the_tutorial_trains_the_agents_that_it_describes(tmp_path, monkeypatch):
+    pytest.importorskip("stable_baselines3")
+    monkeypatch.chdir(tmp_path)
+    pages.run_page(ROOT / "docs" / "tutorial" / "train.md", tmp_path, whole=True)
+    driven, paid = {}, {}
+    with plaudit.Ledger("training.db") as ledger:
+        for run in ("version 1", "version 2"):
+            steps = [record.signal for record in ledger.history(run=run)]
+            driven[run] = sum(abs(step.inputs["prev.gap"] - step.inputs["curr.gap"]) for step in steps)
+            paid[run] = sum(step["closer"].value for step in steps)
+    assert driven["version 1"] > driven["version 2"]
+    assert paid["version 1"] / 10 > 60 > paid["version 2"] / 10  # going to the flag once is worth 50
+
+
 def missing(words: list[str]) -> list[str]:
     """Return those of `words` that neither the README nor the docs mention."""
     return [word for word in words if not re.search(rf"\b{re.escape(word)}\b", TEXT)]

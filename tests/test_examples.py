@@ -15,7 +15,7 @@ SHOWS = {
     "learn_from_rewards": "snips",
     "pay_an_environment": "against the fall",
     "run_on_a_microcontroller": "rows, 0 differ",
-    "remember_and_rescore": "Everything is as it was written.",
+    "remember_and_rescore": "No problems found.",
 }
 """A word that each of them prints."""
 

@@ -39,7 +39,7 @@ def holder(path):
 
 def test_nobody_else_has_a_turn_until_the_holder_dies(path, holder):
     with path.open("rb+") as file:
-        with pytest.raises(errors.LedgerBusy, match=r"writing to rows for 0.05 s. Is one stopped in the middle\?"):
+        with pytest.raises(errors.LedgerBusy, match=r"writing to rows for 0.05 s. Has it stopped in the middle"):
             hold_lock(file.fileno(), "rows", 0.05).__enter__()
         holder.kill()
         with hold_lock(file.fileno(), "rows", 10.0):

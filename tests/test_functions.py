@@ -205,7 +205,7 @@ def test_a_sigmoid_that_is_not_there_is_an_error_at_the_call():
     message = str(caught.value)
     assert "test_functions.py" in message
     assert 'return tolerance(x, margin=1.0, sigmoid="gausian")' in message
-    assert "the sigmoid is one of gaussian" in message
+    assert "sigmoid must be one of gaussian" in message
 
 
 def test_a_row_that_they_cannot_take_is_an_error_at_the_call():

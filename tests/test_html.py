@@ -99,4 +99,4 @@ def test_a_report_shows_its_findings_with_their_witnesses():
     text = strip(report._repr_html_())
     for finding in report:
         assert finding.code in text
-    assert "what pays most" in text
+    assert "behavior pays where" in text

@@ -62,6 +62,22 @@ def test_texts_are_broken_between_words_alone(printed):
     assert max(map(len, printed(table, width=12))) < 30  # there is no room for whole words
 
 
+def test_a_row_becomes_a_list_where_the_terminal_is_too_narrow_for_its_words(printed):
+    table = build_table("name", "range", "description")
+    table.add_row("first", "", "an uninterruptible demonstration of hyphenated-compounds")
+    table.add_row("second", "0 … 5", "short")
+    assert printed(table, width=30) == [
+        "first",
+        "  description: an",
+        "    uninterruptible",
+        "    demonstration of",
+        "    hyphenated-compounds",
+        "second",
+        "  range: 0 … 5",
+        "  description: short",
+    ]
+
+
 PIPED = """
 from plaudit.terminal import Screen, build_table
 table = build_table("name", "what it is")

@@ -146,7 +146,7 @@ def test_too_many_steps_without_a_reward_and_fields_that_no_step_has_are_errors(
     assert forgetful(*STEP) is None
     with pytest.raises(MissingField, match="None of 2 samples has the right fields"):
         forgetful(*STEP)
-    with pytest.raises(DefinitionError, match="max_masked=0 is not a share"):
+    with pytest.raises(DefinitionError, match="max_masked=0 must be a fraction"):
         rubric(REWARD, features, max_masked=0)
 
 
@@ -154,7 +154,7 @@ def test_its_state_says_which_reward_it_is(openenv):
     made = rubric(REWARD, features)
     made.load_state_dict(made.state_dict())
     assert made.state_dict()["fingerprint"] == REWARD.fingerprint
-    with pytest.raises(SpecError, match="this state is of another reward"):
+    with pytest.raises(SpecError, match="this state belongs to another reward"):
         made.load_state_dict(rubric(REWARD.with_weights(form=1.0), features).state_dict())
 
 

@@ -42,7 +42,7 @@ def cluster(request):
 def test_ray_gives_what_one_process_gives(cluster, folder, ordered, tmp_path):
     chosen = {"keep": KEPT, "scores": True}
     score_file(made(), folder, tmp_path / "ray")
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         score_with_ray(made(), folder, tmp_path / "ray", **chosen)
     there = score_with_ray(made(), folder, tmp_path / "ray", overwrite=True, **chosen)
     here = score_file(made(), folder, tmp_path / "local", **chosen)
@@ -61,6 +61,6 @@ def test_what_goes_wrong_leaves_nothing(cluster, folder, tmp_path):
         score_with_ray(made(), folder, tmp_path / "out")
     with pytest.raises(FileError, match="is a pattern; Ray reads a folder"):
         score_with_ray(made(), folder / "*.parquet", tmp_path / "out")
-    with pytest.raises(FileError, match="the folder that the rows come from"):
+    with pytest.raises(FileError, match="the folder that the rows are read from"):
         score_with_ray(made(), folder / "part-1.parquet", folder, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]

@@ -311,6 +311,6 @@ def test_steps_that_could_not_be_scored_are_on_the_curves(sb3):
         return {"angle": math.nan if next_obs[0] > 0.02 else next_obs[2], "position": next_obs[0]}
 
     env = sb3.make_vec_env("CartPole-v1", BALANCE, broken, n_envs=2, seed=0, max_masked=1.0)
-    with pytest.warns(UserWarning, match="a step is not paid for"):
+    with pytest.warns(UserWarning, match="a step could not be scored"):
         rows, _ = sb3.train(sb3.PPO, "isaac", 128, env, n_steps=64, batch_size=64, n_epochs=1)
     assert rows[0]["reward/masked_steps"] > 0

@@ -20,7 +20,7 @@ def test_spark_gives_what_one_process_gives(spark, folder, ordered, tmp_path):
     found, known = ordered(tmp_path / "spark"), ordered(tmp_path / "local")
     assert found.schema.names == known.schema.names
     assert repr(found.to_pylist()) == repr(known.to_pylist())  # NaN is equal to itself there
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         score_with_spark(made(), folder, tmp_path / "spark")
     again = score_with_spark(
         made(), folder / "*.parquet", tmp_path / "spark", overwrite=True, keep=["id"], prefix="v2."

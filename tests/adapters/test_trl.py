@@ -367,7 +367,7 @@ def test_more_masked_samples_than_allowed_end_the_training():
     assert [small(**BATCH), small(**BATCH)] == [[None] * 4] * 2
     with pytest.raises(TooManyMasked, match="12 of 12 samples so far"):
         small(**BATCH)
-    with pytest.raises(DefinitionError, match="max_masked=0 is not a share"):
+    with pytest.raises(DefinitionError, match="max_masked=0 must be a fraction"):
         reward_func(REWARD, down, max_masked=0)
 
 

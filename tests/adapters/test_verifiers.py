@@ -129,7 +129,7 @@ def test_a_word_or_a_share_that_is_none_is_refused():
     for made in (rubric_func, rubric_funcs, task_reward):
         with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask, clip"):
             made(REWARD, sums.features, on_bad="zero")
-        with pytest.raises(DefinitionError, match="max_masked=2 is not a share"):
+        with pytest.raises(DefinitionError, match="max_masked=2 must be a fraction"):
             made(REWARD, sums.features, max_masked=2)
 
 

@@ -57,7 +57,7 @@ def test_what_the_definition_says_and_play_shows_is_told_once_with_both_witnesse
     notes = [step.note for step in found.witness]
     assert any(note.startswith("always 1, seed") for note in notes)
     assert any("seed" not in note for note in notes)
-    assert checked.report.summary.startswith("An agent will do what 'always 1' does: it earns 20")
+    assert checked.report.summary.startswith("An agent will behave like 'always 1': it earns 20")
     assert checked.report.remarks[0] == f"Observed: {checked.observation.task.source}."
 
 
@@ -77,7 +77,7 @@ def test_what_is_left_out_is_left_out_of_play_as_well():
 def test_a_sound_reward_says_that_what_earns_most_is_wanted():
     checked = check_in_environment(HONEST, Corridor, reader(HONEST), **BRIEF)
     assert checked.report.at_least("warning") == ()
-    assert checked.report.summary.startswith("What earns most is also what is wanted")
+    assert checked.report.summary.startswith("The best-paid policy also meets the objective")
     assert not checked.is_undecided
 
 
@@ -153,18 +153,21 @@ def test_ctrl_c_in_the_probe_tells_what_is_known():
         CALM, Corridor(interrupt_at=3000 + 4000), reader(CALM), steps=20_000, observed_steps=3000
     )
     assert checked.interrupted
-    assert any(each.startswith("It was interrupted: this is what was known then") for each in checked.report.remarks)
+    assert any(each.startswith("Interrupted: these results are partial") for each in checked.report.remarks)
     assert checked.report.by_code("pays-for-staying")
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"fields": [Field("place", low=0, high=10)]}, r"place is at least 0 and at most 10 \(declared\).* it is 19"),
-        ({"fields": [Field("place", high=3)]}, r"place is at most 3 \(declared\).* it is 19"),
-        ({"max_change": {"place": 1}}, r"place changes by 1 at most \(declared\).* it changes by 17"),
+        (
+            {"fields": [Field("place", low=0, high=10)]},
+            r"place is at least 0 and at most 10 \(declared\).* it is sometimes 19",
+        ),
+        ({"fields": [Field("place", high=3)]}, r"place is at most 3 \(declared\).* it is sometimes 19"),
+        ({"max_change": {"place": 1}}, r"place changes by at most 1 \(declared\).* it changes by 17"),
         ({"monotone": {"place": "up"}}, r"place only goes up \(declared\).* it goes down as well"),
-        ({"horizon": 5}, r"an episode has 5 steps at most \(declared\).* one has 30"),
+        ({"horizon": 5}, r"an episode has at most 5 steps \(declared\).* one has 30"),
         ({"fields": [Field("lamp", values=("on", "off"))]}, r"lamp is a category \(declared\).* it is a flag"),
     ],
 )
@@ -190,7 +193,7 @@ def test_ranges_that_other_play_saw_may_differ_a_little():
 
 def test_features_that_lack_an_input_are_refused_before_anything_is_checked():
     with pytest.raises(
-        InputError, match=r"reads 'place', which is not known in every step of Belt: the features give x"
+        InputError, match=r"reads 'place', which not every step of Belt provides: the features return x"
     ):
         check_in_environment(STAYING, Belt, lambda *step: {"x": 1.0}, steps=100, observed_steps=100)
 

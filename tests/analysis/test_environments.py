@@ -95,7 +95,7 @@ def test_what_cannot_be_sampled_is_told():
         sample_transitions("CartPool-v1", PLAIN, features)
     with pytest.raises(DefinitionError, match="steps=0"):
         sample_transitions("CartPole-v1", PLAIN, features, steps=0)
-    with pytest.raises(InputError, match="cannot be read off a step: IndexError: index 9"):
+    with pytest.raises(InputError, match="features failed on a step: IndexError: index 9"):
         sample_transitions("CartPole-v1", PLAIN, lambda *step: {"curr.angle": step[2][9]}, steps=5)
     with pytest.raises(MissingField, match="angle"):
         sample_transitions("CartPole-v1", PLAIN, lambda *step: {"push": step[1]}, steps=5)

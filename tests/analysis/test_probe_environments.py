@@ -42,4 +42,4 @@ def test_parking_is_paid_more_than_stopping_behind_the_car_ahead():
     found = probe(convoy.drive, convoy.convoy, convoy.features, steps=30_000, seeds=5)
     (finding,) = found.findings
     assert finding.code == "goal-not-best"
-    assert "what 'always 1' does: it earns" in finding.message
+    assert "behave like 'always 1': it earns" in finding.message

@@ -79,13 +79,13 @@ def test_where_a_search_cannot_do_the_task_a_reference_decides():
     assert found.verdict.answer == "unwanted"
     (finding,) = found.findings
     assert (finding.code, finding.severity) == ("goal-not-best", "warning")
-    assert "more than 'reference' with 0, and reaches the goal 'is_open' in 0 of 10 episodes, the other in 10" in (
+    assert "more than 'reference' (0), but reaches the goal 'is_open' in 0 of 10 episodes instead of 10" in (
         finding.message
     )
     found = probe(Lock, sound, steps=9000, reference=dial)
     assert (found.verdict.answer, found.findings) == ("wanted", ())
     assert found.policies[0].kind == "reference"
-    assert "nothing earns more than the reference, 100" in found.verdict.text
+    assert "nothing earns more than the reference (100)" in found.verdict.text
 
 
 def test_what_earns_more_than_the_reference_where_no_measure_tells_them_apart_is_advice():
@@ -93,9 +93,7 @@ def test_what_earns_more_than_the_reference_where_no_measure_tells_them_apart_is
     found = play(own, reference=lambda obs: 0, against=[])
     (finding,) = found.findings
     assert finding.severity == "advice"
-    assert finding.message == (
-        "'always 1' earns 20, more than the reference with 0, and no measure tells the two apart."
-    )
+    assert finding.message == ("'always 1' earns 20, more than the reference (0), and no measure separates the two.")
     assert found.verdict.answer == "undecided"
 
 
@@ -158,8 +156,8 @@ def test_recorded_episodes_are_paid_by_the_reward_and_compared_without_seeds(tmp
         assert reference.measures["goal"].value == 1.0
         assert reference.measures["native"].value == pytest.approx(9.6)
         assert found.verdict.answer == "unwanted"
-        assert "'always 1' does: it earns 20, more than 'reference' with 10" in found.verdict.text
-        assert "in 0 of 10 episodes, the other in 6 of 6" in found.verdict.text
+        assert "behave like 'always 1': it earns 20, more than 'reference' (10)" in found.verdict.text
+        assert "in 0 of 10 episodes instead of 6 of 6" in found.verdict.text
         notes = [step.note for step in found.findings[0].witness]
         assert notes[2:] == ["reference, step 1 of 4, record 1", "reference, step 4 of 4, record 4"]
         assert ledger[4].ended == "terminated"
@@ -177,7 +175,7 @@ def test_a_measure_that_was_not_recorded_is_left_out_and_an_input_is_an_error(tm
         assert found.verdict.answer == "unwanted"
         assert "–" in str(found)
         assert np.isnan(found.to_columns()["goal"][[each.name for each in found.policies].index("reference")])
-        with pytest.raises(InputError, match="cannot be paid by reward 'walking': its records lack arrived"):
+        with pytest.raises(InputError, match="cannot be scored by reward 'walking': its records lack arrived"):
             play(CALM, reference=ledger.history(run="expert"))
         with pytest.raises(NotInLedger, match="has no record"):
             play(CALM, reference=ledger.history(run="exprt"))
@@ -200,8 +198,8 @@ def stumble(obs):
         (lambda obs: 0.5, "gave the action 0.5 in step 1"),
         (lambda obs: "left", "gave the action 'left' in step 1"),
         (lambda obs: np.array([0, 1]), r"gave the action array\(\[0, 1\]\) in step 1"),
-        (lambda a, b, c: 0, "takes a, b, c; a policy takes the observation, and `info`"),
-        (3, "reference=3 is neither a function of an observation, nor an object with predict"),
+        (lambda a, b, c: 0, "takes a, b, c; a policy takes the observation, and optionally `info`"),
+        (3, "reference=3 must be a function of an observation, an object with predict"),
     ],
 )
 def test_a_reference_that_cannot_play_is_one_message(reference, says):
@@ -212,10 +210,10 @@ def test_a_reference_that_cannot_play_is_one_message(reference, says):
 def test_an_environment_that_pays_nothing_is_no_measure():
     found = probe(Lock, lock_reward(zeros), steps=300, seeds=4)
     assert found.compared == ("goal",)
-    assert "The environment's own reward was always 0: it is not a measure." in str(found)
+    assert "The environment's own reward was always 0, so it is not used as a measure." in str(found)
 
 
 def test_a_goal_that_nothing_measures_stays_open():
     found = probe(Corridor, corridor_reward(effort, goal=reaches_target), lambda o, a, n, i: {}, steps=300, seeds=4)
     assert found.verdict.answer == "undecided"
-    assert "whether the goal 'reaches_target' is reached is not known" in found.verdict.text
+    assert "cannot tell whether the goal 'reaches_target' is reached" in found.verdict.text

@@ -41,7 +41,7 @@ def test_where_what_earns_most_is_best_it_says_so(name):
     found = play(SOUND[name], 0)
     assert found.verdict.answer == "wanted"
     assert found.report.undecided == ()
-    assert str(found).splitlines()[2].startswith("What earns most is also what is wanted: '")
+    assert str(found).splitlines()[2].startswith("The best-paid policy also meets the objective: '")
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_where_what_earns_most_is_best_it_says_so(name):
     [
         (
             "nobody gets out of the valley",
-            "nothing that was played reaches the goal 'is_out' beyond chance; give a --ref",
+            "no policy reaches the goal 'is_out' beyond chance; try a --ref",
         ),
-        ("a measure that is chance", "by luck, better high, nothing that was played differs beyond chance"),
+        ("a measure that is chance", "by luck, better high, no two policies differ beyond chance"),
     ],
 )
 def test_what_stays_open_says_why(name, why):

@@ -169,5 +169,5 @@ def test_facts_that_contradict_each_other_leave_nothing():
 
 
 def test_only_a_reward_has_bounds():
-    with pytest.raises(DefinitionError, match="bounds takes a Reward, and this is a Field"):
+    with pytest.raises(DefinitionError, match="bounds takes a Reward, not a Field"):
         bounds(Field("x"))

@@ -81,13 +81,13 @@ def test_a_timeout_is_a_positive_number(timeout):
 @pytest.mark.parametrize(
     ("outcomes", "words"),
     [
-        ([[{"x": 1.0}], [{"x": 0.5}]], "and this is a list"),
-        ({}, "and it holds none"),
-        ({"idle": [{"x": 1.0}]}, "and it holds 1"),
-        ({"idle": [{"x": 1.0}], "win": 3}, "and it maps 'win' to a int"),
-        ({"idle": [{"x": 1.0}], "win": "x"}, "and it maps 'win' to a str"),
-        ({"idle": [{"x": 1.0}], "win": {"x": 1.0}}, "and it maps 'win' to a dict"),
-        ({"idle": [{"x": 1.0}], 2: [{"x": 1.0}]}, "and it maps 2 to a list"),
+        ([[{"x": 1.0}], [{"x": 0.5}]], "not a list"),
+        ({}, "but it has none"),
+        ({"idle": [{"x": 1.0}]}, "but it has 1"),
+        ({"idle": [{"x": 1.0}], "win": 3}, "but it maps 'win' to a int"),
+        ({"idle": [{"x": 1.0}], "win": "x"}, "but it maps 'win' to a str"),
+        ({"idle": [{"x": 1.0}], "win": {"x": 1.0}}, "but it maps 'win' to a dict"),
+        ({"idle": [{"x": 1.0}], 2: [{"x": 1.0}]}, "but it maps 2 to a list"),
     ],
 )
 def test_outcomes_are_episodes_by_name(outcomes, words):
@@ -97,7 +97,7 @@ def test_outcomes_are_episodes_by_name(outcomes, words):
 
 
 def test_only_a_reward_can_be_checked():
-    with pytest.raises(DefinitionError, match="check takes a Reward, and this is a function"):
+    with pytest.raises(DefinitionError, match="check takes a Reward, not a function"):
         check(lambda x: x)
 
 
@@ -150,7 +150,7 @@ def test_the_reason_of_a_term_goes_before_that_of_its_reward():
 
 def test_to_allow_what_is_no_rule_is_an_error_with_a_hint():
     with pytest.raises(
-        DefinitionError, match="reward allows 'wrong-sing', which is no rule. Did you mean 'wrong-sign'?"
+        DefinitionError, match="reward allows 'wrong-sing', which is not a rule. Did you mean 'wrong-sign'?"
     ):
         check(reward(allow={"wrong-sing": "a slip"}))
 
@@ -158,7 +158,7 @@ def test_to_allow_what_is_no_rule_is_an_error_with_a_hint():
     def one(x):
         return x
 
-    with pytest.raises(DefinitionError, match="term 'one' allows 'wrong-sing', which is no rule"):
+    with pytest.raises(DefinitionError, match="term 'one' allows 'wrong-sing', which is not a rule"):
         check(Reward("r", version="1", terms=[one], fields=[UNIT]))
 
 
@@ -268,7 +268,7 @@ def test_without_z3_every_rule_runs_and_what_it_cannot_prove_is_said():
 
     fields = [UNIT, Field("y", low=0, high=1)]
     report = check(Reward("r", version="1", terms=[shaped], fields=fields), z3=False)
-    assert {each.why.rpartition(": ")[2] for each in report.undecided} == {"z3 was not to be used"}
+    assert {each.why.rpartition(": ")[2] for each in report.undecided} == {"z3 is turned off"}
     assert len(set(report.undecided)) == len(report.undecided)
 
 

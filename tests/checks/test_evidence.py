@@ -91,7 +91,7 @@ def test_a_stay_that_play_kept_is_seen() -> None:
     [found] = check(pay_for_staying().with_task(task), steps=play_steps(walk)).at_least("warning")
     assert (found.code, found.is_seen) == ("goal-not-best", True)
     assert found.evidence is not None
-    assert found.evidence.says.startswith("Seen: this state was kept for 3 steps or more in ")
+    assert found.evidence.says.startswith("Seen: the agent stayed in this state for 3 or more steps in ")
 
 
 def test_a_stay_where_nothing_ever_stayed_is_contradicted() -> None:
@@ -112,7 +112,7 @@ def test_a_cycle_whose_every_step_was_made_is_seen() -> None:
     [seen, *_] = check(pay_for_rising(), steps=play_steps(walk)).by_code("loop-that-pays")
     assert seen.is_seen
     assert seen.evidence is not None
-    assert "each step of it was made" in seen.evidence.says
+    assert "every step of the cycle occurred" in seen.evidence.says
 
 
 def test_a_cycle_of_leaps_that_nothing_made_is_dropped_counted_and_listed_in_json() -> None:
@@ -127,10 +127,10 @@ def test_a_cycle_of_leaps_that_nothing_made_is_dropped_counted_and_listed_in_jso
     assert {each.code for each in report.contradicted} == {"loop-that-pays"}
     [dropped, *_] = report.contradicted
     assert dropped.evidence is not None
-    assert "in none did place move by more than 1" in dropped.evidence.says
+    assert "place never moved by more than 1" in dropped.evidence.says
     count = f"{len(report.contradicted)} finding"
     assert f"dropped    {count}" in str(report)
-    assert "play went otherwise (--json shows them)" in str(report)
+    assert "contradicted by the observed steps (--json shows them)" in str(report)
     [listed, *_] = format_json([LocatedReport(report)])["rewards"][0]["contradicted"]
     assert listed["evidence"]["verdict"] == "contradicted"
 
@@ -287,7 +287,7 @@ def test_categories_flags_and_entries_of_vectors_are_found_by_the_names_of_input
 
 
 def test_what_are_no_steps_is_refused() -> None:
-    with pytest.raises(DefinitionError, match=r"steps= takes steps that happened, and this is a list; .*observe"):
+    with pytest.raises(DefinitionError, match=r"steps= takes observed steps, not a list; .*observe"):
         check(pay_for_staying(), steps=[{"place": 1.0}])  # type: ignore[arg-type]
 
 

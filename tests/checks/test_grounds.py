@@ -154,7 +154,7 @@ def test_a_range_that_was_only_seen_counts_also_of_a_field_that_no_term_reads():
     reward = Reward("walk", version="1", terms=[forward], fields=[Field("place", low=0, high=1)], task=task)
     found = find(check(reward), "unpriced")
     assert found.list_weak_grounds() == ["Seen, not declared: the range of depth (9 of 9 steps)."]
-    assert "what is better of depth" in [each.says for each in found.grounds]
+    assert "which values of depth are better" in [each.says for each in found.grounds]
 
 
 @pytest.mark.parametrize("seen", [True, False])
@@ -170,8 +170,8 @@ def test_a_finding_says_what_an_idle_agent_was_only_seen_to_meet(seen):
     reward = Reward("driving", version="1", terms=[cruise, arrival, warmth], fields=fields, task=task)
     assert find(check(reward), "idle-floor").list_weak_grounds() == (
         [
-            "Seen, not declared: what an idle agent meets of speed (70 of 70 idle steps).",
-            "Assumed by default: that an idle agent meets heat at rest.",
+            "Seen, not declared: the value of speed while idle (70 of 70 idle steps).",
+            "Assumed by default: that heat is at rest while idle.",
         ]
         if seen
         else []
@@ -185,7 +185,7 @@ def test_a_finding_without_a_horizon_says_that_no_limit_is_assumed():
 
 def test_a_report_names_the_task_that_it_went_by():
     report = check(driving(), task=SEEN)
-    assert f"\nby task road@1 ({report.task.fingerprint[:12]})\n" in str(report)
+    assert f"\nChecked against task road@1 ({report.task.fingerprint[:12]})\n" in str(report)
     assert "by task" not in str(check(driving()))
 
 
@@ -198,5 +198,5 @@ def test_a_lap_whose_steps_nobody_limits_says_so(limit):
 
     task = Task("maze", max_change={"left": 1} if limit else {}, horizon=9)
     reward = Reward("maze", version="1", terms=[closer], fields=[Field("left", low=0, high=9)], task=task)
-    said = [] if limit else ["Assumed by default: that left moves any distance in a step."]
+    said = [] if limit else ["Assumed by default: that left can move any distance in a step."]
     assert find(check(reward), "loop-that-pays").list_weak_grounds() == said

@@ -62,10 +62,10 @@ def test_every_way_of_life_has_its_pay_and_a_witness_that_was_run():
 
 def test_a_sentence_says_first_what_an_agent_is_paid_most_to_do():
     assert check(maze()).summary == (
-        "An agent is paid most to go round (cells_left 3 → 4 → 3): 0.015 a step, 3 over 200 steps; the goal pays 2.04."
+        "An agent earns the most by repeating a cycle (cells_left 3 → 4 → 3): 0.015 a step, 3 over 200 steps; the goal pays 2.04."
     )
     assert check(maze(horizon=20)).summary == (
-        "An agent is paid most to reach the goal (cells_left 1 → 0, left true): 2.04."
+        "An agent earns the most by reaching the goal (cells_left 1 → 0, left true): 2.04."
     )
     assert check(maze(), only="jump").summary == ""
 
@@ -79,9 +79,11 @@ def test_an_event_that_can_come_back_is_told_with_what_it_adds_up_to():
         terms, fields = [coin, step, exit], [*FIELDS, Field("found", flag=True)][1:]
         return Reward("maze", version="1", terms=terms, fields=fields, task=Task(goal=out, horizon=200, **said))
 
-    assert check(made()).summary.endswith("Besides, found true pays 0.29 each time, however often it happens.")
+    assert check(made()).summary.endswith(
+        "In addition, found true pays 0.29 each time it happens, with no declared limit."
+    )
     often = next(each for each in incentives(made(events={"found": 5})) if each.kind == "event")
-    assert (often.worth, often.value) == ("1.45 in all, 5 times at most", pytest.approx(1.45))
+    assert (often.worth, often.value) == ("1.45 in total, at most 5 times", pytest.approx(1.45))
     assert "Besides" not in check(made(events={"found": 5})).summary
 
 
@@ -120,7 +122,7 @@ def test_potentials_that_pay_for_staying_pay_as_much_for_going():
     said = summary(
         [nearer, there], [Field("distance", low=0, high=50)], goal=arrived, discount=0.99, max_change={"distance": 3}
     )
-    assert said.startswith("An agent is paid most to reach the goal")
+    assert said.startswith("An agent earns the most by reaching the goal")
 
 
 def test_where_there_is_no_state_to_stay_in_the_best_step_is_told():
@@ -130,7 +132,9 @@ def test_where_there_is_no_state_to_stay_in_the_best_step_is_told():
 
     fields = [Field("price", low=-1, high=1), Field("sold", low=-5, high=5)]
     said = summary([profit], fields, idle={"sold": 0}, horizon=288)
-    assert said in {f"An agent is paid most to look for the best step (price {x}, sold {5 * x}): 5." for x in (1, -1)}
+    assert said in {
+        f"An agent earns the most by taking the best single step (price {x}, sold {5 * x}): 5." for x in (1, -1)
+    }
 
 
 def test_a_speed_that_idling_does_not_have_is_kept_up_and_told_once():
@@ -142,7 +146,10 @@ def test_a_speed_that_idling_does_not_have_is_kept_up_and_told_once():
     made = Reward("r", version="1", terms=[track], fields=[Field("error", low=-3, high=3, unit="m/s")], task=task)
     told = incentives(made)
     assert [(each.kind, each.pay) for each in told] == [("pace", 1.0), ("stay", 0.1), ("idle", 0.1)]
-    assert check(made).summary == "An agent is paid most to keep this up (error 0 m/s): 1 a step, 10 over 10 steps."
+    assert (
+        check(made).summary
+        == "An agent earns the most by keeping up a speed (error 0 m/s): 1 a step, 10 over 10 steps."
+    )
 
 
 def test_a_goal_that_goes_on_comes_before_staying_in_it_and_is_not_called_rest():
@@ -155,7 +162,7 @@ def test_a_goal_that_goes_on_comes_before_staying_in_it_and_is_not_called_rest()
 
     field = Field("distance", low=0, high=5)
     assert summary([far], [field], goal=arrived, goal_ends=False, horizon=9) == (
-        "An agent is paid most to reach the goal: 0."
+        "An agent earns the most by reaching the goal: 0."
     )
 
 
@@ -183,7 +190,7 @@ def test_a_bad_end_is_told_in_numbers_that_end_and_beside_a_step_that_does_not()
     told = {each.kind: each for each in incentives(made)}
     ended, going_on = told["bad end"].witness
     assert ended.inputs["sugar"] < 25 <= going_on.inputs["sugar"]
-    assert check(made).summary.startswith("An agent is paid most to stay (sugar 112)")
+    assert check(made).summary.startswith("An agent earns the most by staying put (sugar 112)")
 
 
 def test_in_an_episode_of_one_step_nothing_happens_again():
@@ -200,13 +207,13 @@ def test_in_an_episode_of_one_step_nothing_happens_again():
 
     fields = [Field("correct", flag=True), Field("tagged", flag=True)]
     assert summary([right, tags], fields, goal=solved, horizon=1) == (
-        "An agent is paid most to reach the goal (correct true, tagged true): 1.1."
+        "An agent earns the most by reaching the goal (correct true, tagged true): 1.1."
     )
 
 
 def test_a_discount_says_what_it_adds_up_to():
     worth = {each.kind: each.worth for each in incentives(maze(horizon=None, discount=0.9))}
-    assert worth["stay"] == "-0.1 for ever at a discount of 0.9"
+    assert worth["stay"] == "-0.1 over an infinite horizon at discount 0.9"
     assert worth["goal"] == ""
     assert {each.worth for each in incentives(maze(horizon=None))} == {""}
 
@@ -214,8 +221,8 @@ def test_a_discount_says_what_it_adds_up_to():
 def test_a_report_says_it_before_any_finding_and_not_where_only_some_rules_are_asked_for():
     report = check(maze())
     text = str(report)
-    assert text.index("What pays most:") < text.index("warning")
-    assert "  a lap           0.015 a step: cells_left 3 → 4 → 3 (3 over 200 steps)" in text
+    assert text.index("Best-paid behaviors:") < text.index("warning")
+    assert "  a cycle         0.015 a step: cells_left 3 → 4 → 3 (3 over 200 steps)" in text
     assert report.incentives == incentives(maze())
     assert check(maze(), only="jump").incentives == ()
 
@@ -252,7 +259,7 @@ def test_what_has_no_bound_is_no_number():
 
     task = Task(states=["height"])
     made = Reward("r", version="1", terms=[high], fields=[Field("height", low=0)], task=task)
-    assert "paid most to stay (height 1,000,000): as much as you like a step" in str(check(made))
+    assert "earns the most by staying put (height 1,000,000): an unbounded amount a\nstep." in str(check(made))
     assert [each.pay for each in incentives(made)] == [float("inf")]
     assert all(0 < total <= 1e6 for each in incentives(made) for total in really(made, each))
 
@@ -275,13 +282,13 @@ def test_facts_that_contradict_each_other_leave_nothing_to_want():
         return cells_left > 99
 
     made = maze(facts=[never])
-    with pytest.raises(DefinitionError, match="'maze' pays for nothing: no step .* makes the fact 'never' true"):
+    with pytest.raises(DefinitionError, match="'maze' has no incentives: no step .* makes the fact 'never' true"):
         incentives(made)
     assert check(made).incentives == ()
 
 
 def test_only_a_reward_has_incentives():
-    with pytest.raises(DefinitionError, match="incentives takes a Reward, and this is a function"):
+    with pytest.raises(DefinitionError, match="incentives takes a Reward, not a function"):
         incentives(lambda x: x)
     assert plaudit.incentives is incentives
 

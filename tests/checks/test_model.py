@@ -278,14 +278,14 @@ def test_among_very_many_declarations_all_are_named(monkeypatch):
 
 
 def test_the_sentence_names_them():
-    assert str(Contradiction(("a",))) == "no step that the declared ranges allow makes the fact 'a' true"
+    assert str(Contradiction(("a",))) == "no step within the declared ranges makes the fact 'a' true"
     assert str(Contradiction(("a", "b"), ("level only rises",))) == (
-        "no step that the declared ranges allow makes the facts 'a' and 'b' true at once, given that level only rises"
+        "no step within the declared ranges makes the facts 'a' and 'b' true at once, given that level only rises"
     )
 
 
 def test_there_are_no_bounds_of_what_cannot_happen():
-    with pytest.raises(DefinitionError, match="'r' has no bounds: no step that the declared ranges allow makes the"):
+    with pytest.raises(DefinitionError, match="'r' has no bounds: no step within the declared ranges makes the"):
         bounds(reward(slow, quick), facts=True)
     assert bounds(reward(slow, quick)).total.high == 100
 

@@ -91,7 +91,7 @@ def test_a_step_that_pays_more_than_where_it_leads_is_no_proof():
 
     fields = [Field("height", low=0, high=9)]
     (lap, *_) = check(Reward("r", version="1", terms=[gain], fields=fields), only="loop-that-pays")
-    assert "a lap of 2 steps" in lap.message
+    assert "a 2-step cycle" in lap.message
 
 
 def test_where_nobody_can_stand_a_step_may_pay_all_the_same():

@@ -119,7 +119,7 @@ def test_rewards_that_carry_something_else_differ_though_a_step_alone_does_not()
     assert [each.term for each in proof.differences] == ["curr.best"]
     later = prove(climbing(keep_best), climbing(keep_best, "2", reset=1.0))
     assert [each.term for each in later.differences] == ["best before the first step"]
-    assert "0 against 1" in str(later)
+    assert "0 vs 1" in str(later)
 
 
 def test_a_flag_that_is_carried_is_compared_too():

@@ -88,11 +88,13 @@ def test_an_honest_run_is_no_alarm(plaudit, ledger):
 def test_a_check_is_told_what_came_of_its_findings(plaudit, maze, ledger):
     done = plaudit("check", maze, "--ledger", ledger, "--run", "laps", "--only", "loop-that-pays", "--json")
     (finding,) = json.loads(done.stdout)["rewards"][0]["findings"]
-    assert "In the ledger laps that paid took 4,950 of 5,000 steps (99.0 %), in 25 of 25 episodes" in finding["message"]
+    assert (
+        "In the ledger, cycles that paid took 4,950 of 5,000 steps (99.0 %), in 25 of 25 episodes" in finding["message"]
+    )
     assert finding["witness"][-1]["record"] > 1000
     done = plaudit("check", maze, "--ledger", ledger, "--run", "honest", "--only", "loop-that-pays")
     text = " ".join(done.stdout.split())
-    assert "No episode had such a lap often enough to tell, in 1,000 recorded steps." in text
+    assert "No episode went around a cycle like this often enough to count, in 1,000 recorded steps." in text
     assert "walked-laps" not in text
 
 
@@ -123,7 +125,7 @@ def test_named_episodes_of_a_ledger_are_outcomes(plaudit, maze, ledger):
     given = f"{ledger}#laps/3=went round,{ledger}#honest/7=left"
     done = plaudit("check", maze, "--outcomes", given, "--only", "outcome-order")
     assert done.exit_code == 1
-    assert "'went round' earns 3, more than 'left' with 2.6, though it is the worse outcome." in " ".join(
+    assert "'went round' earns 3, more than 'left' with 2.6, although it is the worse outcome." in " ".join(
         done.stdout.split()
     )
     other = f"{ledger}#honest/7=left,{ledger}#laps/3=went round"
@@ -148,8 +150,8 @@ def test_wrong_usage_is_said_before_anything_is_read(plaudit, maze, ledger, tmp_
         (("audit", ledger, "--only", "jump"), "there is no rule 'jump'"),
         (("audit", str(tmp_path / "no.db")), "no.db"),
         (("check", maze, "--ledger", str(tmp_path / "no.db")), "no.db"),
-        (("check", maze, "--run", "laps"), "--run chooses records of a ledger"),
-        (("check", maze, "--only", "walked-laps"), "walked-laps is about what happened"),
+        (("check", maze, "--run", "laps"), "--run selects records of a ledger"),
+        (("check", maze, "--only", "walked-laps"), "walked-laps needs recorded steps"),
     ):
         done = plaudit(*arguments)
         assert done.exit_code == 2, (arguments, done.stdout)

@@ -109,7 +109,7 @@ def test_a_reward_is_checked_with_other_numbers(plaudit, write):
 
 
 def test_what_there_is_no_time_for_is_said(plaudit):
-    assert "the time was up" in plaudit("check", "hackmatrix", "--only", "loop-that-pays", "--timeout", "1e-6").stdout
+    assert "out of time" in plaudit("check", "hackmatrix", "--only", "loop-that-pays", "--timeout", "1e-6").stdout
 
 
 def test_a_row_of_outcomes_that_gives_a_name_twice_is_refused(plaudit, write):
@@ -132,8 +132,8 @@ def test_flat_and_nested_rows_of_outcomes_are_the_same(plaudit, write):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("[]", "a JSON object from a name to a list of rows"),
-        ("{}", "a JSON object from a name to a list of rows"),
+        ("[]", "a JSON object from names to lists of rows"),
+        ("{}", "a JSON object from names to lists of rows"),
         ('{"idle": []}', "the outcome 'idle' must be a list of rows"),
         ('{"idle": [1]}', "the outcome 'idle' must be a list of rows"),
         ('{"idle": [{}], "idle": [{}]}', "'idle' is given twice"),
@@ -195,7 +195,7 @@ def test_a_finding_without_a_place_stands_in_the_file_that_was_named(plaudit, wr
 def test_the_output_is_a_complete_file_or_none(plaudit, tmp_path, form):
     result = plaudit("check", PAID, "--format", form, "--output", "report")
     assert (result.exit_code, result.stdout) == (ExitCode.FOUND, "")
-    assert result.stderr == "paid@1: 1 warning; 2 rules not run. The report is in report.\n"
+    assert result.stderr == "paid@1: 1 warning; 2 rules not run. Report written to report.\n"
     printed = plaudit("check", PAID, "--format", form, "--output", "-")
     assert (tmp_path / "report").read_text(encoding="utf-8") == printed.stdout
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"my car.py", "report"}
@@ -247,7 +247,7 @@ def test_progress_is_told_on_a_terminal(plaudit, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "name a REWARD, or give --all"),
+        ([], "name a REWARD, or use --all"),
         (["roadsense", "--only", "jmp"], "there is no rule 'jmp'. Did you mean 'jump'?"),
         (["roadsense", "--ignore", "zone_gap"], "there is no rule 'zone_gap'. Did you mean 'zone-gap'?"),
         (["--explain", "unbound"], "there is no rule 'unbound'. Did you mean 'unbounded'?"),
@@ -255,7 +255,7 @@ def test_progress_is_told_on_a_terminal(plaudit, monkeypatch):
         (["roadsense", "--timeout", "0"], "0 is not in the range"),
         (["roadsense", "--timeout", "nan"], "nan is not in the range"),
         (["roadsense", "--timeout", "inf"], "inf is not in the range"),
-        (["--rules", "--format", "sarif"], "rules are listed as text or json, not as sarif"),
+        (["--rules", "--format", "sarif"], "rules can be listed as text or json, not sarif"),
         (["roadsense", "--fail-on", "error"], "'error' is not one of"),
         (["apex", "rodsense"], "there is no reward 'rodsense'. Did you mean 'roadsense'?"),
         (["roadsense", "missing.py:reward"], "missing.py does not exist."),

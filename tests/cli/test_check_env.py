@@ -37,7 +37,7 @@ def test_one_report_begins_with_what_an_agent_will_do(plaudit, write):
     assert done.exit_code == 1, done.stderr
     title, first, *_ = done.stdout.splitlines()
     assert title.startswith("walking@1")
-    assert first.startswith("An agent will do what 'always 1' does")
+    assert first.startswith("An agent will behave like 'always 1'")
     assert "Observed: Corridor, 10,000 steps of" in done.stdout
     assert "always 1, seed 0, step 1 of 20" in done.stdout
     assert done.stdout.count("warning  ") == 1
@@ -46,7 +46,7 @@ def test_one_report_begins_with_what_an_agent_will_do(plaudit, write):
 def test_json_has_the_summary_the_evidence_and_what_was_dropped(plaudit, write):
     done = plaudit("check", write("calm.py", CALM), "--env", ENV, "--budget", "8000", "--json")
     [found] = json.loads(done.stdout)["rewards"]
-    assert found["summary"].startswith("An agent will do what 'always 1' does")
+    assert found["summary"].startswith("An agent will behave like 'always 1'")
     assert found["findings"][0]["evidence"]["verdict"] == "seen"
     assert found["contradicted"] == []
 
@@ -84,7 +84,7 @@ def test_ctrl_c_prints_what_is_known(plaudit, write):
     )
     done = plaudit("check", written, "--env", "calm.py:shared", "--budget", "20000")
     assert done.exit_code == 130, done.stderr
-    assert "It was interrupted" in done.stdout
+    assert "Interrupted: these results are partial" in done.stdout
 
 
 def test_ctrl_c_leaves_the_other_rewards_out_and_says_so(plaudit, write):
@@ -102,7 +102,7 @@ def test_a_task_file_of_another_version_of_the_environment_is_named(plaudit, wri
     done = plaudit("check", reward, "--env", ENV, "--task", task, "--budget", "500")
     assert done.exit_code == 2
     assert (
-        "task 'corridor' says that an episode has 5 steps at most (declared), and in Corridor one has 20" in done.stderr
+        "task 'corridor' says that an episode has at most 5 steps (declared), but in Corridor one has 20" in done.stderr
     )
 
 
@@ -116,11 +116,11 @@ def test_a_reference_stands_for_what_is_wanted(plaudit, write):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (("--budget", "1m"), "--budget is for --env"),
-        (("--features", "calm.py"), "--features is for --env"),
-        (("--make", "limit=3"), "--make is for --env"),
-        (("--seed", "3"), "--seed is for --env"),
-        (("--env", ENV, "--ledger", "x.db"), "give one of the two"),
+        (("--budget", "1m"), "--budget needs --env"),
+        (("--features", "calm.py"), "--features needs --env"),
+        (("--make", "limit=3"), "--make needs --env"),
+        (("--seed", "3"), "--seed needs --env"),
+        (("--env", ENV, "--ledger", "x.db"), "give one of them"),
         (("--env", ENV, "--budget", "soon"), "neither a time"),
     ],
 )

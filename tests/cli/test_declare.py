@@ -61,7 +61,7 @@ def test_what_is_printed_loads_and_changes_nothing(own, name, form):
 def test_what_nobody_said_is_asked_with_what_is_assumed(own):
     text = own("declare", "own.py:reward").stdout
     lines = [line.strip() for line in text.splitlines()]
-    assert "# goal=...,  # a function of a step that is true where the task is done" in lines
+    assert "# goal=...,  # a function of a step that is true when the task is done" in lines
     assert '# "distance": ...,  # ≥ 0 m' in lines
     assert '# "crashed": ...,  # a flag: "low" is false' in lines
     assert '# "energy",' in lines  # read before and after the step: it persists
@@ -69,7 +69,7 @@ def test_what_nobody_said_is_asked_with_what_is_assumed(own):
     assert '# "distance": "closing",  # or "side", or not' in lines
     assert '# Field("distance", low=0.0, high=..., unit="m"),' in lines
     assert '# "crashed": ...,' in lines
-    assert "# discount=...,  # the discount factor; checks take 1" in lines
+    assert "# discount=...,  # the discount factor; checks assume 1" in lines
     assert len(lines) < 45
 
 

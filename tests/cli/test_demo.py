@@ -32,7 +32,7 @@ def test_the_tour_shows_the_rewards_their_terms_a_rate_and_what_to_try_next(plau
     for name in BUILT_IN:
         assert f"{name}@{built_in(name).version}" in result.stdout
         assert all(each.name in result.stdout for each in built_in(name).terms)
-    assert "2,000 made-up transitions" in result.stdout
+    assert "2,000 synthetic transitions" in result.stdout
     assert "per second" in result.stdout
     assert "What to try next" in result.stdout
     assert "plaudit score roadsense" in result.stdout
@@ -46,9 +46,7 @@ def test_the_tour_remembers_an_episode_and_leaves_nothing_behind(plaudit, tmp_pa
     shown = plaudit("demo", "--rows", "1").stdout
     assert "where: run='tour', episode='1', step=10" in shown
     assert "from distance=4, deceleration=4.5, action=3" in shown
-    assert "12 records in 12 blocks of 1 writer; 12 compared bit for bit. Everything is as it was written." in " ".join(
-        shown.split()
-    )
+    assert "12 records in 12 blocks of 1 writer; 12 compared bit for bit. No problems found." in " ".join(shown.split())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -58,7 +56,7 @@ def test_the_tour_ends_with_a_report_and_says_where_it_lies(plaudit, tmp_path, m
     monkeypatch.setattr("plaudit.page.report.MOST_SINGLE", 0)  # explaining steps takes the longest
     report = tmp_path / "tour.html"
     shown = plaudit("demo", "-o", str(report)).stdout
-    assert f"A report lies in {report}" in " ".join(shown.split())
+    assert f"Report written to {report}" in " ".join(shown.split())
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -81,7 +79,7 @@ def test_a_million_transitions_are_the_default(plaudit, monkeypatch):
 def test_many_transitions_are_scored_in_parts(plaudit, monkeypatch, rows):
     monkeypatch.setattr("plaudit.cli.demo.CHUNK", 40_000)
     shown = plaudit("demo", "--rows", str(rows)).stdout
-    assert f"{rows:,} made-up transitions each" in shown
+    assert f"{rows:,} synthetic transitions each" in shown
     assert "million" in shown
 
 

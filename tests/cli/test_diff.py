@@ -42,10 +42,10 @@ def test_what_differs_exits_with_1_and_what_is_equal_with_0(plaudit, rewards):
     done = plaudit("diff", f"{rewards}:one", f"{rewards}:two")
     assert done.exit_code == 1, done.stderr
     assert "near.reach: 20 → 30" in done.stdout
-    assert "total: 0 against 1" in done.stdout
+    assert "total: 0 vs 1" in done.stdout
     done = plaudit("diff", f"{rewards}:one", f"{rewards}:same")
     assert done.exit_code == 0, done.stderr
-    assert "The definitions say the same." in done.stdout
+    assert "The definitions are the same." in done.stdout
 
 
 def test_labels_are_found_in_the_ledger_and_its_records_compared(plaudit, ledger):
@@ -55,7 +55,7 @@ def test_labels_are_found_in_the_ledger_and_its_records_compared(plaudit, ledger
     assert "record 2 (night/0, step 1): 0 → 1" in done.stdout
     done = plaudit("diff", "moving@1", "moving@9", "--ledger", str(ledger))
     assert done.exit_code == 2
-    assert "Those in" in done.stderr
+    assert "Rewards in" in done.stderr
     assert "moving@1, moving@2" in done.stderr
 
 
@@ -77,15 +77,15 @@ def test_a_file_of_rows_is_compared(plaudit, rewards, tmp_path):
     done = plaudit("diff", f"{rewards}:one", f"{rewards}:two", "--data", str(rows))
     assert done.exit_code == 1, done.stderr
     assert "moving@1 cannot score 1 row" in done.stdout
-    assert "1 episode: mean return 1 → 2. One episode has no rank." in done.stdout
-    assert "1 episode has steps that one of the two cannot score; left out here: b." in done.stdout
+    assert "1 episode: mean return 1 → 2. Rank correlation needs at least two episodes." in done.stdout
+    assert "1 episode has steps that one of the two cannot score; left out: b." in done.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--run", "night"], "--run chooses records of a ledger"),
-        (["--ledger", "{ledger}", "--data", "rows.csv"], "exclude each other"),
+        (["--run", "night"], "--run selects records of a ledger"),
+        (["--ledger", "{ledger}", "--data", "rows.csv"], "cannot be combined"),
         (["--ledger", "nowhere.db"], "nowhere.db"),
         (["--ledger", "{ledger}", "--run", "nigth"], "--run night"),
     ],

@@ -92,7 +92,7 @@ def test_a_command_ends_with(plaudit, command, code):
     result = plaudit(*command.split())
     assert result.exit_code == code, result.output
     assert code != ExitCode.FAILED or ("Error: " in result.stderr and "Traceback" not in result.stderr)
-    assert code != ExitCode.FAULT or result.stderr.endswith("Please report it with the lines above.\n")
+    assert code != ExitCode.FAULT or result.stderr.endswith("Please report it with the traceback above.\n")
 
 
 def failing(error: BaseException) -> click.Command:
@@ -136,7 +136,7 @@ def test_a_bug_is_not_hidden(plaudit, monkeypatch):
     assert result.stdout == ""
     assert result.stderr.startswith("Traceback (most recent call last):")
     assert result.stderr.endswith(
-        "\nZeroDivisionError\n\nThis is a fault of plaudit. Please report it with the lines above.\n"
+        "\nZeroDivisionError\n\nThis is a bug in plaudit. Please report it with the traceback above.\n"
     )
 
 

@@ -30,7 +30,7 @@ def test_a_header_and_its_tests_are_written_and_pass(plaudit, parking, tmp_path)
     done = plaudit("export", parking, "--to", "c", "-o", str(tmp_path / "reward.h"), "--with-tests")
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
-    assert "parking@1 as C, in doubles: at most 6 operations a row." in done.stderr
+    assert "parking@1 as C with doubles, at most 6 operations per row." in done.stderr
     program = tmp_path / "tests"
     command = [need_compiler("gcc"), *C, str(tmp_path / "reward_test.c"), "-o", str(program), "-lm"]
     subprocess.run(command, check=True)
@@ -77,13 +77,13 @@ def test_a_module_is_written_with_its_types_beside_it(plaudit, parking, tmp_path
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--to", "js", "--with-tests"), "name that with -o FILE"),
+        (("--to", "js", "--with-tests"), "name the first with -o FILE"),
         (("--to", "js", "--real", "float"), "not an option of --to js"),
-        (("--to", "c", "--with-tests"), "name that with -o FILE"),
+        (("--to", "c", "--with-tests"), "name the first with -o FILE"),
         (("--to", "cobol"), "'cobol' is not"),
         ((), "Missing option '--to'"),
-        (("--to", "c", "-o", ""), "names no file"),
-        (("--to", "c", "--prefix", "9"), "plain identifier of C"),
+        (("--to", "c", "-o", ""), "is not a file name"),
+        (("--to", "c", "--prefix", "9"), "plain C identifier"),
         (("--to", "c", "-o", "nowhere/reward.h"), "nowhere"),
     ],
 )

@@ -60,6 +60,45 @@ def test_the_list_of_commands_says_what_each_says_of_itself(group):
     assert summaries == found.summaries
 
 
+def test_every_summary_fits_in_50_characters_and_is_never_cut(plaudit, monkeypatch):
+    summaries = {words: summarise(words) for words in list_commands() if words}
+    assert {words: summary for words, summary in summaries.items() if len(summary) > 50} == {}
+    for columns in ("40", "80"):
+        for group in [(), ("ledger",), ("play",), ("train",), ("run",), ("experiment",)]:
+            monkeypatch.setenv("COLUMNS", columns)
+            shown = " ".join(plaudit(*group, "--help").stdout.partition("Commands:")[2].split())
+            assert "..." not in shown
+            own = {words: each for words, each in summaries.items() if words[:-1] == group}
+            assert all(f"{words[-1]} {summary}" in shown for words, summary in own.items())
+
+
+def summarise(words):
+    command = main
+    for word in words:
+        command = command.commands[word]
+    return command.help.strip().splitlines()[0]
+
+
+WIDEST = 38
+
+
+@pytest.mark.parametrize("words", list(list_commands()), ids=" ".join)
+def test_help_fits_a_terminal_of_40_columns_and_cuts_no_word(plaudit, monkeypatch, words):
+    def shown(columns):
+        monkeypatch.setenv("COLUMNS", columns)
+        return plaudit(*words, "--help").stdout
+
+    whole = {part for word in shown("300").split() for part in word.split("-")}
+    lines = shown("40").splitlines()
+    parts = {part for line in lines for word in line.split() for part in word.split("-")}
+    assert parts - whole <= {part for part in parts if any(part in each for each in whole if len(each) > 20)}
+    assert [
+        line
+        for line in lines
+        if len(line) > WIDEST and len(line.split()) > 1 and not line.strip().startswith(("-", "plaudit "))
+    ] == []
+
+
 def test_no_command_needs_an_extra_before_it_runs():
     script = (
         "import sys; from plaudit.cli import main\n"
@@ -113,6 +152,22 @@ def test_any_encoding_of_the_terminal_will_do(process, encoding, command):
     assert b"\x1b" not in printed
     if command == ["list"]:
         assert ("6 × 6" if encoding in ("cp1252", "utf-8") else "6 x 6") in printed.decode(encoding)
+
+
+@pytest.mark.parametrize("command", [["list"], ["check", "--rules"], ["show", "roadsense"], ["check", "--help"]])
+def test_a_locale_without_utf_8_prints_what_it_can(process, command):
+    done = process(*command, LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
+    printed, told = done.communicate()
+    assert (done.returncode, told) == (0, b"")
+    assert printed.decode("ascii")
+
+
+@pytest.mark.parametrize("command", [["list"], ["check", "roadsense", "--only", "jump"], ["demo", "--rows", "1"]])
+def test_no_color_prints_no_escape_codes(process, command):
+    done = process(*command, NO_COLOR="1", FORCE_COLOR="", COLUMNS="40")
+    printed, told = done.communicate()
+    assert (done.returncode, b"Traceback" in told) == (0, False)
+    assert b"\x1b" not in printed + told
 
 
 @pytest.mark.skipif(os.name == "nt", reason="closing a stream of a child is a POSIX shell's business")

@@ -39,7 +39,7 @@ def test_what_somebody_declared_in_the_file_is_kept_when_it_is_written_again(pla
     assert (again.better, again.horizon, again.version) == ({"fuel": "high"}, 7, "2")
     assert (again.states, again.source, again.find_basis("horizon")) == (first.states, first.source, "declared")
     said = " ".join(done.stdout.split())
-    assert said.endswith("Written to task.json. What was declared in it is kept: horizon, better.")
+    assert said.endswith("Written to task.json. Its declarations are kept: horizon, better.")
     first.save("task.json")
     plaudit(*asked)
     assert Task.load("task.json").to_json() == first.to_json()
@@ -93,16 +93,16 @@ def test_recorded_steps_are_read_from_a_ledger_and_from_a_file(plaudit):
     [
         ((), "name an environment, or recorded steps with --ledger"),
         ((ENV, "--ledger", "rewards.db"), "name an environment, or recorded steps with --ledger"),
-        ((ENV, "--run", "night"), "--run is for --ledger"),
-        ((ENV, "--action", "force"), "--action is for --ledger"),
-        (("--ledger", "steps.csv", "--seed", "1"), "--seed is for ENV"),
-        (("--ledger", "steps.csv", "--run", "night"), "--run is for a ledger"),
-        (("--ledger", "rewards.db", "--features", FEATURES), "--features is for ENV"),
-        (("--ledger", "rewards.db", "--action", "x"), "--action is for a file"),
+        ((ENV, "--run", "night"), "--run needs --ledger"),
+        ((ENV, "--action", "force"), "--action needs --ledger"),
+        (("--ledger", "steps.csv", "--seed", "1"), "--seed needs ENV"),
+        (("--ledger", "steps.csv", "--run", "night"), "--run needs a ledger"),
+        (("--ledger", "rewards.db", "--features", FEATURES), "--features needs ENV"),
+        (("--ledger", "rewards.db", "--action", "x"), "--action needs a file"),
         (("--ledger", "nothing.db"), "nothing.db"),
         (("--ledger", "nothing.csv"), "nothing.csv"),
         ((ENV, "--steps", "0"), "--steps"),
-        ((ENV, "--make", "limit"), "--make limit: write the name of an option"),
+        ((ENV, "--make", "limit"), "--make limit: write NAME=VALUE"),
         ((ENV, "--features", "support.gliders:none"), "has no 'none'"),
         (("support.gliders:Nothing",), "Nothing"),
         ((ENV, "--make", "fail_at=50"), "failed in step 10 of 'idle'"),

@@ -81,7 +81,7 @@ def test_a_difference_is_shown_with_the_guilty_term(plaudit, parking):
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert result.exit_code == 1
     assert lines[0].endswith("other.py differ in gap.")
-    assert "this is the simplest row found that shows it." in lines[1]
+    assert "this is the simplest row that shows it." in lines[1]
     assert "metres 0.5" in lines
     assert "speed 0.0" in lines
     assert "gap 0.0 1.0 <- differs" in lines
@@ -105,7 +105,7 @@ def test_a_difference_is_data_for_a_script(plaudit, parking):
 def test_a_total_without_values_names_no_term(plaudit, parking):
     command = parking("other.py", WRONG, answered="{'total': gap - 0.1 * row['speed']}")
     shown = plaudit("parity", "parking.py:reward", "--against", command).stdout
-    assert "differ in total (it gives no values that would tell which term it is)." in shown
+    assert "differ in total (the program gives no values, so the term is unknown)." in shown
     assert "<- differs" not in shown
 
 
@@ -164,7 +164,7 @@ def test_recorded_pairs_are_compared(plaudit, write):
     headline, *missed = result.stdout.splitlines()
     assert re.fullmatch(r"roadsense@R0 and pairs.jsonl agree on 4 rows, which reach \d+ of 24 branches.", headline)
     assert (result.exit_code, result.stderr) == (ExitCode.INCOMPLETE, "")
-    assert missed[0] == "Nothing is known of these, for no row reached them:"
+    assert missed[0] == "Not compared, because no row reached these branches:"
     assert missed[-1] == "  appropriateness: `action == 0` is true"
     write("pairs.jsonl", *pairs, {**pairs[0], "total": 3}, {**pairs[1], "total": 3})
     result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
@@ -215,11 +215,11 @@ def test_a_shell_runs_the_command_when_asked_to(plaudit, parking):
     ("against", "told"),
     [
         ("no-such-program --fast", "there is no program 'no-such-program'."),
-        ("no_such_module:function", "There is no module 'no_such_module' here"),
+        ("no_such_module:function", "There is no module 'no_such_module' in this folder"),
         ("nothing.jsonl", "nothing.jsonl does not exist."),
         ("pears.jsonl", "Did you mean 'pairs.jsonl'?"),
         ("nothing.py:function", "nothing.py does not exist."),
-        ("'", "no command line"),
+        ("'", "not a valid command line"),
         ("", "the command line is empty"),
     ],
 )

@@ -23,7 +23,7 @@ def functions(tmp_path):
 def test_equal_rewards_exit_with_0_and_say_the_rounding(plaudit, functions):
     done = plaudit("prove", f"{functions}:crash", f"{functions}:same")
     assert done.exit_code == 0, done.stderr
-    assert "equal over the rationals" in done.stdout
+    assert "equal in exact arithmetic" in done.stdout
     assert "float64" in done.stdout
 
 
@@ -31,7 +31,7 @@ def test_different_rewards_exit_with_1_and_show_the_row(plaudit, functions):
     done = plaudit("prove", f"{functions}:crash", f"{functions}:other")
     assert done.exit_code == 1
     assert "at distance = 5" in done.stdout
-    assert "total: 0 against -100" in done.stdout
+    assert "total: 0 vs -100" in done.stdout
 
 
 def test_json_has_everything(plaudit, functions):
@@ -68,4 +68,4 @@ def test_what_is_undecided_exits_with_3_and_json_has_no_nan(plaudit, tmp_path):
     assert done.exit_code == ExitCode.INCOMPLETE
     outcome = json.loads(done.stdout, parse_constant=lambda word: pytest.fail(f"JSON has no {word}"))
     assert outcome["rounding"] == "inf"
-    assert outcome["unbounded"] == "a number on the way may be too large for a float"
+    assert outcome["unbounded"] == "an intermediate number may be too large for a float"

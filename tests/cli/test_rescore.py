@@ -12,7 +12,7 @@ def test_a_run_of_a_ledger_that_is_misspelt_is_guessed(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0), run="night-3")
     done = plaudit("rescore", "roadsense@R1", "rewards.db", "--run", "nihgt-3")
-    assert (done.exit_code, done.stderr) == (2, "Error: No record was found. Did you mean --run night-3?\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: No matching records. Did you mean --run night-3?\n")
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.jobs() == []
 
@@ -33,7 +33,7 @@ def test_a_ledger_gets_new_records_beside_the_old_ones(plaudit, tmp_path):
     assert "5 records to score." in done.stderr
     assert "5 totals compared" in done.stdout
     again = plaudit(*command, "--json")
-    assert "0 records to score.\n5 records were scored by an earlier run." in again.stderr
+    assert "0 records to score.\n5 records already scored by an earlier run." in again.stderr
     told = json.loads(again.stdout)
     assert (told["records"], told["scored"]) == (5, 0)
     with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
@@ -48,7 +48,7 @@ def test_a_changed_reward_gets_a_label_and_is_found_by_its_job(plaudit, tmp_path
     assert done.exit_code == 0, done.stderr
     assert "with roadsense@flipped" in done.stdout
     found = plaudit("ledger", "history", "rewards.db", "--version", "flipped")
-    assert "No record was found. Re-scored records are shown with --job 1." in found.stderr
+    assert "No matching records. To see re-scored records, use --job 1." in found.stderr
     assert "roadsense@flipped" in plaudit("ledger", "history", "rewards.db", "--job", "1").stdout
 
 
@@ -73,4 +73,4 @@ def test_a_ledger_is_rescored_as_recorded_or_in_float64(plaudit, tmp_path):
     assert done.exit_code == 0
     assert json.loads(done.stdout)["changes"]["unchanged"] == 2
     done = plaudit("rescore", "again.json", "rewards.db")
-    assert "1 of them fell on the other side of a threshold: record 2." in done.stdout
+    assert "1 of them crossed a threshold: record 2." in done.stdout

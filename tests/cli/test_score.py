@@ -94,9 +94,9 @@ def test_a_flag_is_set_by_true_or_false(plaudit, write):
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("comfort", "write the name of a knob and its value"),
-        ("=3", "write the name of a knob and its value"),
-        ("comfort.weight=much", "'much' is neither a number nor true or false"),
+        ("comfort", "write NAME=VALUE"),
+        ("=3", "write NAME=VALUE"),
+        ("comfort.weight=much", "'much' is not a number, true, false"),
         ("comfort.weight=nan", "must be a finite number"),
         ("comfort.weight=true", "a number is needed"),
         ("comfort.wieght=2", "Did you mean 'comfort.weight'?"),
@@ -180,7 +180,7 @@ def test_an_unknown_ending_needs_a_format(plaudit, write):
     write("rows.txt", *ROWS)
     result = plaudit("score", "roadsense", "rows.txt", "-o", "-")
     assert result.exit_code == 2
-    assert "say what it is: format= (--format)" in result.stderr
+    assert "set format= (--format)" in result.stderr
 
 
 def test_without_a_file_for_them_bad_rows_go_to_stderr_every_one(plaudit):
@@ -245,7 +245,7 @@ def test_a_vector_in_csv_has_a_column_for_each_entry(plaudit, vectors, write, tm
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"torque": [1, 2, 3], "torque[0]": 1}, "'torque' is given whole and by its entries"),
+        ({"torque": [1, 2, 3], "torque[0]": 1}, "'torque' is given both as a list and entry by entry"),
         ({"torque": [1, 2]}, "3 values are needed"),
         ({"torque": 5}, "3 values are needed"),
         (

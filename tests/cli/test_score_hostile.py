@@ -35,18 +35,18 @@ def files(folder) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "kind", "told"),
     [
-        ("{", "InputError", "this is not JSON: Expecting property name"),
-        ('{"distance": 30', "InputError", "this is not JSON: Expecting ',' delimiter (character 16)."),
-        (f"{GOOD} {GOOD}", "InputError", "this is not JSON: Extra data"),
-        ("[1, 2]", "InputError", "a row is a JSON object, {…}, and this is [1, 2]."),
-        ("null", "InputError", "a row is a JSON object, {…}, and this is None."),
+        ("{", "InputError", "not valid JSON: Expecting property name"),
+        ('{"distance": 30', "InputError", "not valid JSON: Expecting ',' delimiter (character 16)."),
+        (f"{GOOD} {GOOD}", "InputError", "not valid JSON: Extra data"),
+        ("[1, 2]", "InputError", "a row must be a JSON object, {…}, not [1, 2]."),
+        ("null", "InputError", "a row must be a JSON object, {…}, not None."),
         (GOOD.replace("30.0", "NaN"), "NotFinite", "field 'distance': the value is NaN."),
         (GOOD.replace("30.0", "-Infinity"), "NotFinite", "field 'distance': -inf is not allowed."),
         (GOOD.replace("1.0", '"inf"'), "NotFinite", "field 'deceleration': inf is not allowed."),
         (GOOD.replace("30.0", "1e999"), None, ""),  # JSON for infinity, which the field allows
         (GOOD.replace("30.0", "-1"), "OutOfRange", "field 'distance': -1.0 is outside its declared range"),
         (GOOD.replace("30.0", str(2**53 + 1)), "OutOfRange", "2**53"),
-        (GOOD.replace("30.0", "9" * 5_000), "InputError", "this is not a row: Exceeds the limit"),
+        (GOOD.replace("30.0", "9" * 5_000), "InputError", "not a valid row: Exceeds the limit"),
         (GOOD.replace("30.0", '"30.0"'), "WrongType", "field 'distance': '30.0' is a str; a number is needed."),
         (GOOD.replace("30.0", "true"), "WrongType", "field 'distance': True is a bool; a number is needed."),
         (GOOD.replace("30.0", "null"), "MissingField", "needs 'distance', which was not given"),
@@ -56,9 +56,9 @@ def files(folder) -> set[str]:
         ('{"distance": 30.0, "deceleration": 1.0}', "MissingField", "needs 'action', which was not given"),
         ('{"distance": 1, "distance": 2}', "InputError", "'distance' is given twice."),
         ("{}", "MissingField", "needs 'distance', which was not given"),
-        ("[" * 10_000 + "]" * 10_000, "InputError", "this is not a row: the JSON is nested too deeply."),
+        ("[" * 10_000 + "]" * 10_000, "InputError", "the JSON is nested too deeply."),
         ('{"distance": ' + "[" * 10_000 + "]" * 10_000 + "}", "InputError", "the JSON is nested too deeply."),
-        (GOOD.replace("30.0", "3\x000"), "InputError", "this is not JSON"),
+        (GOOD.replace("30.0", "3\x000"), "InputError", "not valid JSON"),
     ],
 )
 def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, line, kind, told):
@@ -75,7 +75,7 @@ def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, l
     assert result.stderr.startswith("line 2: ")
     assert told in result.stderr
     assert result.stdout.startswith("2 rows scored with roadsense@R0 and written to scores.jsonl.\n1 ")
-    assert result.stdout.endswith("Bad rows are kept in scores.bad.jsonl.\n")
+    assert result.stdout.endswith("Bad rows are in scores.bad.jsonl.\n")
     [bad] = objects("scores.bad.jsonl")
     assert (bad["line"], bad["kind"], bad["row"]) == (2, kind, line)
     assert told in bad["error"]
@@ -85,12 +85,12 @@ def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, l
 @pytest.mark.parametrize(
     ("line", "kind", "told"),
     [
-        ("30,1", "InputError", "the row has 2 cells, the header 3."),
-        ("30", "InputError", "the row has 1 cell, the header 3."),
-        ("30,1,0,", "InputError", "the row has 4 cells, the header 3."),
-        ('"30,1,0', "InputError", "this is not a line of CSV"),
-        ('"30"x,1,0', "InputError", "this is not a line of CSV"),
-        ("30;1;0", "InputError", "the row has 1 cell, the header 3."),
+        ("30,1", "InputError", "the row has 2 cells, but the header has 3."),
+        ("30", "InputError", "the row has 1 cell, but the header has 3."),
+        ("30,1,0,", "InputError", "the row has 4 cells, but the header has 3."),
+        ('"30,1,0', "InputError", "not a valid line of CSV"),
+        ('"30"x,1,0', "InputError", "not a valid line of CSV"),
+        ("30;1;0", "InputError", "the row has 1 cell, but the header has 3."),
         ("thirty,1,0", "WrongType", "field 'distance': 'thirty' is not a number."),
         ("1_000,1,0", "WrongType", "field 'distance': '1_000' is not a number."),
         ("3\x000,1,0", "WrongType", "field 'distance': '3\\x000' is not a number."),
@@ -249,12 +249,12 @@ def test_a_file_without_rows_has_no_scores(plaudit, tmp_path, name, content):
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("rows.csv", b"", "rows.csv is empty; a CSV file begins with the names of its columns."),
+        ("rows.csv", b"", "rows.csv is empty; a CSV file starts with a line of column names."),
         ("rows.csv", b"\n", "rows.csv is empty"),
         ("rows.csv", b"distnce,deceleration,action\n", "lacks 'distance', which reward 'roadsense' needs."),
         ("rows.csv", b"distnce,deceleration,action\n", "distance: Did you mean 'distnce'?"),
         ("rows.csv", b"distance,action,deceleration,action\n", "rows.csv has the column 'action' twice."),
-        ("rows.csv", b'"distance,deceleration,action\n', "rows.csv, line 1: this is not a line of CSV"),
+        ("rows.csv", b'"distance,deceleration,action\n', "rows.csv, line 1: not a valid line of CSV"),
         ("rows.csv", b"\xffdistance\n", "rows.csv, line 1: byte 1 is not UTF-8."),
         ("rows.csv", "distance\n".encode("utf-16"), "rows.csv is UTF-16 text; save it as UTF-8."),
         ("rows.csv", b"x" * (limits.LONGEST_LINE + 1), "rows.csv is not CSV: its first line is longer than"),
@@ -315,10 +315,10 @@ def test_a_transition_that_cannot_be_is_told(plaudit, write, change, told):
         (["rows.jsonl", "-o", "folder.csv"], "folder.csv is a directory; name a file in it."),
         (["rows.jsonl", "-o", "no/s.csv"], "s.csv cannot be written: there is no folder"),
         (["rows.jsonl", "-o", "s.csv", "--bad", "no/s.csv"], "cannot be written: there is no folder"),
-        (["rows.jsonl", "-o", "rows.jsonl"], "rows.jsonl is the file that the rows come from"),
-        (["rows.jsonl", "-o", "./folder.csv/../rows.jsonl"], "is the file that the rows come from"),
-        (["rows.jsonl", "-o", "link.jsonl"], "link.jsonl is the file that the rows come from"),
-        (["rows.jsonl", "-o", "s.csv", "--bad", "rows.jsonl"], "rows.jsonl is the file that the rows come from"),
+        (["rows.jsonl", "-o", "rows.jsonl"], "rows.jsonl is the input file"),
+        (["rows.jsonl", "-o", "./folder.csv/../rows.jsonl"], "is the input file"),
+        (["rows.jsonl", "-o", "link.jsonl"], "link.jsonl is the input file"),
+        (["rows.jsonl", "-o", "s.csv", "--bad", "rows.jsonl"], "rows.jsonl is the input file"),
         (["rows.jsonl", "-o", "s.csv", "--bad", "s.csv"], "s.csv cannot hold both the scores and the bad rows"),
     ],
 )

@@ -224,7 +224,7 @@ def test_without_pyarrow_text_is_scored_and_for_parquet_the_extra_is_named(write
     for source, output in (("rows.csv", "s.jsonl"), ("rows.jsonl", "s.csv")):
         done = score(source, "-o", output, "--against", "roadsense")
         assert done.returncode == 0, done.stderr
-        assert b"1 of them unchanged to the bit" in done.stdout
+        assert b"1 of them bit-identical" in done.stdout
     assert score("rows.csv", "--format", "csv").stdout.splitlines()[1] == b"30,1,0,1.0,1.0,0.0,0.0,true"
     for files in (["rows.csv", "-o", "s.parquet"], ["rows.parquet", "-o", "o.csv"]):
         done = score(*files)
@@ -294,7 +294,7 @@ def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, steps, tmp
         "--output",
         "t.csv",
     )
-    assert "4 of them unchanged to the bit" in done.stdout
+    assert "4 of them bit-identical" in done.stdout
     assert (tmp_path / "t.csv").read_text().splitlines()[0].startswith("kind,new.total,")
 
 
@@ -314,16 +314,16 @@ def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
     [
         (["roadsense", "nothing.parquet"], "does not exist"),
         (["roadsense", "."], "becomes a folder of parts: name it with --output"),
-        (["roadsense", ".", "--output", "o", "--bad", "b.jsonl"], "and give no --bad"),
+        (["roadsense", ".", "--output", "o", "--bad", "b.jsonl"], "and do not use --bad"),
         (["roadsense", ".", "--engine", "ray"], "ray writes a folder of parts: name it with --output"),
         (["rodsense", "steps.parquet"], "Did you mean 'roadsense'"),
-        (["roadsense", "steps.parquet", "--column", "distance"], "--column distance: write an input"),
-        (["roadsense", "steps.parquet", "--decision-class", "kind"], "--against something"),
+        (["roadsense", "steps.parquet", "--column", "distance"], "--column distance: write INPUT=COLUMN"),
+        (["roadsense", "steps.parquet", "--decision-class", "kind"], "need --against"),
         (
             ["roadsense", "steps.parquet", "--engine", "ray", "--against", "roadsense"],
             "--against needs the local engine",
         ),
-        (["roadsense", "steps.parquet", "--output", "steps.parquet"], "the file that the rows come from"),
+        (["roadsense", "steps.parquet", "--output", "steps.parquet"], "is the input file"),
     ],
 )
 def test_what_cannot_be_done_is_told(plaudit, steps, tmp_path, arguments, told):

@@ -158,10 +158,10 @@ def test_texts_from_a_file_cannot_steer_the_terminal(plaudit, tmp_path):
         (Field("x"), "any number"),
         (Field("x", high=3), "≤ 3"),
         (Field("x", infinite=True), "any number or inf"),
-        (Field("x", low=0, high=9, outside="allow"), "0 … 9; others pass"),
+        (Field("x", low=0, high=9, outside="allow"), "0 … 9; others allowed"),
         (Field("x", values=range(28)), "0, 1, 2, 3, 4, 5, …, 27"),
-        (Field("x", flag=True, missing=False), "true, false; absent: false"),
-        (Field("x", values=("a", "b"), other="b", missing="a"), "a, b; others: b; absent: a"),
+        (Field("x", flag=True, missing=False), "true, false; missing: false"),
+        (Field("x", values=("a", "b"), other="b", missing="a"), "a, b; others: b; missing: a"),
     ],
 )
 def test_what_a_field_allows_is_said_in_words(field, text):

@@ -70,9 +70,9 @@ def test_a_task_of_other_fields_is_refused(plaudit):
     result = plaudit("check", "own.py:four", "--task", "own.py:strange")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: reward 'following' with task 'strange': the task speaks of height, and the reward reads distance: "
-        "they have no field in common. Name the task of this reward, or observe its environment with the features "
-        "that the reward is given.\n"
+        "Error: reward 'following' with task 'strange': the task names height, and the reward reads distance: "
+        "they have no field in common. Use the task of this reward, or observe its environment with the features "
+        "that the reward gets.\n"
     )
     result = plaudit("check", "own.py:one", "--task", "own.py:typo")
     assert result.exit_code == 2
@@ -104,7 +104,7 @@ def test_a_proof_takes_the_facts_of_the_task(plaudit):
     pair = ("own.py:three", "own.py:far")
     assert plaudit("prove", *pair).exit_code == 1
     assert plaudit("prove", *pair, "--facts", "--task", "own.py:never_near").exit_code == 0
-    assert "give --facts too" in plaudit("prove", *pair, "--task", "own.py:never_near").stderr
+    assert "--task needs --facts" in plaudit("prove", *pair, "--task", "own.py:never_near").stderr
 
 
 def test_a_probe_goes_by_the_task(plaudit, tmp_path):
@@ -132,7 +132,7 @@ SEEN = Task(
 def test_a_task_file_is_shown_with_where_each_line_comes_from(plaudit):
     SEEN.save("task.json")
     shown = plaudit("show", "task.json").stdout
-    assert shown.startswith(f"cart@1\nfingerprint {SEEN.fingerprint}\nseen in CartPole-v1\n")
+    assert shown.startswith(f"cart@1\nfingerprint {SEEN.fingerprint}\nobserved in CartPole-v1\n")
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert "horizon 500 steps seen in 12 of 12 episodes" in lines
     assert "monotone distance only up seen in 9,975 of 9,975 steps" in lines
@@ -150,7 +150,7 @@ def test_show_task_prints_only_the_task(plaudit):
     assert "seen in 12 of 12 episodes" in both
     assert plaudit("show", "--task", "own.py:one").stdout == own
     assert plaudit("show", "own.py:three", "--task").stdout == (
-        "own.py:three has no task. `plaudit declare own.py:three` prints what can be said.\n"
+        "own.py:three has no task. `plaudit declare own.py:three` prints one to fill in.\n"
     )
 
 
@@ -164,7 +164,7 @@ def test_a_script_reads_a_task_as_json(plaudit):
 def test_a_task_has_no_formula(plaudit, option):
     result = plaudit("show", "own.py:near", option)
     assert result.exit_code == 2
-    assert "a task is printed as a table" in result.stderr
+    assert "a task has no formula" in result.stderr
 
 
 def test_show_needs_something_to_show(plaudit):

@@ -60,7 +60,7 @@ def test_a_function_for_batches_means_the_same_for_each_row(body):
     ],
 )
 def test_a_score_that_comes_of_other_rows_is_refused(body):
-    with pytest.raises(ReadError, match="comes of the other rows of the batch"):
+    with pytest.raises(ReadError, match="depends on other rows of the batch"):
         read(body)
 
 

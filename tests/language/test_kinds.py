@@ -60,7 +60,7 @@ def refusal(text, *fields):
 
 def test_a_choice_between_two_texts_is_refused():
     message = refusal("def f(phase, x): return phase == ('testing' if x > 0 else 'coding')", PHASE)
-    assert "a string is not a value of its own" in message
+    assert "cannot choose between strings" in message
     assert "Keep the condition instead" in message
 
 
@@ -84,22 +84,22 @@ def test_categories_have_no_order(text):
 @pytest.mark.parametrize("text", ["phase == 1", "1 != phase", "phase == x", "phase == (x > 1)"])
 def test_a_category_is_not_compared_with_a_number_or_flag(text):
     message = refusal(f"def f(phase, x): return x + ({text})", PHASE)
-    assert "a category of field 'phase' is compared with" in message
+    assert "a category of field 'phase' cannot be compared with" in message
 
 
 @pytest.mark.parametrize("text", ["x == 'coding'", "'coding' != x", "x in (1, 'coding')"])
 def test_a_number_is_not_compared_with_a_text(text):
-    assert "a string is compared with a number" in refusal(f"def f(x): return {text}", Field("x"))
+    assert "a string cannot be compared with a number" in refusal(f"def f(x): return {text}", Field("x"))
 
 
 def test_a_flag_is_not_compared_with_a_text():
-    assert "a string is compared with a bool" in refusal("def f(lit): return lit == 'on'", LIT)
+    assert "a string cannot be compared with a bool" in refusal("def f(lit): return lit == 'on'", LIT)
 
 
 def test_categories_of_two_fields_are_not_compared():
     message = refusal("def f(phase, mood): return phase == mood", PHASE, MOOD)
     assert "a category of field" in message
-    assert "is compared with a category" in message
+    assert "cannot be compared with a category" in message
 
 
 @pytest.mark.parametrize(

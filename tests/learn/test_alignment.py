@@ -74,7 +74,7 @@ def test_actions_that_nobody_knows_are_refused():
         apply_caps(decision, {})
     with pytest.raises(errors.UnknownCategory, match="hop"):
         apply_caps(decision._replace(action=REANCHOR), {}, caps={"hop": 1})
-    with pytest.raises(errors.DefinitionError, match="no cap"):
+    with pytest.raises(errors.DefinitionError, match="cannot have a cap"):
         apply_caps(decision._replace(action=REANCHOR), {}, caps={REANCHOR: 1})
     with pytest.raises(errors.ShapeMismatch, match="3 probabilities"):
         apply_caps(learn.ucb1(ACTIONS[:3]).choose(learn.ucb1(ACTIONS[:3]).init(), 1), {ACTIONS[4]: 1})

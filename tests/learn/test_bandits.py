@@ -142,13 +142,13 @@ def test_an_unknown_action_is_refused_with_a_guess(learner):
 def test_what_doubles_cannot_hold_is_refused(learner):
     state = learner.init()
     for made in (learner, plain(learner)):
-        with pytest.raises(OutOfRange, match="Nothing was learnt"), np.errstate(all="ignore"):
+        with pytest.raises(OutOfRange, match="Nothing was learned"), np.errstate(all="ignore"):
             made.update(state, Decision("star", None, None, (1e150, 1.0, 1.0), 0), 0.5)
 
 
 @pytest.mark.parametrize("learner", ARMS.values(), ids=ARMS)
 def test_a_bandit_without_features_takes_none(learner):
-    with pytest.raises(ShapeMismatch, match="without features"):
+    with pytest.raises(ShapeMismatch, match="takes no features"):
         learner.choose(learner.init(), 0, (1.0,))
     with pytest.raises(OutOfRange, match="too large"):
         learner.update(learner.init(), Decision("star", None, None, None, 0), 1e200)

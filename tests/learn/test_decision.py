@@ -52,7 +52,7 @@ def test_what_ran_instead_has_no_probability_unless_it_is_known():
 
 
 def test_numbers_are_as_many_as_expected():
-    with pytest.raises(ShapeMismatch, match="2 numbers, and 3"):
+    with pytest.raises(ShapeMismatch, match="2 numbers, but 3"):
         parse_numbers([1, 2], "x", 3)
     with pytest.raises(NotFinite):
         parse_number(10**400, "reward")

@@ -109,7 +109,7 @@ def test_the_rule_is_followed_until_there_is_enough_to_learn_from():
     enough = ROUTER.advise(learn_all(history), X)
     assert (enough.candidate, enough.learnt, enough.records) == ("SMALL_1", True, 3)
     assert "SMALL_1 +0." in enough.rationale
-    assert "for it: one" in enough.rationale
+    assert "in its favor: one" in enough.rationale
 
 
 @given(st.lists(rows, min_size=3, max_size=30), vectors)
@@ -276,7 +276,9 @@ def test_a_record_that_cannot_be_learnt_from_is_named(tmp_path):
         record_all(ledger, [("SMALL_1", X, 0.5), ("HUGE", X, 0.5)])
         with pytest.raises(errors.UnknownCategory) as caught:
             fit(ledger, ROUTER, decision_class="tier")
-    assert caught.value.__notes__[0].startswith("in record 2 of the decision class 'tier'; skip={2} leaves it out")
+    assert caught.value.__notes__[0].startswith(
+        "in record 2 of the decision class 'tier'; pass skip={2} to leave it out"
+    )
 
 
 def test_any_learner_can_be_fitted(tmp_path):

@@ -192,7 +192,7 @@ def test_who_lost_the_server_and_then_the_actor_to_another_is_told(own_server):
         own_server.restart("immediate")
         claim(other, "left")
         with pytest.raises(
-            LedgerError, match=re.escape('has begun to write as ["night", "left"]. Nothing was recorded')
+            LedgerError, match=re.escape('has started writing as ["night", "left"]. Nothing was recorded')
         ):
             ledger.record(signal(), run="night", actor="left", episode=1, step=1)
         other.close()

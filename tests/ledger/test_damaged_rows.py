@@ -180,7 +180,7 @@ def test_a_damaged_row_is_an_error_that_names_the_ledger(tmp_path, original, col
 def test_tables_without_a_revision_are_an_error(tmp_path, original, change, read_only):
     path = shutil.copy(original, tmp_path / "ledger.db")
     assert spoil(path, change)
-    with pytest.raises(LedgerBroken, match="which revision its tables have"):
+    with pytest.raises(LedgerBroken, match="revision of its tables cannot be read"):
         Ledger(path, read_only=read_only)
 
 

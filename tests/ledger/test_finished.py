@@ -78,7 +78,7 @@ def test_it_is_left_out_of_what_two_rewards_would_have_paid(ledger):
         assert changes.episodes.old.tolist() == [10, 20]
         assert changes.episodes.new.tolist() == [20, 40]
         assert changes.episodes.to_dict()["unfinished"] == 2
-        assert "Left out here: 2 unfinished episodes." in str(changes)
+        assert "Left out: 2 unfinished episodes." in str(changes)
 
 
 def test_it_is_shown_apart(ledger, where, plaudit):

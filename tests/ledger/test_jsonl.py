@@ -164,7 +164,7 @@ def test_a_file_that_is_replaced_in_this_moment_takes_no_row(path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", replaced)
-        with pytest.raises(errors.FileError, match="replaced in this moment; nothing was written"):
+        with pytest.raises(errors.FileError, match="replaced just now; nothing was written"):
             append_line(path, ROWS[1])
     assert path.read_bytes() == b""
 
@@ -240,17 +240,17 @@ def test_a_hole_in_the_middle_is_an_error_and_not_an_end(path, size):
     whole = bytearray(write(path).read_bytes())
     whole[200 : 200 + size] = bytes(size)
     path.write_bytes(whole)
-    with pytest.raises(errors.LedgerError, match=r"rows.jsonl, line \d: .*mend or remove the line"):
+    with pytest.raises(errors.LedgerError, match=r"rows.jsonl, line \d: .*fix or remove the line"):
         list(read_lines(path))
 
 
 @pytest.mark.parametrize(
     ("bad", "match"),
     [
-        (b'{"step": 3, "step": 4}', "the key 'step' is there twice"),
+        (b'{"step": 3, "step": 4}', "the key 'step' appears twice"),
         (b'{"r_step": NaN}', "NaN is not a number"),
         (b'{"step": 3', "not JSON"),
-        (b"[3]", "no object"),
+        (b"[3]", "not an object"),
         (b'{"a": "\xff"}', "not UTF-8"),
     ],
 )
@@ -275,7 +275,7 @@ def test_a_last_line_that_is_whole_and_wrong_is_not_taken_for_a_torn_one(path):
 @pytest.mark.parametrize("text", ["hello", "a,b\n1,2", '{\n  "a": 1\n}', "[1,\n2", "\ufeff{}\n{", "{}\nhello"])
 def test_what_is_no_file_of_json_lines_is_left_alone(path, text):
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(errors.LedgerError, match="is not a file of JSON lines|last line"):
+    with pytest.raises(errors.LedgerError, match="is not a JSON Lines file|last line"):
         append_line(path, ROWS[0])
     assert path.read_text(encoding="utf-8") == text
 
@@ -376,8 +376,8 @@ def deep(levels):
         ({"in": b"bytes"}, errors.WrongType, "bytes"),
         ({"in": 10**5000}, errors.InputError, "digits"),
         (deep(100_000), errors.InputError, "nested too deeply"),
-        ([1, 2], errors.WrongType, "a JSON line is an object"),
-        ("text", errors.WrongType, "a JSON line is an object"),
+        ([1, 2], errors.WrongType, "a JSON line must be an object"),
+        ("text", errors.WrongType, "a JSON line must be an object"),
     ],
     ids=[
         "NaN",
@@ -405,16 +405,16 @@ def test_any_mapping_is_a_row():
 @pytest.mark.parametrize(
     ("line", "match"),
     [
-        ('{"a": 1, "b": 2, "a": 1}', "the key 'a' is there twice"),
-        ('{"in": [{"b": 1, "b": 1}]}', "the key 'b' is there twice"),
+        ('{"a": 1, "b": 2, "a": 1}', "the key 'a' appears twice"),
+        ('{"in": [{"b": 1, "b": 1}]}', "the key 'b' appears twice"),
         ('{"a": NaN}', "NaN is not a number"),
         ('{"a": -Infinity}', "-Infinity is not a number"),
-        ('{"a": 1e999}', "1e999 is beyond every double"),
+        ('{"a": 1e999}', "1e999 is too large for a double"),
         ('{"a": ' + "9" * 5000 + "}", "digits"),
         ("[" * 100_000, "nested too deeply"),
-        ("[1]", "no object"),
-        ("null", "no object"),
-        ("12", "no object"),
+        ("[1]", "not an object"),
+        ("null", "not an object"),
+        ("12", "not an object"),
         ('{"a": 1} {"a": 1}', "not JSON .Extra data at character 10"),
         ("\ufeff{}", "not JSON .*BOM"),
         (b'{"a": "\xff"}', "not UTF-8 .byte 8"),

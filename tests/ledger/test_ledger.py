@@ -104,9 +104,9 @@ def test_a_closed_ledger_says_so(where):
 @pytest.mark.parametrize(
     ("place", "kind", "match"),
     [
-        (None, WrongType, "no place for a ledger"),
-        (3, WrongType, "no place for a ledger"),
-        (b"rewards.db", WrongType, "no place for a ledger"),
+        (None, WrongType, "not a place for a ledger"),
+        (3, WrongType, "not a place for a ledger"),
+        (b"rewards.db", WrongType, "not a place for a ledger"),
         ("", FileError, "kept in a file"),
         (":memory:", FileError, "kept in a file"),
         ("sqlite:///rewards.db", LedgerError, r"Ledger\('rewards.db'\)"),

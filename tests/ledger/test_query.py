@@ -91,7 +91,7 @@ def test_numbers_of_numpy_and_moments_of_pandas_are_taken(ledger):
 
 
 def test_one_is_not_many_and_many_is_not_one(ledger):
-    with pytest.raises(WrongType, match="record takes one"):
+    with pytest.raises(WrongType, match="use record for one"):
         ledger.record_many(signal())
     with pytest.raises(WrongType, match="record_many"):
         ledger.record(Entry(signal(), step=1))
@@ -128,7 +128,7 @@ def test_re_scorings_are_listed(ledger):
 def test_a_callers_mistake_is_no_damage(ledger):
     with pytest.raises(WrongType, match="a list of heads"):
         ledger.verify(heads="heads.json")
-    with pytest.raises(ValueError, match="no head"):
+    with pytest.raises(ValueError, match="not the head"):
         ledger.verify(heads=[{"writer": 1}])
     with pytest.raises(TypeError, match="argument"):
         ledger.verify(progress=lambda done: None)

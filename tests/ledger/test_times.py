@@ -120,9 +120,9 @@ def test_moments_that_are_none_in_utc_are_refused(where):
     ]
     with Ledger(where) as ledger:
         for at in wrong:
-            with pytest.raises(InputError, match="far away"):
+            with pytest.raises(InputError, match="outside the range"):
                 ledger.record(signal(), at=at)
-            with pytest.raises(InputError, match="far away"):
+            with pytest.raises(InputError, match="outside the range"):
                 ledger.record_batch(REWARD, columns(0, 2), at=[NOON, at])
         for at in (0, 1.5, "2026-01-01", NOON.date(), np.datetime64("2026-01-01")):
             with pytest.raises(WrongType):

@@ -303,7 +303,7 @@ def test_records_without_a_run_are_scored_apart_from_those_of_runs(library):
     assert library.rescore("l0", "", {"haste.weight": 0.0})["steps"] == 2
     document = library.get(format_address("compare", "l0", None, ONE.fingerprint, ONE.fingerprint))
     assert (document["scored"], document["returns"]["ids"]) == ({"steps": 2, "of": 2, "masked": 0}, ["solo"])
-    assert "apart" in library.get("audit/l0/")["remarks"][0]
+    assert "separately" in library.get("audit/l0/")["remarks"][0]
 
 
 def test_what_if_names_the_episodes_that_a_browser_scores(library):
@@ -437,7 +437,7 @@ def test_what_is_no_ledger_is_refused(tmp_path, recorded):
         Library([str(recorded), str(text)])
     with pytest.raises(FileError, match="does not exist"):
         Library([str(tmp_path / "missing.db")])
-    with pytest.raises(DefinitionError, match="name a ledger or a reward"):
+    with pytest.raises(DefinitionError, match="give a ledger or a reward"):
         Library([])
     with pytest.raises(DefinitionError, match="there is no reward 'roadsens'"):
         Library(["roadsens"])

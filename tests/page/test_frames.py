@@ -61,10 +61,10 @@ def test_a_step_that_cannot_be_drawn_is_null_and_said(library, moving_system):
     drawn = library.get("frames/l0/night/3")
     assert drawn["frames"] == ['<svg xmlns="http://www.w3.org/2000/svg"></svg>', None, None, None, None, None]
     assert sorted(drawn["remarks"]) == [
-        "Left out of the pictures, as nothing in them may run, load or link: <script>.",
-        "No picture of 2 steps, step 3 first: the SVG holds <!: a document type, an entity or a comment.",
+        "No picture of 2 steps, step 3 first: the SVG contains <! (a document type, an entity or a comment).",
         "No picture of step 1: draw_step raised FileNotFoundError.",
         "No picture of step 2: draw_step returned a bytes, not a string or None.",
+        "Removed from the pictures, which may not run, load or link anything: <script>.",
     ]
 
 
@@ -77,7 +77,7 @@ def test_a_system_that_cannot_be_used_is_a_remark(library, moving_system, monkey
 
 @pytest.mark.parametrize(
     ("limit", "value", "why"),
-    [("MOST_FRAMES", 4, "no more than 4 are drawn"), ("MOST_BYTES", 350, "larger than 0.00035 MB")],
+    [("MOST_FRAMES", 4, "the limit is 4 pictures"), ("MOST_BYTES", 350, "exceed 0.00035 MB")],
 )
 def test_long_and_large_episodes_are_cut_and_say_so(library, moving_system, monkeypatch, limit, value, why):
     monkeypatch.setattr(frames_module, limit, value)
@@ -85,7 +85,7 @@ def test_long_and_large_episodes_are_cut_and_say_so(library, moving_system, monk
     drawn = library.get("frames/l0/night/3")
     assert len(drawn["frames"]) == 4
     [remark] = drawn["remarks"]
-    assert remark.startswith("There are pictures of the first 4 of 6 steps:")
+    assert remark.startswith("Pictures of the first 4 of 6 steps only:")
     assert why in remark
 
 
@@ -103,7 +103,7 @@ def test_a_system_that_never_returns_is_given_up_and_not_asked_again_meanwhile(l
     try:
         drawn = library.get("frames/l0/night/3")
         assert len(drawn["frames"]) == 2
-        assert drawn["remarks"] == ["There are pictures of the first 2 of 6 steps: drawing them took more than 0.2 s."]
+        assert drawn["remarks"] == ["Pictures of the first 2 of 6 steps only: drawing them took more than 0.2 s."]
         assert library.get("frames/l0/night/2")["frames"] == []
         assert "takes too long" in library.get("frames/l0/night/2")["remarks"][0]
         assert asked == [0, 1, 2]

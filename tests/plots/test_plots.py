@@ -128,7 +128,7 @@ def test_a_mean_is_over_whole_windows_only():
     ax = plot_returns({"a": [1.0, 2.0, 3.0, 10.0]}, window=2)
     mean = next(line for line in ax.lines if line.get_label() == "a")
     assert (mean.get_xdata().tolist(), mean.get_ydata().tolist()) == ([2, 3, 4], [1.5, 2.5, 6.5])
-    assert "means of 2" in words(ax)
+    assert "moving mean over 2" in words(ax)
     terms = plot_terms({"x": [None, 2.0, 4.0]}, [1.0, 2.0, 3.0], window=2)
     assert terms.lines[0].get_ydata().tolist() == [2.0, 3.0]
 
@@ -204,9 +204,9 @@ def test_versions_are_drawn_on_one_scale(ledger):
         found = diff(RACING, SLOWER, ledger=read)
     ax = found.plot()
     assert ax.get_xlim() == ax.get_ylim()
-    assert "return by racing@2" in words(ax)
+    assert "return under racing@2" in words(ax)
     assert "6 episodes" in words(ax)
-    assert "paid less now" in words(ax)
+    assert "lower" in words(ax)
     assert "30 records" in found.plot(terms=True).get_xlabel()
 
 

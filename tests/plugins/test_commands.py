@@ -102,10 +102,10 @@ CANNOT = {
     "show raising": "the system 'raising' of broken 1.2 cannot be used. ValueError: not today",
     "train parking": "parking_commands:NOTHING is a int, not a click.Command",
     "play parking": "module 'parking_commands' has no attribute 'missing'",
-    "experiment parking": "No such command 'parking', only roadsense.",
+    "experiment parking": "No such command 'parking'. Choose from: roadsense.",
     "run parkin": "Did you mean 'parking'?",
     "show parkin": "Did you mean 'parking'?",
-    "show parking@3": "parking has no version '3', only 1, 2.",
+    "show parking@3": "parking has no version '3'. Choose from: 1, 2.",
 }
 CAN = (
     "list",
@@ -163,17 +163,17 @@ def test_systems_are_listed_with_the_package_they_are_from_and_broken_ones_with_
     assert "error" not in found["parking-rewards 1.2", "park-2"]
     errors = {key: row["error"] for key, row in found.items() if "error" in row}
     told = {
-        ("clashing 1.2", "roadsense"): "'roadsense', a name that plaudit has already",
-        ("clashing 1.2", "two words"): "a name is letters, digits, - and _",
-        ("zebra 1.2", "parking"): "'parking', a name that parking-rewards 1.2 has already",
+        ("clashing 1.2", "roadsense"): "'roadsense', a name that plaudit already uses",
+        ("clashing 1.2", "two words"): "a name can have letters, digits, - and _",
+        ("zebra 1.2", "parking"): "'parking', a name that parking-rewards 1.2 already uses",
         ("zebra 1.2", "absent"): "ModuleNotFoundError: No module named 'nowhere'",
         ("broken 1.2", "raising"): "ValueError: not today",
         ("broken 1.2", "leaving"): "SystemExit: gone",
         ("broken 1.2", "empty"): "its `reward` is not a Reward",
-        ("broken 1.2", "unversioned"): "its `VERSIONS` are not a tuple of strings",
+        ("broken 1.2", "unversioned"): "its `VERSIONS` is not a tuple of strings",
         ("broken 1.2", "unplayable"): "its `episode` is not a function",
-        ("broken 1.2", "odd"): "it brings a command 'fly', and commands are run, play, train, experiment",
-        ("broken 1.2", "wrong"): "its `COMMANDS` are not a mapping",
+        ("broken 1.2", "odd"): "it provides a command 'fly'; choose from: run, play, train, experiment",
+        ("broken 1.2", "wrong"): "its `COMMANDS` is not a mapping",
         ("torn 1.2", "torn 1.2"): "torn 1.2 cannot be read",
     }
     assert errors.keys() == told.keys()

@@ -58,9 +58,9 @@ def test_what_is_not_there_is_named_with_what_is(here):
     assert "there is no task 'roadsens'. Did you mean 'roadsense'?" in refused("roadsens")
     assert refused("none.json") == "none.json does not exist."
     (here / "bare.py").write_text("x = 1", encoding="utf-8")
-    assert refused("bare.py") == "bare.py names no task.\nThere is no Task at the top level of bare.py."
+    assert refused("bare.py") == "bare.py has no task.\nThere is no Task at the top level of bare.py."
     (here / "two.py").write_text(OWN + "\nother = Task(horizon=9)\n", encoding="utf-8")
-    assert refused("two.py").endswith("say which is meant.\nIts tasks: two.py:other, two.py:reach")
+    assert refused("two.py").endswith("name one.\nIts tasks: two.py:other, two.py:reach")
 
 
 def test_what_is_not_a_task_is_said_to_be_what_it_is(here):

@@ -69,7 +69,7 @@ def test_where_two_overrides_hold_the_first_one_counts_and_the_signal_says_so():
     assert signal.override == "fell"
     assert (signal["fell"].score, signal["ran"].score) == (1.0, 1.0)
     assert signal["ran"].value == 0.0
-    assert "the total is that of the override fell; ran held too, and came later" in signal.explain()
+    assert "the total comes from the override fell; ran also held, with lower priority" in signal.explain()
     assert REWARD.score(**STEP).override is None
     assert "override" not in REWARD.score(**STEP).explain()
 
@@ -245,14 +245,14 @@ def gate(speed):
     [
         ({"gate": vector}, ReadError, "a number is needed here, and this is a tuple of 2"),
         ({"gate": text}, ReadError, "a number is needed here, and this is the string 'open'"),
-        ({"gate": 3}, DefinitionError, "gate is a plain function, not 3"),
+        ({"gate": 3}, DefinitionError, "gate must be a plain function, not 3"),
         ({"gate": effort}, DefinitionError, "drop the @term above it"),
         ({"gate": unknown}, DefinitionError, "reads 'hight', which the reward does not declare"),
-        ({"override": [(number, -1)]}, ReadError, "a condition is true or false of a step, and this returns a number"),
+        ({"override": [(number, -1)]}, ReadError, "a condition must return a bool, and this returns a number"),
         ({"override": [(fell, "low")]}, DefinitionError, "override.fell='low' must be a finite number"),
         ({"override": [(fell, math.nan)]}, DefinitionError, "override.fell=nan must be a finite number"),
         ({"override": [(fell, True)]}, DefinitionError, "override.fell=True must be a number"),
-        ({"override": [fell]}, DefinitionError, "a list of pairs, a condition and the total where it holds"),
+        ({"override": [fell]}, DefinitionError, "a list of pairs, each a condition and the total when it holds"),
         ({"override": {fell: 1}}, DefinitionError, "a list of pairs"),
         ({"override": [(fell, 1), (fell, 2)]}, DuplicateName, "two overrides whose condition is called 'fell'"),
         ({"override": [(gate, 1)]}, DefinitionError, "override 'gate': the name of the condition"),

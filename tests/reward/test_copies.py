@@ -63,7 +63,9 @@ def test_a_term_that_no_name_stands_for_is_pickled_with_its_reward():
 
     loaded = Reward.from_json(REWARD.to_json()).terms[0]
     for each in (inner, loaded, dataclasses.replace(level, weight=3.0)):
-        with pytest.raises(pickle.PicklingError, match=f"'{each.name}' is no name of its module.*pickle a reward"):
+        with pytest.raises(
+            pickle.PicklingError, match=f"'{each.name}' is not a name at the top of its module.*pickle a reward"
+        ):
             pickle.dumps(each)
     reward = Reward("r", version="1", terms=[inner], fields=[Field("x")])
     assert pickle.loads(pickle.dumps(reward)) == reward

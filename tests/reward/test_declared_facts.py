@@ -164,7 +164,7 @@ WRONG = {
     "nothing": ("def f(x): pass", "ends without `return`"),
     "a constant without a value": ("def f(x, *, most): return x < most", "'most' has no value"),
     "a constant that is None": ("def f(x, *, most=None): return x < most", "'most' has no value"),
-    "a positional default": ("def f(x=1): return x < 1", "has no default"),
+    "a positional default": ("def f(x=1): return x < 1", "cannot have a default"),
     "a loop": ("def f(x):\n    while x: x = 0\n    return True", "a loop"),
     "a reserved name": ("def total(x): return x < 1", "plain identifier"),
 }
@@ -180,7 +180,7 @@ def test_what_is_no_fact_is_refused(text, words):
 @pytest.mark.parametrize("text", ["x + 1", "x > 1 if x else 0"])
 def test_a_fact_that_is_a_number_is_refused_where_its_fields_are_declared(text):
     space = module(f"def f(x): return {text}\ndef g(x): return x")
-    with pytest.raises(DefinitionError, match="true or false of a step, and this returns a number"):
+    with pytest.raises(DefinitionError, match="must return a bool, and this returns a number"):
         Reward("r", version="1", terms=[term(space["g"])], fields=[Field("x")], task=Task(facts=[fact(space["f"])]))
 
 

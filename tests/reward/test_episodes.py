@@ -42,7 +42,7 @@ def test_episodes_of_any_name_and_length_may_follow_one_another():
     [
         (lambda step: step + 7, r"row 0: the first row of episode 0 is step 7, and episodes begin at step 0 or 1"),
         (lambda step: np.where(step == 0, 0, step + 1), r"row 4: step 2 of episode 0 does not follow.*is step 0"),
-        (lambda step: np.where(step == 3, 2, step), r"row 12: step 2 of episode 0 is there twice"),
+        (lambda step: np.where(step == 3, 2, step), r"row 12: step 2 of episode 0 appears twice"),
         (lambda step: np.where(step == 3, 1, step), r"row 12: step 1 of episode 0 is out of order"),
         (lambda step: np.where(np.arange(len(step)) == 3, 1, step), r"row 3: the first row of episode 3 is step 1"),
     ],
@@ -75,11 +75,11 @@ def test_a_bad_row_is_named_or_masked_and_leaves_the_state_as_it_was():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"episode": [0, 1]}, MissingField, "episode= and step= are columns"),
-        ({"step": ["a"] * STEPS * ENVS}, MissingField, "step= holds numbers"),
+        ({"episode": [0, 1]}, MissingField, "episode= and step= must be columns"),
+        ({"step": ["a"] * STEPS * ENVS}, MissingField, "step= must hold numbers"),
         ({"on_bad": "clip"}, DefinitionError, "on_bad='clip'"),
         ({"columns": {}}, MissingField, "contact"),
-        ({"columns": {"contact": [[True] * 4]}}, MissingField, "1 rows, and episodes of 60"),
+        ({"columns": {"contact": [[True] * 4]}}, MissingField, "the column has 1 rows, and episode= has 60"),
         ({"columns": {"contact": [[True] * 4], "prev.air_time": [[0.0] * 4]}}, UnknownInput, "given twice"),
     ],
 )

@@ -247,8 +247,12 @@ def test_a_changed_field_and_one_that_is_called_the_action_must_be_read():
             "reads 'air', which the reward does not declare",
         ),
         ({"version": "2", "fields": {"far": DISTANCE}}, DefinitionError, "the field 'distance' under the name 'far'"),
-        ({"version": "2", "fields": "distance"}, DefinitionError, "fields= is a list of Field(...), not 'distance'"),
-        ({"version": "2", "fields": None}, DefinitionError, "fields= is a list of Field(...), not None"),
+        (
+            {"version": "2", "fields": "distance"},
+            DefinitionError,
+            "fields= must be a list of Field(...), not 'distance'",
+        ),
+        ({"version": "2", "fields": None}, DefinitionError, "fields= must be a list of Field(...), not None"),
         (
             {"version": "2", "shared": {"strongest": 1.0, "weak": 2.0}},
             UnknownParameter,
@@ -273,7 +277,7 @@ def test_the_version_must_be_given():
 
 def test_a_reward_that_was_loaded_has_no_next_version():
     with pytest.raises(
-        DefinitionError, match=r"'reaching' was loaded from a specification.*the reward that its Python code"
+        DefinitionError, match=r"'reaching' was loaded from a specification.*the reward that your Python code"
     ):
         LOADED.evolve(version="2", low=-1.0)
 

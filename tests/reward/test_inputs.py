@@ -98,7 +98,7 @@ REFUSED = {
     "-2**53 - 1": ({}, -(2**53) - 1, OutOfRange, "beyond 2**53"),
     "NumPy's large int": ({}, np.int64(2**53 + 1), OutOfRange, "beyond 2**53"),
     "a huge whole number": ({}, 10**400, OutOfRange, "beyond 2**53"),
-    "a huge fraction": ({}, Fraction(10**400, 3), OutOfRange, "larger than every float"),
+    "a huge fraction": ({}, Fraction(10**400, 3), OutOfRange, "too large for a float"),
     "not listed": ({"values": (0, 1, 2.5)}, 2, OutOfRange, "is not one of 0, 1, 2.5"),
     "infinity among listed numbers": ({"values": (0, 1)}, math.inf, OutOfRange, "is not one of 0, 1"),
     "a huge number among listed ones": ({"values": (0, 1)}, 10**400, OutOfRange, "beyond 2**53"),

@@ -128,9 +128,9 @@ def test_a_counter_below_zero_is_refused():
 
 
 def test_a_schedule_without_its_counter_says_what_is_missing():
-    with pytest.raises(MissingField, match=r"needs 'step', which was not given: its schedules follow it\. Give the"):
+    with pytest.raises(MissingField, match=r"needs 'step', which was not given: its schedules depend on it\. Pass the"):
         REWARD.score(distance=1.0, epoch=3)
-    with pytest.raises(MissingField, match="its schedules follow it"):
+    with pytest.raises(MissingField, match="its schedules depend on it"):
         REWARD.compile("numpy")({"distance": [1.0], "epoch": [3.0]})
 
 

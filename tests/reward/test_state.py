@@ -232,7 +232,7 @@ def test_the_text_of_an_update_does_not_grow_with_its_paths():
 
 def test_a_signal_that_was_read_from_data_does_not_know_what_comes_next():
     signal = racing().score(speed=3.0, prev={"best": 2.0})
-    with pytest.raises(DefinitionError, match="does not know its formula"):
+    with pytest.raises(DefinitionError, match="carries no formula"):
         Signal.from_dict(signal.to_dict()).state  # noqa: B018 - it raises
     assert Signal.from_dict(signal.to_dict()) == signal
     assert "prev.best=2" in signal.explain()
@@ -271,7 +271,7 @@ def test_facts_and_preferences_speak_of_states_before_the_step():
     preference = prefer({"prev.best": 0.0, "speed": 5.0}, over={"prev.best": 5.0, "speed": 5.0})
     reward = racing(task=Task(facts=[slower], prefer=[preference]))
     assert Reward.from_json(reward.to_json()) == reward
-    with pytest.raises(ReadError, match="a fact does not read what a state is after the step"):
+    with pytest.raises(ReadError, match="a fact cannot read a state after the step"):
         racing(task=Task(facts=[rises]))
 
 
@@ -318,8 +318,8 @@ def forgets(prev, speed):  # noqa: RET503 - it is what is refused
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: State("best", reset=0.0, update=reads_itself), ReadError, "does not read what a state is after"),
-        (lambda: State("best", reset=0.0, update=reads_another), ReadError, "does not read what a state is after"),
+        (lambda: State("best", reset=0.0, update=reads_itself), ReadError, "cannot read a state after"),
+        (lambda: State("best", reset=0.0, update=reads_another), ReadError, "cannot read a state after"),
         (lambda: State("best", reset=0.0, update=returns_vector), ReadError, "single value, and this returns a tuple"),
         (lambda: State("best", shape=(3,), reset=0.0, update=returns_vector), ReadError, r"the shape \(3,\)"),
         (
@@ -332,7 +332,7 @@ def forgets(prev, speed):  # noqa: RET503 - it is what is refused
         (lambda: State("best", reset=0.0, update=forgets), ReadError, "without `return`"),
         (lambda: State("best", reset=0.0, update=reads_nobody), UnknownField, "state 'best' reads 'spd'"),
         (lambda: State("best", reset=0.0, update=7), ReadError, "plain Python function"),
-        (lambda: State("best", reset=11.0, high=10, update=keep_best), DefinitionError, "reset=11.0 is not a value"),
+        (lambda: State("best", reset=11.0, high=10, update=keep_best), DefinitionError, "reset=11.0 is not allowed"),
         (lambda: State("best", reset=[0, 1], update=keep_best), DefinitionError, "reset="),
         (lambda: State("best", reset=True, update=keep_best), DefinitionError, "reset=True"),
         (lambda: State("best", reset=float("nan"), update=keep_best), DefinitionError, "reset=nan"),
@@ -345,7 +345,7 @@ def forgets(prev, speed):  # noqa: RET503 - it is what is refused
 )
 def test_a_state_that_cannot_be_is_refused(make, error, words):
     twice = [BEST] if error is DuplicateName else []
-    other = [State("other", reset=0.0, low=0, high=10, update=lasts)] if words.startswith("does not") else []
+    other = [State("other", reset=0.0, low=0, high=10, update=lasts)] if words.startswith("cannot read") else []
 
     @term
     def both(prev):
@@ -367,9 +367,9 @@ def test_a_state_that_nothing_scored_reads_before_the_step_is_refused():
     def fast(best):
         return best
 
-    with pytest.raises(UnusedField, match=r"reads 'prev.best', so the state 'best' is carried for nothing"):
+    with pytest.raises(UnusedField, match=r"reads 'prev.best', so the state 'best' has no effect"):
         racing(SPEED, State("best", reset=0.0, update=plain), terms=[fast])
-    with pytest.raises(UnusedField, match="carried for nothing"):
+    with pytest.raises(UnusedField, match="has no effect"):
         racing(SPEED, BEST, terms=[term(name="fast")(plain)])
 
 

@@ -130,7 +130,7 @@ def test_a_term_from_a_specification_has_no_function_and_says_so():
     with pytest.raises(DefinitionError, match="'cost' was loaded from a specification and has no function"):
         bare(5.0)
     assert not hasattr(bare, "__wrapped__")
-    with pytest.raises(DefinitionError, match="belongs to its reward alone"):
+    with pytest.raises(DefinitionError, match="works only in its own reward"):
         Reward("other", version="1", terms=[bare], fields=[Field("tokens")])
 
 

@@ -106,7 +106,7 @@ def test_a_share_that_is_exactly_reached_is_allowed():
 
 @pytest.mark.parametrize("limit", [0, -0.1, 1.01, 50, float("nan"), "0.5", None], ids=repr)
 def test_a_limit_that_is_not_a_share_is_refused(limit):
-    with pytest.raises(DefinitionError, match="max_masked=.* is not a share above 0 and up to 1"):
+    with pytest.raises(DefinitionError, match="max_masked=.* must be a fraction above 0 and at most 1"):
         MaskCount("drive", limit)
 
 

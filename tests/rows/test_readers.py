@@ -76,7 +76,7 @@ def test_a_line_that_is_too_long_for_memory_comes_in_pieces_and_costs_no_other(t
         ('{"x": "a", "x": "b"}', "'x' is given twice"),
         ('{"x": 1, "y": {"z": 1, "z": 2}}', "'z' is given twice"),
         ('{"prev": {"x": 1}, "prev.x": 2}', "'prev.x' is given twice"),
-        ('{"x[0]": 1, "x": [2]}', "'x' is given whole and by its entries"),
+        ('{"x[0]": 1, "x": [2]}', "'x' is given both as a list and entry by entry"),
     ],
 )
 def test_a_name_that_is_there_twice_is_found_among_lines_that_are_read_together(tmp_path, line, told):

@@ -362,7 +362,7 @@ def test_a_method_that_a_subclass_replaces_is_what_calculate_adds_up():
 def test_a_subclass_with_a_formula_of_its_own_has_no_reward_that_tells_another_one():
     with pytest.raises(DefinitionError, match="Tailgater calculates _safety_reward itself"):
         _ = Tailgater(7.0).reward
-    with pytest.raises(NotFinite, match=r"nan \+ 0.0 \+ 0.0 is no finite reward"):
+    with pytest.raises(NotFinite, match=r"nan \+ 0.0 \+ 0.0 is not a finite reward"):
         Tailgater(math.nan).calculate(12.0, 1, 0.0)
 
 

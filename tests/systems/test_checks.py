@@ -58,8 +58,8 @@ def test_hackmatrix_pays_for_stepping_back_and_forth():
     assert set(found) == {"loop-that-pays"}
     (finding,) = found["loop-that-pays"]
     assert finding.term == "distance_shaping"
-    assert "a lap of 2 steps" in finding.message
-    assert "earns 0.03, time after time" in finding.message
+    assert "a 2-step cycle" in finding.message
+    assert "earns 0.03 every time around" in finding.message
     assert sorted(step.total for step in finding.witness) == pytest.approx([-0.01, 0.04])
     assert "exit_distance changes by at most 1 in a step" in finding.facts
 
@@ -69,10 +69,10 @@ def test_apex_pays_for_going_round_the_phases():
     assert set(found) == {"loop-that-pays"}
     short, long = found["loop-that-pays"]
     assert {short.term, long.term} == {"phase_advance"}
-    assert "a lap of 2 steps" in short.message
-    assert "earns 0.3 as long as it costs fewer than 3,000 tokens" in short.message
-    assert "a lap of 5 steps" in long.message
-    assert "earns 1.2 as long as it costs fewer than 12,000 tokens" in long.message
+    assert "a 2-step cycle" in short.message
+    assert "earns 0.3 every time around, as long as it costs fewer than 3,000 tokens" in short.message
+    assert "a 5-step cycle" in long.message
+    assert "earns 1.2 every time around, as long as it costs fewer than 12,000 tokens" in long.message
     assert sum(step.total for step in short.witness) == pytest.approx(0.3)
     assert sum(step.total for step in long.witness) == pytest.approx(1.2)
     assert "tokens_used only rises" in short.facts
@@ -83,10 +83,10 @@ def test_deepthinker_has_a_price_that_is_reached_at_once_and_a_clamp_that_is_not
     assert set(found) == {"saturated-clamp", "clamp-never-binds"}
     (saturated,) = found["saturated-clamp"]
     assert saturated.term == "cost"
-    assert "at its cap of 0.3 from 31 of the declared 0 to 100,000 of cost_tokens" in saturated.message
+    assert "at its cap of 0.3 for cost_tokens from 31 (declared 0 to 100,000)" in saturated.message
     (clamp,) = found["clamp-never-binds"]
     assert clamp.term == "total"
-    assert clamp.message == "the clamp of the total to [-1, 1] never binds: it always lies in [-0.8, 0.7]."
+    assert clamp.message == "the clamp of the total to [-1, 1] never binds: the value always lies in [-0.8, 0.7]."
 
 
 def test_roadsense_has_actions_and_a_penalty_that_nobody_needs():
@@ -94,8 +94,8 @@ def test_roadsense_has_actions_and_a_penalty_that_nobody_needs():
     assert set(found) == {"dominated-action", "unreachable-branch"}
     (dominated,) = found["dominated-action"]
     assert dominated.message == (
-        "action 1 is at least as good as every other action in every state and better in some: 0, 2, 3 never need to be "
-        "learnt."
+        "action 1 is at least as good as every other action in every state and better in some: an agent never "
+        "needs 0, 2 or 3."
     )
     assert dominated.facts == ("brakes",)
     (branch,) = found["unreachable-branch"]
@@ -309,8 +309,8 @@ def test_a_reward_equals_itself_and_what_is_rebuilt_from_its_json(name):
 
 def test_equality_is_never_told_without_its_rounding():
     text = str(prove(load("roadsense"), rewritten))
-    assert "over the rationals" in text
-    assert "In float64 they are at most" in text
+    assert "in exact arithmetic" in text
+    assert "In float64 they differ by at most" in text
 
 
 def test_a_strict_comparison_is_refuted_at_the_very_edge():

@@ -230,5 +230,5 @@ def test_numpy_in_a_narrower_dtype_takes_parameters_and_masks_what_it_cannot_hol
 
 
 def test_numpy_has_no_other_dtype(saturated):
-    with pytest.raises(TargetError, match="'bfloat16' is none that NumPy computes in: float64, float32, float16"):
+    with pytest.raises(TargetError, match="'bfloat16' is not one of float64, float32, float16"):
         saturated.compile("numpy", dtype="bfloat16")

@@ -331,7 +331,7 @@ def test_every_entry_of_a_vector_is_checked(force):
 
 def test_what_is_no_mapping_is_refused():
     for inputs in (5, [1.0], None):
-        with pytest.raises(WrongType, match="inputs are a mapping"):
+        with pytest.raises(WrongType, match="inputs must be a mapping"):
             NUMBER.compile("python")(inputs)
 
 

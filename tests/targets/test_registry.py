@@ -99,5 +99,5 @@ def test_a_name_of_ours_stays_ours_and_an_unknown_one_lists_all_there_are(instal
         REWARD.compile("constnt")
     assert "Did you mean 'constant'? Targets: python, " in str(caught.value)
     assert str(caught.value).endswith(
-        "constant. Left out: made 1.2 registers the target 'numpy', a name that plaudit has already."
+        "constant. Left out: made 1.2 registers the target 'numpy', a name that plaudit already uses."
     )

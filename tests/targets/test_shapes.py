@@ -108,7 +108,7 @@ def test_a_column_of_another_shape_is_refused_with_both(target, shape):
     need(target)
     with pytest.raises(ShapeMismatch) as caught:
         IMPACT.compile(target, **options(target))(given(target, {"foot_force": np.ones(shape)}))
-    assert "field 'foot_force': its last axes must be (4, 3), and the shape is " in str(caught.value)
+    assert "field 'foot_force': its last axes must be (4, 3), but the shape is " in str(caught.value)
     assert str(shape) in str(caught.value)
 
 

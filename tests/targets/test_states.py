@@ -167,12 +167,22 @@ def test_a_compiled_reward_that_was_pickled_carries_on(target):
     ("inputs", "state", "error", "words"),
     [
         ({"contact": [True] * 4}, {}, MissingField, "state 'air_time' is not given"),
-        ({"contact": [True] * 4}, [0.0] * 4, WrongType, "a state is a mapping"),
+        ({"contact": [True] * 4}, [0.0] * 4, WrongType, "a state must be a mapping"),
         ({"contact": [True] * 4}, {"air": [0.0] * 4}, UnknownInput, "carries no state 'air'"),
         ({"contact": [True] * 4, "prev": {"air_time": [0.0] * 4}}, None, UnknownInput, "given twice"),
         ({"contact": [True] * 4, "prev.air_time": [0.0] * 4}, None, UnknownInput, "given twice"),
-        ({"contact": [True] * 4, "air_time": [0.0] * 4}, None, UnknownInput, "it computes itself"),
-        ({"contact": [True] * 4, "curr": {"air_time": [0.0] * 4}}, None, UnknownInput, "it computes itself"),
+        (
+            {"contact": [True] * 4, "air_time": [0.0] * 4},
+            None,
+            UnknownInput,
+            "it computes the state after a step itself",
+        ),
+        (
+            {"contact": [True] * 4, "curr": {"air_time": [0.0] * 4}},
+            None,
+            UnknownInput,
+            "it computes the state after a step itself",
+        ),
         ({"contact": [True] * 4}, {"air_time": [0.0] * 3}, ShapeMismatch, "4 values"),
         ({"contact": [True] * 4}, {"air_time": [0.0, 0.0, 0.0, 11.0]}, OutOfRange, r"11.0 is outside"),
         ({"contact": [True] * 4}, {"air_time": [0.0, 0.0, 0.0, float("nan")]}, NotFinite, "the value is NaN"),
@@ -202,7 +212,7 @@ def test_a_state_that_leaves_its_range_is_named_with_its_value(target):
             {"air_time": np.zeros((3, 5))},
             np.zeros(3, bool),
             ShapeMismatch,
-            r"4 values are needed, and the shape is \(3, 5",
+            r"4 values are needed, but the shape is \(3, 5",
         ),
         ({"air_time": np.zeros((3, 4))}, np.zeros(2, bool), ShapeMismatch, r"reset has the shape \(2,\)"),
         ({"air_time": ["a", "b", "c", "d"]}, None, WrongType, "air_time"),
@@ -243,7 +253,7 @@ def test_sql_reads_states_from_columns_of_their_own(keys):
     totals = [row[0] for row in given]
     assert totals[1:] == found.scores.total[1:].tolist()
     assert (totals[0] is None) == bool(keys)  # the first row has no row before it, where `prev.action` is
-    with pytest.raises(TargetError, match="give states as columns"):
+    with pytest.raises(TargetError, match="pass states as columns"):
         compiled.step({}, {})
 
 

@@ -291,7 +291,7 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, cause):
 
 
 def test_what_is_no_option_of_fused_is_told():
-    with pytest.raises(TargetError, match="fused='yes' is not one of True, False, or a mapping"):
+    with pytest.raises(TargetError, match="fused='yes' is not True, False or a mapping"):
         REWARD.compile("torch", fused="yes")
 
 

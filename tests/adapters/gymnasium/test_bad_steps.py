@@ -132,7 +132,7 @@ def test_one_step_that_cannot_be_scored_does_not_end_the_night(tmp_path, odd, re
         verified(copy)
 
 
-@pytest.mark.filterwarnings("ignore:a step is not paid for")
+@pytest.mark.filterwarnings("ignore:a step could not be scored")
 def test_a_masked_step_is_recorded_in_its_place_whatever_the_inputs_come_in(tmp_path):
     def features(obs, action, next_obs, info):
         step = int(next_obs[0])
@@ -150,7 +150,7 @@ def test_a_masked_step_is_recorded_in_its_place_whatever_the_inputs_come_in(tmp_
         verified(ledger)
 
 
-@pytest.mark.filterwarnings("ignore:a step is not paid for")
+@pytest.mark.filterwarnings("ignore:a step could not be scored")
 def test_what_could_not_be_read_is_never_replaced_by_a_stand_in(tmp_path):
     usual = Reward(
         "driving",
@@ -340,7 +340,7 @@ def test_an_own_reward_that_is_not_a_number_is_not_added_to_and_its_step_is_coun
             ledger=ledger,
             run="night",
         )
-        with pytest.warns(UserWarning, match="own reward, which is to be added to, is nan"):
+        with pytest.warns(UserWarning, match="own reward is nan; mode='add' needs"):
             paid, infos = zip(*run(env, 3), strict=True)
         env.close()
         assert [np.ravel(each).tolist() for each in paid] == [[each] * (1 + many) for each in (1.25, 0.75, 0.0)]
@@ -348,7 +348,7 @@ def test_an_own_reward_that_is_not_a_number_is_not_added_to_and_its_step_is_coun
         assert [np.ravel(count).tolist() for count in counts] == [[n] * (1 + many) for n in (0, 1, 2)]
         assert np.ravel(infos[1]["reward_components"]["original.reward"]).tolist() == [0.0] * (1 + many)
         reasons = [reason for info in infos[1:] for reason in np.ravel(info["reward_masked"])]
-        assert all(reason.endswith("own reward, which is to be added to, is nan.") for reason in reasons)
+        assert all(reason.endswith("own reward is nan; mode='add' needs a finite one.") for reason in reasons)
         assert ["field 'x'" in reason for reason in reasons] == [False] * (1 + many) + [True] * (1 + many)
         assert [bool(record.masked) for record in ledger.history(step=2)] == [False] * (1 + many)  # it has a score
         assert [bool(record.masked) for record in ledger.history(step=3)] == [True] * (1 + many)
@@ -435,7 +435,7 @@ def test_what_is_not_one_environment_and_a_function_of_a_step_is_refused_in_our_
         ((Parallel(), DRIVING, read()), "PettingZoo environment of several agents"),
         (
             ("CartPole-v1", DRIVING, read()),
-            r"is a string; give the environment itself: gymnasium.make\('CartPole-v1'\)",
+            r"is a string; pass the environment itself: gymnasium.make\('CartPole-v1'\)",
         ),
         ((3, DRIVING, read()), "env=3 is not a Gymnasium environment"),
         ((env, DRIVING), "RewardWrapper needs features: .* function of"),

@@ -217,9 +217,9 @@ def test_a_step_after_the_ledger_was_closed_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"flush_every": 0}, DefinitionError, "flush_every=0 is not a time to wait"),
-        ({"flush_every": float("inf")}, DefinitionError, "flush_every=inf is not a time to wait"),
-        ({"flush_every": float("nan")}, DefinitionError, "flush_every=nan is not a time to wait"),
+        ({"flush_every": 0}, DefinitionError, "flush_every=0 is out of range"),
+        ({"flush_every": float("inf")}, DefinitionError, "flush_every=inf is out of range"),
+        ({"flush_every": float("nan")}, DefinitionError, "flush_every=nan is out of range"),
         ({"flush_every": "1"}, WrongType, "flush_every='1' is not a number of seconds"),
         ({"run": ""}, InputError, "run='' is empty"),
         ({"run": ["r"]}, WrongType, "must be a string"),
@@ -250,7 +250,7 @@ class Refusing:
 
     def __call__(self, blocks):
         if self.failing:
-            raise FileError("the disk is full. Nothing was recorded; make room and go on.")
+            raise FileError("the disk is full. Nothing was recorded; free some space and try again.")
         self._write(blocks)
 
 

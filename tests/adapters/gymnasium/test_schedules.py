@@ -63,7 +63,7 @@ def test_the_environment_may_count_itself():
 
 def test_a_wrapper_that_does_not_know_how_many_there_are_says_once_that_it_counts_its_own_steps():
     env = RewardWrapper(walks.Walk(), RISING, walks.features)
-    with pytest.warns(UserWarning, match="counts its own environment's steps") as told:
+    with pytest.warns(UserWarning, match="counts only its own environment's steps") as told:
         assert weights(steps(env, [2] * 4)) == [0, -1, -2, -3]
     assert len(told) == 1
 
@@ -93,7 +93,7 @@ def test_a_frozen_count_holds_the_weights_until_it_is_synced_again():
     for _ in range(2):
         *_, info = many.step(np.array([2, 2]))
         assert info["reward_components"]["effort"].tolist() == [-3, -3]
-    with pytest.raises(DefinitionError, match="steps_taken=-1 must be an integer from 0 up"):
+    with pytest.raises(DefinitionError, match="steps_taken=-1 must be an integer of at least 0"):
         env.freeze_steps(-1)
 
 
@@ -134,7 +134,7 @@ def test_another_reward_has_the_same_parts(many):
     made = SyncVectorEnv([walks.Walk] * 2) if many else walks.Walk()
     env = RewardWrapper(made, PLAIN, walks.features)
     with pytest.raises(
-        DefinitionError, match=r"components progress, arrival, and the sums.*wrap the environment again"
+        DefinitionError, match=r"components progress, arrival, but running episodes.*Wrap the environment again"
     ):
         env.reward = PLAIN.select_terms("progress", "arrival")
     with pytest.raises(DefinitionError, match="is not a Reward"):
@@ -203,7 +203,7 @@ def test_recorded_steps_keep_the_count_and_the_reward_that_paid_them(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(walks.Walk(), RISING, walks.features, ledger=ledger, run="a", num_envs=1)
         steps(env, [2, 2, 1])
-        with pytest.raises(VersionConflict, match="tied to another formula"):
+        with pytest.raises(VersionConflict, match="belongs to another formula"):
             env.reward = PLAIN
         assert env.reward is RISING
         env.reward = PLAIN.with_version("2")

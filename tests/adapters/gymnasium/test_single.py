@@ -228,7 +228,7 @@ async def late(obs, action, next_obs, info):
         ({"features": {"before": 0}}, DefinitionError, "features=.* is not a plain function"),
         ({"features": late}, DefinitionError, "is not a plain function"),
         ({"mode": "ad"}, DefinitionError, "mode='ad' is not one of replace, add. Did you mean 'add'"),
-        ({"ledger": "rewards.db"}, WrongType, "ledger='rewards.db' is not a Ledger; give"),
+        ({"ledger": "rewards.db"}, WrongType, "ledger='rewards.db' is not a Ledger; pass"),
     ],
 )
 def test_what_the_wrapper_is_not_made_for_is_refused_at_once(options, error, words):

@@ -299,7 +299,7 @@ def test_it_can_be_sent_to_another_process(target):
 def test_environments_that_do_not_say_when_they_begin_anew_are_warned_about():
     many = walking([0.0], NEXT)
     del many.metadata["autoreset_mode"]
-    with pytest.warns(UserWarning, match="does not say in metadata"):
+    with pytest.warns(UserWarning, match="does not declare metadata"):
         RewardWrapper(many, PLAIN, walks.features)
 
 

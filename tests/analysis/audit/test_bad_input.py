@@ -47,7 +47,7 @@ def test_a_run_that_is_not_there_is_an_error_with_a_guess(ledger):
 
 def test_other_rewards_than_the_one_given_are_named(ledger):
     record_episodes(ledger, OTHER, [draw(10)])
-    with pytest.raises(NotInLedger, match="has no records of reaching@1 .* but of reaching@7"):
+    with pytest.raises(NotInLedger, match="has no records of reaching@1 .* only of reaching@7"):
         audit(ledger, REWARD)
     record_episodes(ledger, REWARD, [draw(10)])
     assert "Left out: 10 records of reaching@7." in audit(ledger, REWARD).remarks
@@ -58,7 +58,7 @@ def test_other_rewards_than_the_one_given_are_named(ledger):
 
 def test_another_formula_under_the_same_label_is_said(ledger, tmp_path):
     record_episodes(ledger, REWARD.with_weights(near=2.0), [draw(10)])
-    with pytest.raises(NotInLedger, match="Those of reaching@1 were paid by another formula"):
+    with pytest.raises(NotInLedger, match="Records of reaching@1 were computed by another formula"):
         audit(ledger, REWARD)
 
 
@@ -66,8 +66,8 @@ def test_a_few_steps_of_one_episode_say_so_and_nothing_else(ledger):
     record_episodes(ledger, REWARD, [draw(10)])
     report = audit(ledger, REWARD)
     assert not report.findings
-    assert report.skipped["spike"] == "1,000 steps are needed, and there are 10"
-    assert report.skipped["length-paid"] == "20 whole episodes are needed, and there are 1"
+    assert report.skipped["spike"] == "at least 1,000 steps are needed; there are 10"
+    assert report.skipped["length-paid"] == "at least 20 complete episodes are needed; there are 1"
     assert "Read: 10 steps of 1 episode in" in report.remarks[0]
 
 
@@ -81,7 +81,7 @@ def test_episodes_without_an_end_are_left_out_of_returns_where_others_of_their_r
     ledger.record_batch(REWARD, draw(50), run="night", episode="broken off", step=range(50))
     remarks = audit(ledger, REWARD).remarks
     assert remarks[1:] == (
-        "1 episode has no recorded end and is left out of what is said of returns: night/broken off.",
+        "1 episode has no recorded end and is excluded from the findings about returns: night/broken off.",
     )
 
 
@@ -89,13 +89,15 @@ def test_runs_in_which_no_episode_ends_count_whole_and_are_named(ledger):
     record_episodes(ledger, REWARD, [draw(50, at) for at in range(10)], run="ended")
     record_episodes(ledger, REWARD, [draw(50, at) for at in range(20)], run="by hand", ends=None)
     report = audit(ledger, REWARD)
-    assert report.remarks[1:] == ("No record of by hand says how an episode ends: the last one may be unfinished.",)
+    assert report.remarks[1:] == (
+        "No record of by hand says how an episode ended; the last episode may be unfinished.",
+    )
     assert "length-paid" not in report.skipped  # 30 whole episodes
 
 
 def test_where_no_episode_ends_that_is_said(ledger):
     record_episodes(ledger, REWARD, [draw(50, at) for at in range(30)], ends=None)
-    assert audit(ledger, REWARD).remarks[1].startswith("No record says how an episode ends")
+    assert audit(ledger, REWARD).remarks[1].startswith("No record says how an episode ended")
 
 
 def test_missing_step_numbers_are_named(ledger):
@@ -103,7 +105,7 @@ def test_missing_step_numbers_are_named(ledger):
     ledger.record_batch(REWARD, draw(3), run="holes", episode="a", step=[0, 1, 7], context={"terminated": True})
     found = [remark for remark in audit(ledger, REWARD).remarks if "step numbers" in remark]
     assert found == [
-        "1 episode has missing step numbers and is left out of what is said of returns, laps and stays: holes/a."
+        "1 episode has missing step numbers and is excluded from the findings about returns, cycles and stays: holes/a."
     ]
 
 

@@ -50,9 +50,7 @@ def test_how_often_a_penalty_paid_and_what(tmp_path):
     reward = Reward("car", version="1", terms=[hurry], fields=[Field("speed", low=0, high=30)])
     slow, fast = {"speed": np.full(10, 3.0)}, {"speed": np.full(30, 20.0)}
     finding = tell(tmp_path, reward, "wrong-sign", fast, slow)
-    told = (
-        "In the ledger that happened in 10 of 40 steps (25.0 %), in 1 of 2 episodes (night/1); 'hurry' paid 20 there."
-    )
+    told = "In the ledger this happened in 10 of 40 steps (25.0 %), in 1 of 2 episodes (night/1); 'hurry' paid 20 in these steps."
     assert finding.message.endswith(told)
     assert finding.witness[-1].record == 31
 
@@ -73,20 +71,22 @@ def test_how_many_laps_were_walked_and_what_they_earned(tmp_path):
     finding = tell(tmp_path, MAZE, "loop-that-pays", straight, {"prev.cells": there, "curr.cells": back})
     # the first step leads to 3, and of the 18 steps to the last time there 9 pay 1
     assert finding.message.endswith(
-        "In the ledger laps that paid took 18 of 29 steps (62.1 %), in 1 of 2 episodes (night/1) and earned 9."
+        "In the ledger, cycles that paid took 18 of 29 steps (62.1 %), in 1 of 2 episodes (night/1), and earned 9."
     )
     assert finding.witness[-1].record == 11
 
 
 def test_a_lap_that_nobody_walked_is_said_to_be_none(tmp_path):
     finding = tell(tmp_path, MAZE, "loop-that-pays", {"prev.cells": [9.0, 8.0], "curr.cells": [8.0, 7.0]})
-    assert finding.message.endswith("No episode had such a lap often enough to tell, in 2 recorded steps.")
+    assert finding.message.endswith(
+        "No episode went around a cycle like this often enough to count, in 2 recorded steps."
+    )
 
 
 def test_what_has_not_happened_is_said(tmp_path):
     reward = Reward("car", version="1", terms=[hurry], fields=[Field("speed", low=0, high=30)])
     finding = tell(tmp_path, reward, "wrong-sign", {"speed": np.full(10, 20.0)})
-    assert finding.message.endswith("It did not happen in 10 recorded steps.")
+    assert finding.message.endswith("This did not happen in 10 recorded steps.")
     assert all(step.record is None for step in finding.witness)
 
 
@@ -172,7 +172,8 @@ def test_how_often_a_bonus_cost(tmp_path):
     reward = Reward("car", version="1", terms=[treat], fields=[Field("speed", low=0, high=30)])
     finding = tell(tmp_path, reward, "wrong-sign", {"speed": [0.0, 2.0, 3.0]})
     assert (
-        "that happened in 2 of 3 steps (66.7 %), in 1 of 1 episode (night/0); 'treat' paid -5 there." in finding.message
+        "this happened in 2 of 3 steps (66.7 %), in 1 of 1 episode (night/0); 'treat' paid -5 in these steps."
+        in finding.message
     )
 
 

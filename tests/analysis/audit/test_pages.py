@@ -33,7 +33,7 @@ def test_a_page_shows_its_finding_and_says_when_why_and_what_to_do(code):
     page = (FOLDER / f"{code}.md").read_text(encoding="utf-8")
     assert page.startswith(f"# {code}\n")
     headings = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
-    assert headings == ["Example", "When it speaks up", "Why it matters", "Repair", "When to allow it"]
+    assert headings == ["Example", "When it reports", "Why it matters", "Repair", "When to allow it"]
     assert 25 <= len(page.splitlines()) <= 90
     assert {"python", "text"} <= {block.language for block in pages.blocks(page)}
     named = set(re.findall(r"`([a-z_]+)=[\d.]+`", page))

@@ -207,8 +207,9 @@ def test_a_paid_goal_that_is_given_up_for_something_that_pays_more(ledger):
     (finding,) = find(ledger)
     assert finding.severity == "warning"
     assert finding.message == (
-        "from about episode night/48 (record 97) on the mean return rises from 0.9 to 1.4 while the share of episodes "
-        "that reach the goal falls from 60.0 % to 0.0 % (40 whole episodes from night/10 to night/49, and the last 50)."
+        "from about episode night/48 (record 97) on, the mean return rises from 0.9 to 1.4 while the share of episodes "
+        "that reach the goal falls from 60.0 % to 0.0 % (40 complete episodes from night/10 to night/49, compared with "
+        "the last 50)."
     )
     before, after = finding.witness
     assert (before.record, before.total, after.record, after.total) == (96, 1.0, 200, 0.0)
@@ -244,7 +245,10 @@ def test_too_few_episodes_of_each_run_are_said_to_be(ledger):
     for run in "abc":
         record_episodes(ledger, REWARD, HONESTLY[:10], run=run)
     report = audit(ledger, REWARD)
-    assert report.skipped["parted-from-goal"] == "20 whole episodes of one run are needed, and there are 10"
+    assert (
+        report.skipped["parted-from-goal"]
+        == "at least 20 complete episodes of one run are needed; the longest run has 10"
+    )
 
 
 def test_an_actor_that_comes_later_is_no_change_in_training(ledger):
@@ -258,7 +262,10 @@ def test_actors_that_part_one_after_the_other_are_found(ledger):
     record_episodes(ledger, REWARD, HONESTLY + HACKED, actor="right")
     (finding,) = find(ledger)
     assert "rises from 0.9 to 1.4" in finding.message
-    assert "(80 whole episodes from night/left/10 to night/right/49, and the last 100, each" in finding.message
+    assert (
+        "(80 complete episodes from night/left/10 to night/right/49, compared with the last 100; each"
+        in finding.message
+    )
 
 
 def test_unfinished_episodes_do_not_count(ledger):

@@ -82,7 +82,7 @@ def test_an_episode_whose_end_is_a_record_of_its_own_is_looked_at(tmp_path):
             reward.score_terminal(landed=True), run="night", episode="0", step=60, context={"terminated": True}
         )
         report = audit(ledger, reward, only="walked-laps")
-    assert "passed one place 30 times" in report.findings[0].message
+    assert "visited one state 30 times" in report.findings[0].message
 
 
 def test_an_end_that_is_a_record_of_its_own_is_no_missing_step(tmp_path):

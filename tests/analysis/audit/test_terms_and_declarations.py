@@ -46,7 +46,7 @@ def test_a_clamp_that_binds_in_every_step(tmp_path, lowest, bound):
     found = find(tmp_path, reward, {"distance": RNG.uniform(lowest, 100, STEPS)})
     assert ("clamp-bound" in found) == bound
     if bound:
-        assert "held at its cap of 1 in 4,000 of 4,000 steps (100.0 %)" in found["clamp-bound"].message
+        assert "clamped at its cap of 1 in 4,000 of 4,000 steps (100.0 %)" in found["clamp-bound"].message
         assert found["clamp-bound"].witness[0].record == 1
 
 
@@ -78,7 +78,7 @@ def test_a_branch_that_no_step_takes(tmp_path, lowest, left):
     found = find(tmp_path, reward, {"distance": RNG.uniform(lowest, 100, STEPS)})
     assert ("branch-not-taken" in found) == bool(left)
     if left:
-        assert found["branch-not-taken"].message == f"no step of 4,000 got to `{left}` in 'zones'."
+        assert found["branch-not-taken"].message == f"none of 4,000 steps reached `{left}` in 'zones'."
         assert found["branch-not-taken"].place.text == left
 
 
@@ -87,7 +87,7 @@ def test_a_ledger_keeps_no_source_and_so_no_branches(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record_batch(reward, {"distance": RNG.uniform(6, 100, STEPS)})
     report = audit(tmp_path / "rewards.db")
-    assert report.skipped["branch-not-taken"].startswith("a ledger keeps no source of zones")
+    assert report.skipped["branch-not-taken"].startswith("a ledger stores no source code of zones")
 
 
 @term(kind="goal")
@@ -104,7 +104,7 @@ def test_a_term_that_never_paid(tmp_path, arrived):
     found = find(tmp_path, reward, columns)
     assert ("constant-in-practice" in found) != arrived
     if not arrived:
-        assert found["constant-in-practice"].message == "'arrival' paid nothing: it was 0 in each of 4,000 steps."
+        assert found["constant-in-practice"].message == "'arrival' paid nothing: it was 0 in all 4,000 steps."
 
 
 @term
@@ -116,8 +116,8 @@ def cruising(speed):
 @pytest.mark.parametrize(
     ("weight", "standing", "message"),
     [
-        (0.5, 0, "'cruising' paid 1 in each of 4,000 steps, whatever was done in them."),
-        (-1.5, 0, "'cruising' paid -3 in each of 4,000 steps, whatever was done in them."),
+        (0.5, 0, "'cruising' paid 1 in all 4,000 steps, whatever the agent did."),
+        (-1.5, 0, "'cruising' paid -3 in all 4,000 steps, whatever the agent did."),
         (0.5, 3, None),
     ],
 )
@@ -180,7 +180,8 @@ def test_a_spike(tmp_path, blown_up):
     if blown_up:
         assert found["spike"].witness[0].record == 1235
         assert found["spike"].message == (
-            "'force' was 1,000,000 in size, and at least 99.9 % of its payments were below 4; it was 128 or more in 1 "
+            "'force' reached 1,000,000 in size, but at least 99.9 % of its payments were below 4; it was 128 or more "
+            "in 1 "
             "of 4,000 steps (0.025 %)."
         )
 
@@ -204,10 +205,10 @@ def test_a_high_price_on_a_list_of_prices_is_no_spike(tmp_path):
 @pytest.mark.parametrize(
     ("declared", "said", "record"),
     [
-        ({"low": 0, "high": 30}, "0 to 30, and was 50 in 40 of 4,000 steps (1.0 %).", 1),
-        ({"high": 30}, "at most 30, and was 50 in 40 of 4,000 steps (1.0 %).", 1),
-        ({"low": 30}, "at least 30, and was as low as 20, as high as 25, in 3,960 of 4,000 steps (99.0 %).", 41),
-        ({"values": (20.0, 25.0)}, "one of 20, 25, and was 50 in 40 of 4,000 steps (1.0 %).", 1),
+        ({"low": 0, "high": 30}, "0 to 30 but was outside in 40 of 4,000 steps (1.0 %): 50.", 1),
+        ({"high": 30}, "at most 30 but was outside in 40 of 4,000 steps (1.0 %): 50.", 1),
+        ({"low": 30}, "at least 30 but was outside in 3,960 of 4,000 steps (99.0 %): lowest 20, highest 25.", 41),
+        ({"values": (20.0, 25.0)}, "one of 20, 25 but was outside in 40 of 4,000 steps (1.0 %): 50.", 1),
     ],
 )
 def test_values_outside_the_range_that_is_declared_now(tmp_path, declared, said, record):

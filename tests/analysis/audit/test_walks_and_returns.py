@@ -71,8 +71,8 @@ def test_laps_that_were_walked_are_found_with_their_records(tmp_path):
     found, _ = audit_episodes(tmp_path, MAZE, [go_out()] * 15 + [go_round(200)] * 15)
     laps = found["walked-laps"]
     assert laps.severity == "warning"
-    assert "15 episodes of 30" in laps.message
-    assert "night/29 passed one place 100 times in 198 steps and earned 2.97" in laps.message
+    assert "15 of 30 episodes" in laps.message
+    assert "night/29 visited one state 100 times in 198 steps and earned 2.97" in laps.message
     first, last = laps.witness
     assert (first.record, last.record) == (600 + 14 * 200 + 2, 600 + 14 * 200 + 199)
     with Ledger(tmp_path / "rewards.db") as ledger:
@@ -90,13 +90,13 @@ def test_an_agent_that_learns_to_leave_walks_no_laps_though_it_wandered_at_first
 
 def test_laps_of_environments_that_take_turns_are_found_too(tmp_path):
     found, _ = audit_episodes(tmp_path, MAZE, [go_round()] * 24, together=8)
-    assert "passed one place 50 times" in found["walked-laps"].message
+    assert "visited one state 50 times" in found["walked-laps"].message
 
 
 def test_a_lap_in_an_episode_that_goes_on_in_the_next_batch_is_seen_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["plaudit.analysis.audit.steps"], "BATCH", 1)
     found, _ = audit_episodes(tmp_path, MAZE, [go_round(9000)], ends=None)
-    assert "passed one place 4,500 times" in found["walked-laps"].message
+    assert "visited one state 4,500 times" in found["walked-laps"].message
 
 
 @term
@@ -166,7 +166,7 @@ TALL = Reward(
 def test_sitting_on_the_legs_is_staying_put_and_one_term_pays_it_all(tmp_path):
     still = {**sit(), "height": np.full(100, 1.0)}
     found, _ = audit_episodes(tmp_path, TALL, [still] * 25, ends="truncated")
-    assert "night/24 for 99 steps, which earned" in found["stayed-put"].message
+    assert "night/24 stood still for 99 steps and earned" in found["stayed-put"].message
     assert found["stayed-put"].severity == "warning"
     assert found["one-term-paid"].term == "contact"
     assert "100.0 %" in found["one-term-paid"].message
@@ -301,10 +301,10 @@ def test_what_one_more_step_adds_is_not_what_a_step_earns_on_average(tmp_path, e
     ]  # which return the length - 50, or -2 * the length - 50
     found, _ = audit_episodes(tmp_path, reward.with_weights(hurry=every_step), episodes)
     assert found["length-paid"].message == (
-        "how long an episode lasts explains 100.0 % of the variance of returns, over 40 episodes of 10 to 49 steps: "
-        f"one more step adds {adds}, whatever is done in it."
+        "episode length explains 100.0 % of the variance of returns over 40 episodes of 10 to 49 steps: "
+        f"each extra step adds {adds}, whatever the agent does in it."
     )
-    assert found["length-paid"].witness[0].note.endswith(f"the end of the {end} episode")
+    assert found["length-paid"].witness[0].note.endswith(f"last step of the {end} episode")
 
 
 def never(speed):
@@ -324,8 +324,8 @@ def test_what_one_term_paid_says_which_episodes_are_in_the_sum(tmp_path):
     episodes = [{"speed": np.full(10, 0.01), "angle": np.full(10, 1.0 if at % 2 else -1.0)} for at in range(40)]
     found, _ = audit_episodes(tmp_path, reward, episodes)
     assert found["one-term-paid"].message == (
-        "'swing' paid 40, 98.0 % of all that the late 8 episodes were paid for; of the others: hurry 0.8. Episodes in "
-        "which a term cost more than it paid are left out of its sum."
+        "'swing' paid 40, 98.0 % of everything paid in the 8 late episodes; the others paid: hurry 0.8. Episodes in "
+        "which a term cost more than it paid do not count in its sum."
     )
 
 
@@ -375,7 +375,7 @@ def test_a_policy_that_repeats_one_action_at_last(tmp_path, stuck):
     found, _ = audit_episodes(tmp_path, reward, early + late)
     assert ("action-repeated" in found) == stuck
     if stuck:
-        assert "10 late episodes of 10 do action 2 in 100.0 % of their steps" in found["action-repeated"].message
+        assert "10 of 10 late episodes repeat action 2 in 100.0 % of their steps" in found["action-repeated"].message
 
 
 @term
@@ -389,7 +389,8 @@ def test_an_action_of_a_range_is_told_by_the_part_of_it(tmp_path):
     reward = Reward("car", version="1", terms=[gentle], fields=[field], task=Task(actions=["throttle"]))
     found, _ = audit_episodes(tmp_path, reward, [{"throttle": np.full(20, 1.97)}] * 25)
     assert (
-        "5 late episodes of 5 do throttle from 1.9 to 2 in 100.0 % of their steps" in found["action-repeated"].message
+        "5 of 5 late episodes repeat throttle from 1.9 to 2 in 100.0 % of their steps"
+        in found["action-repeated"].message
     )
 
 

@@ -139,7 +139,7 @@ def test_two_episodes_are_told_apart_by_terms_and_steps(ledger):
     assert (largest.step, largest.term, largest.first_record) == (3, "haste", 4)
     assert found.steps[5].first is None
     assert found.steps[5].second == pytest.approx(-0.9)
-    assert "They part at step 3" in str(found)
+    assert "They diverge at step 3" in str(found)
     assert found.to_columns()["step"] == list(range(7))
     assert json.loads(json.dumps(found.to_dict()))["parts_at"] == 3
 

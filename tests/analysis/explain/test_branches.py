@@ -67,9 +67,9 @@ def test_the_nearest_branch_is_the_first_number_that_pays_differently():
     below, above = sorted(nearest_branches(FOLLOWING, STEP)["safety"].nearest, key=lambda each: each.after)
     assert (above.after, above.value, above.total) == (20.0, 1.0, 1.05)
     assert (above.unit, above.condition) == ("m", "distance < 20.0")
-    assert str(above) == "0.4 m more distance (20) and it had paid 1, 1.05 in all"
+    assert str(above) == "0.4 m more distance (20): it would pay 1, total 1.05"
     assert (below.after, below.value) == (math.nextafter(5, 0), -5.0)
-    assert str(below) == "14.6 m less distance (just below 5) and it had paid -5, -4.93 in all"
+    assert str(below) == "14.6 m less distance (just below 5): it would pay -5, total -4.93"
 
 
 def test_a_category_and_a_clamp_are_branches_too():
@@ -178,7 +178,7 @@ def test_a_clamp_that_binds_tells_where_it_stops():
     assert [each.text for each in found.conditions] == ["score > 1.0"]
     (slower,) = found.nearest
     assert (slower.after, slower.value, slower.begins) == (10.0, 0.1, True)
-    assert str(slower) == "20 m/s less curr.speed (10) and it begins to change from 0.1"
+    assert str(slower) == "20 m/s less curr.speed (10): it would start to change from 0.1"
 
 
 def test_a_step_that_would_break_a_fact_says_so():

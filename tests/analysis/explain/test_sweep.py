@@ -53,7 +53,7 @@ def test_zones_end_where_the_curve_jumps_or_bends():
 def test_a_term_is_asked_for_what_it_reads_alone():
     found = sweep(FOLLOWING, "distance", term="zone")
     assert found.at == {}
-    with pytest.raises(UnknownField, match="reads no 'speed'"):
+    with pytest.raises(UnknownField, match="does not read 'speed'"):
         sweep(FOLLOWING, "speed", term="zone")
 
 

@@ -109,10 +109,10 @@ def test_progress_is_told():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"steps": 0}, "steps=0 must be an integer from 1 up"),
+        ({"steps": 0}, "steps=0 must be an integer of at least 1"),
         ({"steps": 10.5}, "steps=10.5 must be an integer"),
-        ({"seed": -1}, "seed=-1 must be an integer from 0 up"),
-        ({"max_steps": 0}, "max_steps=0 must be an integer from 1 up"),
+        ({"seed": -1}, "seed=-1 must be an integer of at least 0"),
+        ({"max_steps": 0}, "max_steps=0 must be an integer of at least 1"),
         ({"idle": "x"}, "idle='x' is not an action of Box"),
         ({"idle": [7.0]}, r"idle=\[7.0\] is not an action of Box"),
         ({"make": {"wings": 3}}, "the environment Glider cannot be made"),
@@ -126,7 +126,7 @@ def test_arguments_that_cannot_be_are_refused(arguments, message):
 def test_what_is_not_an_environment_or_a_ledger_is_refused():
     with pytest.raises(DefinitionError, match="CartPole-v7"):
         observe("CartPole-v7")
-    with pytest.raises(DefinitionError, match="one environment is played"):
+    with pytest.raises(DefinitionError, match="is a vector environment; give a single one"):
         observe(gymnasium.make_vec("CartPole-v1", num_envs=2))
     with pytest.raises(WrongType, match="is not a Ledger"):
         observe_ledger("rewards.db")

@@ -98,7 +98,7 @@ def test_features_may_take_the_environment_and_give_objects_flags_and_texts():
 def test_a_value_that_is_absent_in_some_steps_is_left_out_and_named():
     found = run(given=lambda obs, action, next_obs, info: {"x": next_obs[0], "gap": None if next_obs[0] > 0 else 1.0})
     assert set(found.after) == {"x"}
-    assert found.source.endswith("without gap: not known in every step")
+    assert found.source.endswith("without gap (missing in some steps)")
 
 
 def test_what_an_environment_pays_is_not_a_field():
@@ -393,15 +393,15 @@ def test_a_reward_that_is_not_a_number_is_the_environments_failure():
             obs, _, *rest = super().step(action)
             return obs, None, *rest
 
-    with pytest.raises(EnvironmentFailed, match="paid None in step 1 of 'idle' with seed 0, and that is not a number"):
+    with pytest.raises(EnvironmentFailed, match="paid None in step 1 of 'idle' with seed 0, which is not a number"):
         run(Unpaid())
 
 
 @pytest.mark.parametrize(
     ("space", "message"),
     [
-        (spaces.Box(-1, 1, (3,)), r"\]\), after a reset, is not an observation of the space that .* declares: Box"),
-        (spaces.Dict({"x": spaces.Box(-1, 1, (1,))}), r"is not an observation of the space .*: Dict"),
+        (spaces.Box(-1, 1, (3,)), r"\]\), after a reset, is not in the observation space that .* declares: Box"),
+        (spaces.Dict({"x": spaces.Box(-1, 1, (1,))}), r"is not in the observation space .*: Dict"),
     ],
     ids=["Box", "Dict"],
 )
@@ -435,7 +435,7 @@ def fail(obs, action, next_obs, info):
 def test_features_that_fail_are_named_with_the_step():
     with pytest.raises(DefinitionError, match="the features raised KeyError: 'missing'") as raised:
         run(given=fail)
-    assert raised.value.__notes__ == ["It is in step 1 of 'idle' with seed 0 in Glider."]
+    assert raised.value.__notes__ == ["This happened in step 1 of 'idle' with seed 0 in Glider."]
 
 
 @pytest.mark.parametrize(
@@ -444,25 +444,29 @@ def test_features_that_fail_are_named_with_the_step():
         ("x", DefinitionError, "features='x' is not a function"),
         (lambda obs, action: {}, DefinitionError, "raised TypeError"),
         (lambda *step: [1, 2], WrongType, r"must return a mapping from names to values, not \[1, 2\]"),
-        (lambda *step: {"a b": 1}, DefinitionError, "the features give 'a b', and a field is a plain identifier"),
-        (lambda *step: {"prev": 3, "curr": 4}, WrongType, "`prev` and `curr` are mappings or objects"),
+        (
+            lambda *step: {"a b": 1},
+            DefinitionError,
+            "the features return 'a b'; a field name must be a plain identifier",
+        ),
+        (lambda *step: {"prev": 3, "curr": 4}, WrongType, "`prev` and `curr` must be mappings or objects"),
         (
             lambda *step: {"x": 1.0 if step[2][0] < 0 else float("nan")},
             NotFinite,
-            "the features give NaN as 'x' in step",
+            "the features return NaN as 'x' in step",
         ),
-        (lambda *step: {"x": object()}, WrongType, "the features give 'x', and a field is a number, a bool"),
-        (lambda *step: {"x": True if step[2][0] < 0 else 0.5}, WrongType, "the features give 'x', and a field is"),
-        (lambda *step: {"x": 10**400}, WrongType, "here it is 1000.* in step 1 of 'idle' with seed 0"),
+        (lambda *step: {"x": object()}, WrongType, "the features return 'x', which must be a number, a bool"),
+        (lambda *step: {"x": True if step[2][0] < 0 else 0.5}, WrongType, "the features return 'x', which must be"),
+        (lambda *step: {"x": 10**400}, WrongType, "every step: it is 1000.* in step 1 of 'idle' with seed 0"),
         (
             lambda *step: {"x": np.zeros(2 if step[2][0] < 0 else 3)},
             WrongType,
-            r"array\(\[0., 0.\]\) in the first one and array\(\[0., 0., 0.\]\) in step|0., 0.\]\) in the first one and array\(\[0., 0.\]\)",
+            r"array\(\[0., 0.\]\) in the first step and array\(\[0., 0., 0.\]\) in step|0., 0.\]\) in the first step and array\(\[0., 0.\]\)",
         ),
         (
             lambda *step: {"x": 5.0, "prev": {"x": step[0][0]}, "curr": {"x": step[2][0]}},
             InputError,
-            "'x' is not 'curr.x', and both are 'x' after a step",
+            "'x' and 'curr.x' differ, but both mean 'x' after a step",
         ),
         (lambda *step: {}, InputError, "no field is known after a step"),
     ],
@@ -476,5 +480,5 @@ def test_features_that_change_their_names_are_refused():
     def given(obs, action, next_obs, info):
         return {"x": 1.0, **({"y": 2.0} if abs(next_obs[0]) > 1.5 else {})}
 
-    with pytest.raises(DefinitionError, match=r"the features give x in the first step and x, y in step \d+ of"):
+    with pytest.raises(DefinitionError, match=r"the features return x in the first step and x, y in step \d+ of"):
         run(given=given)

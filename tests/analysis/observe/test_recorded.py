@@ -107,7 +107,7 @@ def test_an_episode_that_lacks_a_step_is_left_out_and_counted(tmp_path):
                 ledger.record(gliding.score(x=step, v=1, fuel=1.0, force=0.5), episode=episode, step=step)
         found = read(ledger)
     assert found.after["x"].tolist() == [1, 2, 3]
-    assert "1 episode left out for missing steps" in found.source
+    assert "1 episode excluded for missing steps" in found.source
 
 
 def test_of_many_episodes_some_are_read(tmp_path):
@@ -199,7 +199,7 @@ def test_both_ends_vectors_and_the_word_for_an_end_are_read(tmp_path):
 def test_without_a_column_for_episodes_an_end_begins_the_next(tmp_path):
     rows = [{"x": float(at), "terminated": at % 3 == 2} for at in range(7)]
     assert read_rows(tmp_path / "steps.jsonl", rows).episode.tolist() == [0, 0, 0, 1, 1, 1, 2]
-    with pytest.raises(InputError, match="does not say which episode a step belongs to"):
+    with pytest.raises(InputError, match="does not show which episode a step belongs to"):
         read_rows(tmp_path / "steps.jsonl", [{"x": 1.0}])
 
 
@@ -217,9 +217,9 @@ def test_choices_have_no_idle_action_unless_it_is_named(tmp_path):
     ("change", "error", "message"),
     [
         ({"x": float("nan")}, NotFinite, "steps.csv has NaN as 'x' in row 1"),
-        ({"terminated": "perhaps"}, InputError, "'terminated' is 'perhaps' in row 1; it is true or false"),
-        ({"end": "crash"}, InputError, "'end' is 'crash' in row 1; it is 'terminated' or 'truncated'"),
-        ({"step": "first"}, InputError, "the column 'step' is to hold the number of each step"),
+        ({"terminated": "perhaps"}, InputError, "'terminated' is 'perhaps' in row 1; it must be true or false"),
+        ({"end": "crash"}, InputError, "'end' is 'crash' in row 1; it must be 'terminated' or 'truncated'"),
+        ({"step": "first"}, InputError, "the column 'step' must hold step numbers"),
     ],
 )
 def test_a_file_that_is_not_one_of_steps_is_one_message(tmp_path, change, error, message):
@@ -234,5 +234,5 @@ def test_a_file_that_is_missing_empty_or_broken_is_one_message(tmp_path):
         (tmp_path / "steps.jsonl").write_text(text)
         with pytest.raises((InputError, FileError), match=message):
             read_file(str(tmp_path / "steps.jsonl"), action="action", idle=None, progress=None)
-    with pytest.raises(WrongType, match=r"steps.jsonl has 'x', and a field is"):
+    with pytest.raises(WrongType, match=r"steps.jsonl has 'x', which must be"):
         read_rows(tmp_path / "steps.jsonl", [{"episode": 1, "x": 1.0}, {"episode": 1, "x": "far"}])

@@ -219,7 +219,7 @@ def test_of_many_inputs_those_that_say_something_are_shown():
         "stage   prev.exit_distance   curr.exit_distance   total\n"
         "    4                    3                    2    0.04   a step closer\n"
         "    4                    2                    3   -0.01   a step away\n"
-        "(the others at rest)"
+        "(other inputs at rest)"
     )
 
 
@@ -247,7 +247,7 @@ def test_where_no_table_fits_it_is_said_in_words():
 def test_the_middle_of_a_long_witness_is_left_out():
     steps = [Step({"x": float(at)}, float(at)) for at in range(40)]
     lines = table(*steps).splitlines()
-    assert lines[-3:] == ["38      38", "39      39", "(29 rows before the last two left out)"]
+    assert lines[-3:] == ["38      38", "39      39", "(29 rows omitted before the last two)"]
     words = table(*(Step({f"i{n}": n + at / 7 for n in range(30)}, 0.0) for at in range(40)))
     assert "\n39. i0" in words
     assert "\n10. i0" not in words
@@ -366,7 +366,7 @@ def test_what_steps_that_happened_say_of_a_finding_is_told_in_every_format():
 def test_findings_that_play_contradicts_are_counted_and_listed_in_json_only():
     dropped = finding("loop-that-pays", evidence=Evidence("contradicted", "Contradicted: none stayed."))
     given = report(contradicted=(dropped, dropped))
-    assert "dropped    2 findings: play went otherwise (--json shows them)" in text(given)
+    assert "dropped    2 findings contradicted by the observed steps (--json shows them)" in text(given)
     assert "none stayed" not in text(given)
     [one] = format_json([LocatedReport.of(given, REWARD)])["rewards"]
     assert [each["code"] for each in one["contradicted"]] == ["loop-that-pays"] * 2
@@ -559,7 +559,7 @@ def test_no_text_can_end_a_command_or_begin_another(message, title):
 def test_long_witnesses_are_short_in_sentences():
     lap = tuple(Step({"x": float(at), "y": 0.0}, 1.0) for at in range(9))
     said = format_finding(finding(witness=lap), {"x": 0.0, "y": 0.0}).splitlines()
-    assert said[1] == "x 0, the others at rest; total 1"
+    assert said[1] == "x 0, other inputs at rest; total 1"
     assert said[-2] == "… 3 more rows"
     resting = format_finding(finding(witness=(Step({"x": 0.0}, 1.0),)), {"x": 0.0})
     assert "\nall inputs at rest; total 1\n" in resting
@@ -592,7 +592,7 @@ FAILED = report(failed=(Failed("jump", "ValueError: 100 % odd (z3.py, line 3)"),
 def test_a_failed_rule_is_told_in_every_format():
     text = format_reports([LocatedReport(FAILED)])
     assert "  no findings" not in text
-    assert "failed     jump: ValueError: 100 % odd (z3.py, line 3). This is a fault of\n" in text
+    assert "failed     jump: ValueError: 100 % odd (z3.py, line 3). This is a bug in\n" in text
     assert text.endswith("no findings; 1 failed\n")
     (one,) = format_json([LocatedReport(FAILED)])["rewards"]
     assert one["failed"] == [{"code": "jump", "error": "ValueError: 100 % odd (z3.py, line 3)"}]

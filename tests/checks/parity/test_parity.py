@@ -86,10 +86,10 @@ def test_a_function_may_answer_in_several_ways(answer):
         (True, "wrong keys", "True instead of"),
         ({}, "wrong keys", "without a 'total'"),
         ({"totl": 1}, "wrong keys", "Did you mean 'total'?"),
-        ({"total": 1, "values": {"naer": 1}}, "wrong keys", "no term. Did you mean 'near'?"),
-        ({"total": 1, "values": [1]}, "wrong keys", "no object"),
-        ({"total": 1, "values": {}, "breakdown": {}}, "wrong keys", "two names of the same"),
-        ({"total": "1"}, "no number", "total '1', which is no number"),
+        ({"total": 1, "values": {"naer": 1}}, "wrong keys", "not a term. Did you mean 'near'?"),
+        ({"total": 1, "values": [1]}, "wrong keys", "not an object"),
+        ({"total": 1, "values": {}, "breakdown": {}}, "wrong keys", "two names for the same thing"),
+        ({"total": "1"}, "no number", "total '1', which is not a number"),
         ({"total": True}, "no number", "total True"),
         ({"total": None}, "no number", "total None"),
         ({"total": math.nan}, "no number", "total nan"),
@@ -218,7 +218,7 @@ def test_a_reward_that_refuses_everything_cannot_be_compared():
         return math.log(x - 5)
 
     reward = Reward("never", version="1", terms=[never], fields=[Field("x", low=0, high=2)])
-    with pytest.raises(DefinitionError, match="'never' refuses every row"):
+    with pytest.raises(DefinitionError, match="'never' cannot score any row"):
         parity(reward, lambda x: 0.0, examples=2)
 
 
@@ -465,11 +465,11 @@ def test_recorded_rows_that_the_reward_refuses_are_counted(recorded):
     ("line", "told"),
     [
         ("{", "line 2 is not JSON"),
-        ("[]", "line 2 holds no object called 'inputs'"),
-        ({"inputs": 3, "total": 1}, "line 2 holds no object called 'inputs'"),
+        ("[]", "line 2 has no object 'inputs'"),
+        ({"inputs": 3, "total": 1}, "line 2 has no object 'inputs'"),
         ({"inputs": {"distance": 1}}, "line 2 is without a 'total'"),
-        (pair(1, None), "line 2 holds total None, which is no number"),
-        (pair(1, 1, values={"far": 1}), "line 2 holds a value of 'far', which is no term"),
+        (pair(1, None), "line 2 holds total None, which is not a number"),
+        (pair(1, 1, values={"far": 1}), "line 2 holds a value for 'far', which is not a term"),
         (pair(1, 1, extra=1), "line 2 holds the key 'extra'"),
         ({"inputs": {"distnce": 1}, "total": 1}, "line 2: .*'distnce'"),
         ({"inputs": {}, "total": 1}, "line 2: .*needs 'distance'"),
@@ -488,5 +488,5 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(FileError, match="is a directory; name a file in it"):
         parity(REACHING, Recorded(tmp_path))
     (tmp_path / "empty.jsonl").write_bytes(b"\n")
-    with pytest.raises(FileError, match="holds no row"):
+    with pytest.raises(FileError, match="has no row"):
         parity(REACHING, Recorded(tmp_path / "empty.jsonl"))

@@ -235,20 +235,20 @@ def test_a_program_that_reads_nothing_does_not_block(program):
 def test_a_program_that_remembers_rows_is_told(program):
     mismatch = parity(REWARD, program("answer(right(row) if number < 30 else 7.0)")).mismatch
     assert mismatch.got.total == 7.0
-    assert "Asked for this row alone, it gives the right answer" in mismatch.note
+    assert "For this row alone it gives the right answer" in mismatch.note
 
 
 def test_a_program_that_crashes_after_a_while_is_told(program):
     report = parity(REWARD, program("answer(right(row) if number < 30 else sys.exit(4))"))
     assert report.tested == 30
     assert "exit code 4" in report.mismatch.failure
-    assert "Asked for this row alone" in report.mismatch.note
+    assert "For this row alone" in report.mismatch.note
 
 
 def test_a_random_program_is_told(program):
     mismatch = parity(REWARD, program("answer(time.perf_counter())")).mismatch
     assert mismatch.kind == "different"
-    assert "is it random?" in mismatch.note
+    assert "Is it random?" in mismatch.note
 
 
 def test_a_mistake_is_not_mistaken_for_a_crash(program):

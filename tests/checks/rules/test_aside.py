@@ -33,8 +33,8 @@ def test_a_life_that_leaves_the_goal_aside_is_held_against_the_goal():
     (finding,) = told(made, ASIDE)
     assert finding.severity == "advice"
     assert finding.message == (
-        "leaving everything that the goal 'arrived' reads as it is at the start is worth 8 over 100 steps, 79% of what "
-        "the goal is worth at most, 10.08."
+        "an agent that ignores the goal 'arrived' and leaves its inputs as they start earns 8 over 100 steps, 79% of the "
+        "most that the goal is worth, 10.08."
     )
     assert really(made, finding) == [0.08]
     assert finding.witness[0].inputs == {"x": 0.0, "comfort": 1.0}
@@ -91,7 +91,8 @@ def test_pay_far_beyond_the_edge_of_the_goal_is_found():
     (finding,) = told(made, BEYOND)
     assert finding.severity == "warning"
     assert finding.message == (
-        "the goal 'arrived' begins at x 8 m, where staying pays 0.5 a step; at 100 m it pays 92.5."
+        "an agent is paid to overshoot the goal 'arrived': it begins at x 8 m, where staying pays 0.5 a step, but "
+        "staying at 100 m pays 92.5."
     )
     assert "better={'x': 'high'}" in finding.advice
     assert really(made, finding) == [0.5, 92.5]
@@ -107,7 +108,7 @@ def test_pay_far_beyond_the_edge_of_the_goal_is_found():
         ({"aim": {"x": 100}}, 0),
         ({"aim": {"x": 8}}, 1),
     ],
-    ids=["nothing said", "goal ends", "more wanted", "less wanted", "aim beyond", "aim at the edge"],
+    ids=["empty", "goal ends", "more wanted", "less wanted", "aim beyond", "aim at the edge"],
 )
 def test_what_the_task_wants_beyond_the_goal_is_no_overshoot(said, found):
     assert len(told(goes_on(farther, **said), BEYOND)) == found
@@ -120,7 +121,8 @@ def test_a_goal_may_begin_just_past_its_edge_or_lie_below_it():
     made = goes_on(farther, goal=passed)
     (finding,) = told(made, BEYOND)
     assert finding.message == (
-        "the goal 'passed' begins at x 8 m, and staying at 8.092 m pays 0.592 a step; at 100 m it pays 92.5."
+        "an agent is paid to overshoot the goal 'passed': it begins at x 8 m, and staying at 8.092 m pays 0.592 a step, "
+        "but staying at 100 m pays 92.5."
     )
     really(made, finding)
 
@@ -133,14 +135,14 @@ def test_a_goal_may_begin_just_past_its_edge_or_lie_below_it():
 
     made = goes_on(deeper, goal=below, fields=[Field("x", low=-50, high=9)])
     (finding,) = told(made, BEYOND)
-    assert finding.message.endswith("begins at x 2, where staying pays 0.5 a step; at -50 it pays 52.5.")
+    assert finding.message.endswith("begins at x 2, where staying pays 0.5 a step, but staying at -50 pays 52.5.")
     assert "better={'x': 'low'}" in finding.advice
 
 
 def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
     made = goes_on(farther, fields=[Field("x", low=0)])
     (finding,) = told(made, BEYOND)
-    assert finding.message.endswith("pays 0.5 a step; far beyond it as much as you like.")
+    assert finding.message.endswith("pays 0.5 a step, but staying far beyond it pays an unbounded amount.")
     really(made, finding)
 
 

@@ -23,7 +23,7 @@ def test_a_branch_beyond_the_declared_range_is_never_reached():
     """
     (finding,) = told(reward_from(text, WIDE), "unreachable-branch")
     assert (finding.severity, finding.term) == ("warning", "f")
-    assert finding.message == "'f' never gets to `return -5`: no step within the declared ranges leads there."
+    assert finding.message == "'f' never reaches `return -5`: no step within the declared ranges leads there."
     assert finding.place.text == "return -5"
     assert finding.place.line == 5  # the module begins with an import and a blank line
     assert finding.facts == ()
@@ -185,7 +185,7 @@ def test_what_is_not_decided_is_said():
     text = "def f(x, y): return 1 if 3 * x * y - 2 * x * y - y * x > 0.5 else 2"
     reward = reward_from(text, WIDE, Field("y", low=0, high=1))
     (why,) = undecided(reward, "unreachable-branch", z3=False)
-    assert why.startswith("whether line 2 is ever reached: z3 was not to be used")
+    assert why.startswith("whether line 2 is ever reached: z3 is turned off")
     assert [finding.term for finding in told(reward, "unreachable-branch")] == ["f"]
     hard = """
         def f(x, y, z):
@@ -195,7 +195,7 @@ def test_what_is_not_decided_is_said():
     """
     hard = reward_from(hard, *(Field(name, low=-9, high=9) for name in "xyz"))
     (why,) = undecided(hard, "unreachable-branch", timeout=2)
-    assert why.endswith("z3 gave no answer in time")
+    assert why.endswith("z3 ran out of time")
 
 
 # -- zones that overlap ------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_a_value_that_neither_zone_takes_is_told():
     reward = edged("1 if x < 5 else 2 if x > 5 else -100")
     (finding,) = told(reward, "zone-gap")
     assert (finding.severity, finding.term) == ("warning", "f")
-    assert finding.message == "'f' is -100 at x = 5 alone: 1 just below it and 2 just above."
+    assert finding.message == "'f' is -100 at exactly x = 5, but 1 just below it and 2 just above."
     assert really(reward, finding) == [1, -100, 2]
     below, here, above = (step.inputs["x"] for step in finding.witness)
     assert (below, here, above) == (4.999, 5, 5.001)
@@ -380,9 +380,12 @@ def test_a_gap_that_only_some_settings_show():
 
 def test_a_gap_of_a_scaled_or_clamped_input():
     (finding,) = told(edged("1 if 2 * x - 1 < 5 else 2 if 2 * x - 1 > 5 else 9"), "zone-gap")
-    assert "at x = 3 alone" in finding.message
+    assert "at exactly x = 3" in finding.message
     both = told(edged("1 if abs(x) < 5 else 2 if abs(x) > 5 else 9"), "zone-gap")
-    assert [finding.message.partition(" alone")[0] for finding in both] == ["'f' is 9 at x = -5", "'f' is 9 at x = 5"]
+    assert [finding.message.partition(", but")[0] for finding in both] == [
+        "'f' is 9 at exactly x = -5",
+        "'f' is 9 at exactly x = 5",
+    ]
 
 
 def test_a_gap_in_a_terminal_term():
@@ -407,7 +410,7 @@ def test_the_largest_jump_is_told_with_how_many_others_there_are():
     (finding,) = told(reward, "jump")
     assert (finding.severity, finding.term) == ("note", "f")
     assert finding.message == (
-        "the score of 'f' jumps by 95 at x = 1: from -100 just below to -5 just above. It jumps in 2 other places too."
+        "the score of 'f' jumps by 95 at x = 1: from -100 just below to -5 just above. It also jumps in 2 other places."
     )
     assert really(reward, finding) == [-100, -5, -5]
 
@@ -421,7 +424,7 @@ def test_what_has_no_threshold_with_a_jump_is_left_alone(text):
 
 def test_one_other_place_is_one():
     (finding,) = told(edged("0 if x < 1 else 5 if x < 2 else 6"), "jump")
-    assert finding.message.endswith("It jumps in 1 other place too.")
+    assert finding.message.endswith("It also jumps in 1 other place.")
 
 
 def test_a_jump_under_a_condition_on_another_input_is_found():

@@ -19,8 +19,7 @@ def test_a_cap_that_is_reached_at_once_is_told_with_the_place():
     (finding,) = told(reward, "saturated-clamp")
     assert (finding.severity, finding.term) == ("warning", "f")
     assert finding.message == (
-        "'f' is at its cap of 5 from 5 of the declared 0 to 100 of x: on 95 % of that range more or less of it changes "
-        "nothing."
+        "'f' is stuck at its cap of 5 for x from 5 (declared 0 to 100): on 95% of that range, changing x changes nothing."
     )
     assert [step.inputs["x"] for step in finding.witness] == [pytest.approx(5), 100]
     assert really(reward, finding) == [5, 5]
@@ -29,7 +28,7 @@ def test_a_cap_that_is_reached_at_once_is_told_with_the_place():
 def test_a_floor_is_told_as_well():
     reward = reward_from("def f(x): return x - 100", WIDE, low=-4)
     (finding,) = told(reward, "saturated-clamp")
-    assert "at its floor of -4 up to 96 of the declared 0 to 100 of x" in finding.message
+    assert "stuck at its floor of -4 for x up to 96 (declared 0 to 100)" in finding.message
     assert really(reward, finding) == [-4, -4]
 
 
@@ -71,7 +70,7 @@ def test_a_vector_is_told_of_once():
     torque = Field("torque", length=6, low=-50, high=50)
     reward = reward_from("def f(torque): return sum(x * x for x in torque)", torque, high=1)
     (finding,) = told(reward, "saturated-clamp")
-    assert "of torque[0]" in finding.message
+    assert "for torque[0]" in finding.message
     assert really(reward, finding) == [pytest.approx(1), 1]
 
 
@@ -100,7 +99,7 @@ def test_a_clamp_out_of_reach_is_told_with_what_is_reached():
     reward = reward_from("def f(x): return x / 100", WIDE, low=-2, high=2)
     (finding,) = told(reward, "clamp-never-binds")
     assert (finding.severity, finding.term) == ("warning", "f")
-    assert finding.message == "the clamp of 'f' to [-2, 2] never binds: it always lies in [0, 1]."
+    assert finding.message == "the clamp of 'f' to [-2, 2] never binds: the value always lies in [0, 1]."
     assert really(reward, finding) == [0, 1]
     assert [step.note for step in finding.witness] == ["the lowest", "the highest"]
 
@@ -113,7 +112,7 @@ def test_the_clamp_of_the_total_is_looked_at_as_well():
     fields = [Field("x", low=0, high=1)]
     (finding,) = told(Reward("r", version="1", terms=[cost], fields=fields, low=-1, high=1), "clamp-never-binds")
     assert finding.term == "total"
-    assert finding.message == "the clamp of the total to [-1, 1] never binds: it always lies in [-0.5, 0]."
+    assert finding.message == "the clamp of the total to [-1, 1] never binds: the value always lies in [-0.5, 0]."
     (finding,) = told(Reward("r", version="1", terms=[cost], fields=fields, high=1), "clamp-never-binds")
     assert "to [-inf, 1]" in finding.message
 
@@ -165,4 +164,4 @@ def test_whether_a_clamp_ever_binds_may_be_left_undecided():
     fields = [Field(name, low=0, high=1) for name in "xyz"]
     reward = reward_from("def f(x, y, z): return (x - y) + (y - z) + (z - x)", *fields, high=0.5)
     (why,) = undecided(reward, "clamp-never-binds", z3=False)
-    assert why == "whether the clamp of 'f' ever binds: z3 was not to be used"
+    assert why == "whether the clamp of 'f' ever binds: z3 is turned off"

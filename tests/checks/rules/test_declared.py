@@ -60,7 +60,7 @@ def test_a_range_may_stand_in_the_task(seen):
 def test_a_field_that_is_read_in_vain_is_told(text):
     (finding,) = told(reward_from(f"def f(x, y): return {text}", UNIT, Field("y", low=0, high=1)), "unused-field")
     assert (finding.severity, finding.term) == ("advice", "total")
-    assert finding.message == "'y' is read and cannot change the total."
+    assert finding.message == "'y' is read but cannot change the total."
 
 
 @pytest.mark.parametrize("text", ["x + y", "x * y", "x if y < 0.999 else 0", "x + 1e-6 * y", "max(x, y)"])
@@ -141,7 +141,7 @@ def test_what_a_fact_fixes_cannot_change_the_total():
 def test_whether_a_field_matters_may_be_left_undecided():
     reward = reward_from("def f(x, y): return x + y - y", UNIT, Field("y", low=0, high=1))
     (why,) = undecided(reward, "unused-field", z3=False)
-    assert why == "whether y can change the total: z3 was not to be used"
+    assert why == "whether y can change the total: z3 is turned off"
 
 
 # -- knobs ------------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_a_fact_beyond_the_declared_range():
     (finding,) = told(fact_reward(moving, fast), CONTRADICTORY)
     assert (finding.severity, finding.term, finding.facts) == ("warning", "total", ("fast",))
     assert finding.message == (
-        "no step that the declared ranges allow makes the fact 'fast' true: whatever is proved of such steps says nothing."
+        "no step within the declared ranges makes the fact 'fast' true, so anything could be proved about such steps."
     )
     assert finding.place is not None
     assert finding.place.text == "def fast(speed):"
@@ -317,7 +317,7 @@ def test_whether_they_can_may_be_left_undecided():
 
     fields = [Field(name, low=0, high=9) for name in "abc"]
     made = Reward("r", version="1", terms=[add], fields=fields, task=Task(facts=[third, mixed]))
-    assert undecided(made, CONTRADICTORY, z3=False) == ["whether the facts can all be true: z3 was not to be used"]
+    assert undecided(made, CONTRADICTORY, z3=False) == ["whether the facts can all be true: z3 is turned off"]
     assert "dead-term" not in check(made, z3=False).skipped
 
 
@@ -350,7 +350,7 @@ def stale(made, **options):
 
 def test_a_term_that_was_repaired():
     made = allowing_reward(level)
-    assert stale(made) == [("level", "'level' allows wrong-sign ('it used to pay'), and there is nothing to allow.")]
+    assert stale(made) == [("level", "'level' allows wrong-sign ('it used to pay'), but there is nothing to allow.")]
     (finding,) = check(made).by_code(UNUSED_ALLOW)
     assert finding.severity == "advice"
     assert finding.place is not None
@@ -358,7 +358,7 @@ def test_a_term_that_was_repaired():
 
 def test_a_reward_that_was_repaired():
     made = allowing_reward(level, allow={"zone-gap": "a gap is meant"})
-    told = ("total", "the reward allows zone-gap ('a gap is meant'), and there is nothing to allow.")
+    told = ("total", "the reward allows zone-gap ('a gap is meant'), but there is nothing to allow.")
     assert told in stale(made)
 
 

@@ -29,8 +29,8 @@ def test_the_suicidal_agent():
     (finding,) = told(made, CODE)
     assert (finding.severity, finding.term) == ("advice", "total")
     assert finding.message == (
-        "every step that leaves everything as it is costs at least 1, and there is an end that costs 5: less than 6 "
-        "more steps. The best end, worth 10 at most, is worth going for only within 15 steps."
+        "an agent may give up: each step that changes nothing costs at least 1, and there is an end that costs 5, less "
+        "than 6 more steps. The best end, worth at most 10, is worth pursuing only within 15 steps."
     )
     assert really(made, finding) == [-1, -6]
     assert finding.witness[1].inputs == {"terminal": True, "outcome": "fall"}
@@ -51,7 +51,7 @@ def test_an_end_that_is_dearer_than_a_hundred_steps_is_not_cheap(weight, told_st
 @pytest.mark.parametrize(("discount", "costs"), [(0.5, None), (0.8, None), (0.9, "10"), (0.99, "100")])
 def test_the_discount_decides_what_going_on_costs(discount, costs):
     found = told(reward(step, end, discount=discount), CODE)
-    ending = f"less than going on for ever, which costs {costs} at a discount of {discount}."
+    ending = f"less than going on over an infinite horizon, which costs {costs} at discount {discount}."
     assert [ending in each.message for each in found] == ([True] if costs else [])
 
 
@@ -72,7 +72,7 @@ def test_an_end_in_a_range_counts_at_its_dearest():
 
     made = reward(step, missed, fields=[Field("distance", low=0, high=8)], states=["distance"])
     (finding,) = told(made, CODE)
-    assert "an end that costs 8: less than 9 more steps" in finding.message
+    assert "an end that costs 8, less than 9 more steps" in finding.message
     assert really(made, finding) == [-1, -9]
 
 
@@ -110,10 +110,10 @@ def test_a_death_for_nothing_is_found_as_one_for_next_to_nothing_is(death):
 
     made = reward(step, over, discount=0.99)
     (finding,) = told(made, CODE)
-    assert "costs nothing more" in finding.message if death == 0 else "costs 0.001" in finding.message
+    assert "costs nothing extra" in finding.message if death == 0 else "costs 0.001" in finding.message
     assert finding.witness[1].inputs["outcome"] == "fall"
-    assert "less than going on for ever, which costs 100 at a discount of 0.99." in finding.message
-    assert finding.message.endswith("The best end, worth 20 at most, is worth going for only within 19 steps.")
+    assert "less than going on over an infinite horizon, which costs 100 at discount 0.99." in finding.message
+    assert finding.message.endswith("The best end, worth at most 20, is worth pursuing only within 19 steps.")
     really(made, finding)
 
 
@@ -148,7 +148,7 @@ def test_an_end_that_only_a_fact_tells_of_is_an_end():
     made = reward(tilt, **TILTING, facts=[falls], discount=0.99)
     (finding,) = told(made, CODE)
     assert finding.severity == "advice"
-    assert "every step that leaves everything as it is costs at least 0.1" in finding.message
+    assert "each step that changes nothing costs at least 0.1" in finding.message
     assert abs(finding.witness[1].inputs["angle"]) > 1
     really(made, finding)
     assert told(reward(tilt, **TILTING, discount=0.99), CODE) == []
@@ -177,8 +177,8 @@ def test_an_end_may_be_cheap_in_one_zone_alone():
     made = reward(zones, **gap, facts=[crashes])
     (finding,) = told(made, CODE)
     assert finding.message == (
-        "between 5 and 15 of distance every step that leaves everything as it is costs at least 5, and there is an end "
-        "that costs 100: less than 21 more steps."
+        "an agent may give up: with distance between 5 and 15, each step that changes nothing costs at least 5, and "
+        "there is an end that costs 100, less than 21 more steps."
     )
     assert finding.severity == "advice"
     assert really(made, finding) == [-5, -100]
@@ -254,8 +254,8 @@ def test_a_flag_that_a_term_reads_is_an_end_that_costs():
     (finding,) = told(made, CODE)
     assert finding.severity == "advice"
     assert finding.message == (
-        "every step that leaves everything as it is costs 1, and the bad end 'fallen' costs 5: less than going on over "
-        "100 steps, which costs 100. The goal, worth 19 at most, is worth going for only within 25 steps."
+        "an agent may give up: each step that changes nothing costs 1, and the bad end 'fallen' costs 5, less than going "
+        "on over 100 steps, which costs 100. The goal, worth at most 19, is worth pursuing only within 25 steps."
     )
     assert really(made, finding) == [-1, -6]
     assert [each.inputs["fallen"] for each in finding.witness] == [False, True]
@@ -266,7 +266,7 @@ def test_a_flag_that_a_term_reads_is_an_end_that_costs():
 def test_a_flag_that_no_term_reads_is_an_end_for_nothing():
     made = walk(step, home, fields=[X, FALLEN], ends={"fallen": "bad"})
     (finding,) = told(made, CODE)
-    assert "and the bad end 'fallen' costs nothing more: less than going on over 100 steps" in finding.message
+    assert "and the bad end 'fallen' costs nothing extra, less than going on over 100 steps" in finding.message
     assert "within 20 steps" in finding.message
     assert really(made, finding) == [-1, -1]
 
@@ -274,7 +274,7 @@ def test_a_flag_that_no_term_reads_is_an_end_for_nothing():
 def test_a_function_says_where_an_end_is_and_its_witness_is_there():
     made = walk(step, home, ends={"off": ("bad", off)})
     (finding,) = told(made, CODE)
-    assert "the bad end 'off' costs nothing more" in finding.message
+    assert "the bad end 'off' costs nothing extra" in finding.message
     assert off(finding.witness[1].inputs["x"])
     really(made, finding)
 
@@ -286,7 +286,7 @@ def test_a_bad_end_that_pays_is_told_as_one():
 
     made = walk(step, home, thrill, fields=[X, FALLEN], ends={"fallen": "bad"})
     (finding,) = told(made, CODE)
-    assert "the bad end 'fallen' pays 3: less than going on" in finding.message
+    assert "the bad end 'fallen' pays 3, less than going on" in finding.message
     assert really(made, finding) == [-1, 2]
 
 
@@ -321,7 +321,7 @@ def test_a_goal_that_pays_nothing_is_never_better_than_giving_up():
     made = walk(step, ends={"off": ("bad", off)})
     (finding,) = told(made, CODE)
     assert finding.severity == "warning"
-    assert finding.message.endswith("The goal, worth -1 at most, is never better than giving up.")
+    assert finding.message.endswith("The goal, worth at most -1, is never better than giving up.")
 
 
 def test_where_the_goal_is_worth_every_step_there_is_nobody_gives_up():
@@ -339,10 +339,10 @@ def test_how_far_the_goal_is_at_least_decides_how_grave_it_is():
     ends, start = {"off": ("bad", off)}, {"x": 4}
     (far,) = told(walk(step, home, ends=ends, start=start, max_change={"x": 0.3}), CODE)
     assert far.severity == "warning"
-    assert far.message.endswith("only within 20 steps, and it takes 17 at least.")
+    assert far.message.endswith("only within 20 steps, and it takes at least 17.")
     (near,) = told(walk(step, home, ends=ends, start=start, max_change={"x": 1}), CODE)
     assert near.severity == "advice"
-    assert near.message.endswith("only within 20 steps, and it takes 5 at least.")
+    assert near.message.endswith("only within 20 steps, and it takes at least 5.")
     (unknown,) = told(walk(step, home, ends=ends, max_change={"x": 0.3}), CODE)
     assert "takes" not in unknown.message
 
@@ -351,20 +351,20 @@ def test_a_goal_that_is_far_by_declaration_counts_without_a_horizon():
     made = walk(step, home, ends={"off": ("bad", off)}, start={"x": 0}, max_change={"x": 0.1}, horizon=None)
     (finding,) = told(made.with_weights(home=120), CODE)
     assert finding.severity == "warning"
-    assert finding.message.endswith("only within 120 steps, and it takes 90 at least.")
+    assert finding.message.endswith("only within 120 steps, and it takes at least 90.")
 
 
 def test_an_episode_may_begin_anywhere_in_a_range_and_the_nearest_end_of_it_counts():
     ends = {"off": ("bad", off)}
     (finding,) = told(walk(step, home, ends=ends, start={"x": (1, 4)}, max_change={"x": 0.5}), CODE)
-    assert finding.message.endswith("and it takes 10 at least.")
+    assert finding.message.endswith("and it takes at least 10.")
 
 
 def test_how_far_a_field_moves_may_have_been_seen():
     made = walk(step, home, ends={"off": ("bad", off)}, start={"x": 4})
     steps = make_steps({"x": [4, 4.2, 4.1, 4.4, 4.4]})
     (finding,) = check(made, only=[CODE], steps=steps).findings
-    assert (finding.severity, finding.message.endswith("and it takes 17 at least.")) == ("warning", True)
+    assert (finding.severity, finding.message.endswith("and it takes at least 17.")) == ("warning", True)
 
 
 def test_an_idle_life_that_costs_is_held_against_a_bad_end():
@@ -372,10 +372,10 @@ def test_an_idle_life_that_costs_is_held_against_a_bad_end():
     (finding,) = told(made, CODE)
     assert finding.severity == "warning"
     assert finding.message == (
-        "a step of doing nothing costs 1, and the bad end 'fallen' costs 5: less than going on over 100 steps, which "
-        "costs 100. The goal, worth 0 at most, is worth going for only within about 11 steps."
+        "an agent may give up: each step of doing nothing costs 1, and the bad end 'fallen' costs 5, less than going on "
+        "over 100 steps, which costs 100. The goal, worth at most 0, is worth pursuing only within about 11 steps."
     )
     assert really(made, finding) == [-1, -6]
     (elsewhere,) = told(walk(away, fell, fields=[X, FALLEN], ends={"fallen": "bad"}), CODE)
     assert elsewhere.severity == "advice"
-    assert "every step that leaves everything as it is costs 0.1" in elsewhere.message
+    assert "each step that changes nothing costs 0.1" in elsewhere.message

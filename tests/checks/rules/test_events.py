@@ -49,7 +49,7 @@ def test_what_can_happen_only_so_often_adds_up_to_so_much(at_most, found):
     for finding in findings:
         assert finding.severity == "advice"
         assert finding.message == (
-            "'hit' pays up to 1 and can happen 11 times at most: 11 in all, more than the best end, which pays 10."
+            "'hit' pays up to 1 and can happen at most 11 times: 11 in total, more than the best end, which pays 10."
         )
         assert really(made, finding) == [1, 0]
 
@@ -63,7 +63,7 @@ def test_what_can_happen_only_so_often_adds_up_to_so_much(at_most, found):
         (Event(renews=1), "in every step: 100 over 100 steps"),
         (Event(rate=0.05), None),
         (Event(rate=0.5), "every 2 steps: 50 over 100 steps"),
-        (Event(rate=0.35), "in 35% of all steps: 35 over 100 steps"),
+        (Event(rate=0.35), "in 35% of steps: 35 over 100 steps"),
     ],
 )
 def test_what_comes_back_is_a_warning_where_it_adds_up_to_more_than_the_end(event, times):
@@ -76,7 +76,7 @@ def test_what_comes_back_is_a_warning_where_it_adds_up_to_more_than_the_end(even
 
 def test_what_comes_back_only_so_often_does_not_go_on():
     (finding,) = told(reward(hit=Event(at_most=11, renews=5), horizon=100), CODE)
-    assert (finding.severity, "11 times at most" in finding.message) == ("advice", True)
+    assert (finding.severity, "at most 11 times" in finding.message) == ("advice", True)
     (finding,) = told(reward(hit=Event(at_most=50, renews=5), horizon=100), CODE)
     assert (finding.severity, "every 5 steps" in finding.message) == ("warning", True)
 
@@ -85,14 +85,14 @@ def test_without_a_horizon_what_comes_back_out_earns_any_end():
     (finding,) = told(reward(hit=Event(renews=5)), CODE)
     assert finding.severity == "warning"
     assert finding.message == (
-        "'hit' pays up to 1 and can happen every 5 steps. After 11 times it has out-earned the best end, which pays 10."
+        "'hit' pays up to 1 and can happen every 5 steps. After 11 times it has earned more than the best end, which pays 10."
     )
     assert told(reward(target, time, finish, hit=Event(renews=20)), CODE) == []
 
 
 def test_a_discount_decides_how_often_counts():
     (finding,) = told(reward(hit=Event(renews=5), discount=0.99), CODE)
-    assert "every 5 steps: 20 for ever at a discount of 0.99, more than the best end" in finding.message
+    assert "every 5 steps: 20 over an infinite horizon at discount 0.99, more than the best end" in finding.message
     assert told(reward(hit=Event(renews=5), discount=0.95), CODE) == []
 
 
@@ -101,7 +101,7 @@ def test_the_steps_that_are_spent_waiting_cost():
     made = reward(target, time, finish, hit=Event(renews=4), horizon=100)
     (finding,) = told(made, CODE)
     assert finding.message == (
-        "'hit' pays up to 0.9 and can happen every 4 steps, while the others cost 0.1 each: 15 over 100 steps, more "
+        "'hit' pays up to 0.9 and can happen every 4 steps (each other step costs 0.1): 15 over 100 steps, more "
         "than the best end, which pays 10."
     )
     once, rest = really(made, finding)
@@ -123,7 +123,7 @@ def test_one_event_that_is_counted_does_not_hide_another_that_is_not():
     )
     counted, other = told(made, CODE)
     assert (counted.severity, counted.message.startswith("'hit' pays up to 1 and can happen")) == ("warning", True)
-    assert (other.severity, other.message.startswith("'count' pays up to 2 a step, again and again")) == (
+    assert (other.severity, other.message.startswith("'count' pays up to 2 a step, over and over")) == (
         "advice",
         True,
     )
@@ -165,8 +165,8 @@ def test_an_event_that_comes_back_competes_with_a_goal_that_ends_the_episode(eve
     for finding in findings:
         assert finding.severity == "warning"
         assert finding.message == (
-            "'hit' pays 1 and can happen every 5 steps: 20 over 100 steps, more than the goal 'won', which is worth 11 "
-            "at most."
+            "'hit' pays 1 and can happen every 5 steps: 20 over 100 steps, more than the goal 'won', which is worth at "
+            "most 11."
         )
         assert really(made, finding) == [1, 0]
         assert not any(step.inputs["done"] for step in finding.witness)

@@ -36,7 +36,7 @@ def test_a_survival_bonus_is_advice():
     (finding,) = told(made, "pays-for-staying")
     assert (finding.severity, finding.term) == ("advice", "total")
     assert finding.message == (
-        "a step that leaves everything as it is pays up to 2, for ever. That is worth 200 over 100 steps."
+        "an agent can stay put and earn up to 2 a step forever. That adds up to 200 over 100 steps."
     )
     assert finding.witness[0].inputs == {"height": 10.0}
     assert really(made, finding) == [2]
@@ -76,10 +76,10 @@ def test_staying_in_the_goal_is_no_flaw():
 @pytest.mark.parametrize(
     ("pay", "words", "witness"),
     [
-        ("3 - abs(x)", "pays up to 3, for ever.", 0.0),
-        ("1 / (0.1 + x) if x >= 0 else 0", "pays up to 10, for ever.", 0.0),
-        ("x if x < 5 else 0", "pays up to 4.999, for ever.", 4.999),
-        ("x if x <= 2.5 else 0", "pays up to 2.5, for ever.", 2.5),
+        ("3 - abs(x)", "earn up to 3 a step forever.", 0.0),
+        ("1 / (0.1 + x) if x >= 0 else 0", "earn up to 10 a step forever.", 0.0),
+        ("x if x < 5 else 0", "earn up to 4.999 a step forever.", 4.999),
+        ("x if x <= 2.5 else 0", "earn up to 2.5 a step forever.", 2.5),
     ],
 )
 def test_a_place_is_told_as_a_place_with_a_number_that_a_person_would_write(pay, words, witness):
@@ -94,7 +94,7 @@ def test_a_stretch_is_told_only_where_every_place_in_it_pays_the_same():
     text = "def f(x): return 1 if x < 2 else 3 - x / 10 if x < 6 else 0.5"
     made = reward(term(plain(text)), fields=[Field("x", low=0, high=9, unit="m")], states=["x"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
-    assert "pays up to 2.8, for ever (x below 2 m: 1 a step; x beyond 6 m: 0.5 a step)." in finding.message
+    assert "earn up to 2.8 a step forever (x below 2 m: 1 a step; x beyond 6 m: 0.5 a step)." in finding.message
     assert [step.note for step in finding.witness] == ["x 2 m", "x below 2 m", "x beyond 6 m"]
     assert really(made, finding) == [2.8, 1, 0.5]
 
@@ -108,10 +108,10 @@ def test_what_changes_at_its_rate_cannot_stay_where_it_is():
     driving = {"states": ["velocity"], "horizon": 10}
     moving = {**driving, "fields": [velocity, Field("x", low=-99, high=99)], "rates": {"x": "velocity"}}
     (finding,) = told(reward(fast, survival, fields=[velocity], **driving), "pays-for-staying")
-    assert "pays up to 11" in finding.message
+    assert "earn up to 11 a step" in finding.message
     alive = reward(fast, survival, **moving)
     (finding,) = told(alive, "pays-for-staying")
-    assert "pays up to 1, for ever" in finding.message
+    assert "earn up to 1 a step forever" in finding.message
     assert really(alive, finding) == [1]
     assert told(reward(fast, **moving), "pays-for-staying") == []
 
@@ -133,8 +133,8 @@ def test_a_fact_about_the_way_says_what_stays():
 @pytest.mark.parametrize(
     ("end", "severity", "ending"),
     [
-        (10, "warning", "That is worth 10, as much as the best end."),  # the same but for rounding
-        (10.000004, "advice", "That is worth 10 at most, less than the best end, which pays 10.000004."),
+        (10, "warning", "That adds up to 10, as much as the best end."),  # the same but for rounding
+        (10.000004, "advice", "That adds up to at most 10, less than the best end, which pays 10.000004."),
     ],
 )
 def test_numbers_that_differ_are_written_so_that_they_do_and_others_are_called_the_same(end, severity, ending):
@@ -154,10 +154,10 @@ def test_numbers_that_differ_are_written_so_that_they_do_and_others_are_called_t
 @pytest.mark.parametrize(
     ("discount", "severity", "ending"),
     [
-        (0.9, "advice", "That is worth 10 at most, less than the best end, which pays 50."),
-        (0.99, "warning", "That is worth 100, more than the best end, which pays 50."),
-        (1.0, "warning", "After 50 steps it has out-earned the best end, which pays 50."),
-        (None, "warning", "After 50 steps it has out-earned the best end, which pays 50."),
+        (0.9, "advice", "That adds up to at most 10, less than the best end, which pays 50."),
+        (0.99, "warning", "That adds up to 100, more than the best end, which pays 50."),
+        (1.0, "warning", "After 50 steps it has earned more than the best end, which pays 50."),
+        (None, "warning", "After 50 steps it has earned more than the best end, which pays 50."),
     ],
 )
 def test_the_discount_decides_whether_waiting_pays(discount, severity, ending):
@@ -174,8 +174,8 @@ def test_each_stretch_that_pays_is_told():
     made = reward(zones, fields=[Field("distance", low=0, high=10)], states=["distance"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == (
-        "a step that leaves everything as it is pays up to 1, for ever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 "
-        "a step). That is worth 10 over 10 steps."
+        "an agent can stay put and earn up to 1 a step forever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 a "
+        "step). That adds up to 10 over 10 steps."
     )
     assert really(made, finding) == [1, 0.5]
     assert [2 <= step.inputs["distance"] < 6 for step in finding.witness] == [True, False]
@@ -258,7 +258,7 @@ def test_a_field_that_only_rises_can_stand_still():
 def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
     made = reward(high, fields=[Field("height")], states=["height"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
-    assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
+    assert finding.message == "an agent can stay put and earn an unbounded amount a step forever."
     assert 0 < really(made, finding)[0] <= 1e6
 
     @term
@@ -267,7 +267,7 @@ def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
 
     made = reward(steps, fields=[Field("height")], states=["height"], horizon=10)
     (finding,) = told(made, "pays-for-staying")
-    assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
+    assert finding.message == "an agent can stay put and earn an unbounded amount a step forever."
 
 
 def test_an_end_without_bound_competes_with_nothing():
@@ -289,7 +289,7 @@ def test_whether_staying_pays_may_be_left_undecided():
         return (x - y) + (y - z) + (z - x)
 
     made = reward(tangled, fields=[Field(name, low=0, high=1) for name in "xyz"], states=[*"xyz"], horizon=10)
-    assert undecided(made, "pays-for-staying", z3=False) == ["z3 was not to be used"]
+    assert undecided(made, "pays-for-staying", z3=False) == ["z3 is turned off"]
     if is_available():
         assert told(made, "pays-for-staying") == []
 
@@ -322,8 +322,8 @@ def test_targets_that_come_back_out_earn_the_finish():
     (finding,) = told(made, CODE)
     assert (finding.severity, finding.term) == ("advice", "total")
     assert finding.message == (
-        "'hit' pays up to 0.5 a step, again and again while nothing else changes. After 21 such steps 'hit' has "
-        "out-earned the best end, which pays 10."
+        "'hit' pays up to 0.5 a step, over and over while nothing else changes. After 21 such steps, 'hit' has "
+        "earned more than the best end, which pays 10."
     )
     assert really(made, finding) == [0.5, -0.5]
     assert [step.inputs["hit"] for step in finding.witness] == [True, False]
@@ -335,8 +335,8 @@ def test_targets_that_come_back_out_earn_the_finish():
     [
         (0.9, None),
         (0.95, None),
-        (0.99, "For ever 'hit' is worth 50 at a discount of 0.99, more than the best end, which pays 10."),
-        (1.0, "After 21 such steps 'hit' has out-earned the best end, which pays 10."),
+        (0.99, "Repeated forever, 'hit' is worth 50 at discount 0.99, more than the best end, which pays 10."),
+        (1.0, "After 21 such steps, 'hit' has earned more than the best end, which pays 10."),
     ],
 )
 def test_the_discount_decides_what_again_and_again_is_worth(discount, ending):
@@ -351,8 +351,8 @@ def test_all_events_are_told_of_at_once():
 
     made = event_reward(target, coins, finish, fields=[HIT, DONE, Field("count", low=0, high=3)])
     (finding,) = told(made, CODE)
-    assert finding.message.startswith("'count' pays up to 6 a step and 'hit' up to 1, again and again")
-    assert "After 2 such steps 'count' has out-earned" in finding.message
+    assert finding.message.startswith("'count' pays up to 6 a step and 'hit' up to 1, over and over")
+    assert "After 2 such steps, 'count' has earned more than" in finding.message
     assert really(made, finding) == [6, 0, 1, 0]
 
 
@@ -363,8 +363,8 @@ def test_pay_without_bound_needs_one_step():
 
     made = event_reward(coins, finish, fields=[DONE, Field("count", low=0)])
     (finding,) = told(made, CODE)
-    assert finding.message.startswith("'count' pays as much as you like a step")
-    assert finding.message.endswith("One such step can out-earn the best end, which pays 10.")
+    assert finding.message.startswith("'count' pays an unbounded amount a step")
+    assert finding.message.endswith("One such step can earn more than the best end, which pays 10.")
     assert 0 < really(made, finding)[0] <= 1e6
 
 
@@ -453,7 +453,7 @@ def test_what_an_event_pays_may_be_left_undecided():
 
     fields = [Field("x", low=0, high=1), *(Field(name, low=0, high=1) for name in "yz"), DONE]
     made = event_reward(tangled, finish, fields=fields, states=["y", "z"])
-    assert undecided(made, CODE, z3=False) == ["what a step pays in which 'x' happens: z3 was not to be used"]
+    assert undecided(made, CODE, z3=False) == ["what a step with 'x' pays: z3 is turned off"]
     if is_available():
         assert told(made, CODE) == []
 
@@ -523,16 +523,16 @@ def test_who_keeps_up_a_speed_does_not_stay(said):
     moving = {"states": ["place", "speed"], "horizon": 10, **said}
     speed = plain_speed if said else SPEED
     (finding,) = told(reward(quick, placed, fields=[PLACE, speed], **moving), "pays-for-staying")
-    assert "pays up to 0.1, for ever" in finding.message
+    assert "earn up to 0.1 a step forever" in finding.message
     assert finding.witness[0].inputs["speed"] == 0
     kept = {"states": ["place", "speed"], "horizon": 10}
     (finding,) = told(reward(quick, placed, fields=[PLACE, plain_speed], **kept), "pays-for-staying")
-    assert "pays up to 3.1, for ever" in finding.message
+    assert "earn up to 3.1 a step forever" in finding.message
 
 
 def test_a_speed_that_moves_nothing_can_be_kept():
     (finding,) = told(reward(quick, fields=[SPEED], states=["speed"], horizon=10), "pays-for-staying")
-    assert "pays up to 3, for ever" in finding.message
+    assert "earn up to 3 a step forever" in finding.message
 
 
 # -- bonuses that are meant to fade -----------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ def test_a_bonus_that_is_meant_to_fade_and_that_a_state_keeps_up_is_found():
     made = reward(novel, high)
     (finding,) = told(made, FADING)
     assert (finding.severity, finding.term) == ("warning", "novel")
-    assert finding.message == "'novel' is meant to fade, and it pays 1 in every step that stays at height 0."
+    assert finding.message == "'novel' never fades: an agent earns 1 from it in every step spent at height 0."
     assert really(made, finding) == [1]
     assert told(reward(high), FADING) == []
     assert told(made.with_weights(novel=0), FADING) == []
@@ -566,7 +566,7 @@ def test_a_bonus_fades_with_a_count_that_only_rises():
     assert told(reward(rare, **rising), FADING) == []
     falling = reward(rare, fields=[VISITS], monotone={"visits": "down"})
     (finding,) = told(falling, FADING)
-    assert finding.message == "'rare' is meant to fade, and it pays 1 in every step that stays at visits 0."
+    assert finding.message == "'rare' never fades: an agent earns 1 from it in every step spent at visits 0."
 
     @term(kind="intrinsic")
     def never_gone(visits):
@@ -576,13 +576,13 @@ def test_a_bonus_fades_with_a_count_that_only_rises():
     (finding,) = told(made, FADING)
     assert finding.witness[0].inputs == {"visits": 1000.0}
     assert really(made, finding) == [0.3]
-    assert "it pays 0.3 in every step that stays at visits 1,000." in finding.message
+    assert "an agent earns 0.3 from it in every step spent at visits 1,000." in finding.message
 
 
 def test_where_nobody_says_whether_a_count_persists_it_is_advice_that_asks():
     (finding,) = told(reward(rare, fields=[VISITS]), FADING)
     assert finding.severity == "advice"
-    assert finding.message == "'rare' is meant to fade, and it pays 1 in every step in which nothing happens."
+    assert finding.message == "'rare' never fades: an agent earns 1 from it in every step in which nothing happens."
     assert "monotone={'visits': 'up'}" in finding.advice
     (finding,) = told(reward(rare, fields=[VISITS], states=["visits"]), FADING)
     assert finding.severity == "warning"

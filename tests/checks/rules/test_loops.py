@@ -55,7 +55,7 @@ def test_pay_for_one_direction_only_is_a_loop():
     (finding,) = told(made, "loop-that-pays")
     assert (finding.severity, finding.term) == ("warning", "closer")
     assert sorted(lap_of(made, finding)) == pytest.approx([-0.1, 9.9])
-    assert "a lap of 2 steps (x: " in finding.message
+    assert "a 2-step cycle (x: " in finding.message
     assert finding.facts == ()
 
 
@@ -126,7 +126,7 @@ def test_a_loop_of_three_that_no_loop_of_two_shows():
     made = reward(beats, fields=[Field("mood", values=moods)])
     (finding,) = told(made, "loop-that-pays")
     assert lap_of(made, finding) == [1, 1, 1]
-    assert "a lap of 3 steps (mood: " in finding.message
+    assert "a 3-step cycle (mood: " in finding.message
 
 
 def test_the_shortest_lap_and_the_one_that_pays_most_are_told():
@@ -159,7 +159,7 @@ def test_what_never_returns_is_a_price(direction):
     fields = [Field("phase", values=("a", "b")), Field("tokens", low=0, high=10_000, unit="tokens")]
     made = reward(forward, used, fields=fields, monotone={"tokens": direction}, idle={"tokens": 5_000})
     (finding,) = told(made, "loop-that-pays")
-    assert "earns 2 as long as it costs fewer than 2,000 tokens" in finding.message
+    assert "earns 2 every time around, as long as it costs fewer than 2,000 tokens" in finding.message
     assert finding.facts == (f"tokens only {'rises' if direction == 'up' else 'falls'}",)
     lap_of(made, finding)
 
@@ -301,7 +301,7 @@ def test_whether_a_lap_pays_may_be_left_undecided():
 
     made = reward(tangled, fields=[Field("x", low=0, high=1), Field("y", low=0, high=1)])
     assert undecided(made, "loop-that-pays", z3=False) == [
-        f"whether a lap of {length} states pays: z3 was not to be used" for length in (2, 3)
+        f"whether a {length}-step cycle pays: z3 is turned off" for length in (2, 3)
     ]
 
 

@@ -66,13 +66,13 @@ def test_what_does_not_telescope_is_told_with_steps_that_show_it(text, discount)
     totals = really(reward, finding)
     assert len(steps) == 3
     if discount is None:
-        assert finding.message.endswith("three steps that end where they began do not add up to 0.")
+        assert finding.message.endswith("a 3-step cycle does not add up to 0.")
         states = [(step.inputs["prev.x"], step.inputs["curr.x"]) for step in steps]
         assert [after for _, after in states] == [before for before, _ in (*states[1:], states[0])]
         assert abs(sum(totals)) > 1e-9
     else:
         assert (
-            f"it is not {discount} times a potential after the step less the same potential before it"
+            f"it is not {discount} times a potential after the step minus the same potential before it"
             in finding.message
         )
         moved, here, there = totals
@@ -147,4 +147,4 @@ def test_what_is_known_of_a_term():
 def test_what_is_not_decided_is_said():
     text = "math.tanh(curr.x - 5) - math.tanh(prev.x - 5) + (0 if curr.x * prev.x >= 0 else 1)"
     (why,) = undecided(shaping(text), "not-potential-based", z3=False)
-    assert why == "whether it is potential-based: z3 was not to be used"
+    assert why == "whether it is potential-based: z3 is turned off"

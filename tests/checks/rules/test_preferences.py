@@ -26,7 +26,7 @@ def test_a_preference_that_the_reward_contradicts_is_told_with_both_rows():
     low, high = really(made, finding)
     assert high - low == 6
     assert finding.message == (
-        f"what is preferred (near is good) earns {low:g}, less than what it is preferred to: {high:g}."
+        f"the preferred option (near is good) earns {low:g}, less than the other option: {high:g}."
     )
     assert [step.note for step in finding.witness] == ["preferred", "not preferred"]
     assert finding.witness[0].inputs["lit"] == finding.witness[1].inputs["lit"]  # the same on both sides
@@ -40,7 +40,7 @@ def test_a_preference_that_the_reward_shares_is_left_alone(z3):
 def test_earning_the_same_is_not_enough():
     made = reward(prefer({"distance": 5, "lit": True}, over={"distance": 2, "lit": False}))
     (finding,) = told(made, "order-inversion")
-    assert finding.message == "what is preferred earns 2, the same as what it is preferred to: 2."
+    assert finding.message == "the preferred option earns 2, the same as the other option: 2."
     assert really(made, finding) == [2, 2]
 
 
@@ -60,7 +60,7 @@ def test_what_is_left_open_must_hold_for_every_value():
 def test_whole_episodes_are_added_up():
     made = reward(prefer([{"distance": 9, "lit": False}], over=[{"distance": 5, "lit": False}] * 2))
     (finding,) = told(made, "order-inversion")
-    assert finding.message == "what is preferred earns 9, less than what it is preferred to: 10."
+    assert finding.message == "the preferred option earns 9, less than the other option: 10."
     assert really(made, finding) == [9, 5, 5]
     discounted = reward(prefer([{"distance": 9, "lit": False}], over=[{"distance": 5, "lit": False}] * 2), discount=0.5)
     assert told(discounted, "order-inversion") == []  # 5 + 2.5
@@ -137,7 +137,7 @@ def test_whether_a_preference_holds_may_be_left_undecided():
     preference = prefer({"lit": True}, over={"lit": False}, because="light")
     made = Reward("r", version="1", terms=[tangled], fields=fields, task=Task(prefer=[preference]))
     (why,) = undecided(made, "order-inversion", z3=False)
-    assert why == "whether the preference 'light' always holds: z3 was not to be used"
+    assert why == "whether the preference 'light' always holds: z3 is turned off"
     if is_available():
         assert told(made, "order-inversion") == []
 
@@ -178,7 +178,7 @@ def test_neighbours_that_the_reward_ranks_otherwise_are_told():
     outcomes = {"crash": episode(0, won=False), "idle": episode(*[5] * 4), "win": episode(1, won=True)}
     (finding,) = told(episode_reward(), "outcome-order", outcomes=outcomes)
     assert (finding.severity, finding.term) == ("warning", "total")
-    assert finding.message == "'idle' earns 20, more than 'win' with 11, though it is the worse outcome."
+    assert finding.message == "'idle' earns 20, more than 'win' with 11, although it is the worse outcome."
     assert {step.total for step in finding.witness} == {5.0, 11.0}
 
 
@@ -201,7 +201,7 @@ def test_the_odds_of_a_gamble_are_told():
     (finding,) = told(episode_reward(), "risk-tolerance", outcomes=outcomes)
     assert finding.severity == "advice"
     assert finding.message == (
-        "rather than 'idle' an agent gambles on 'win' as long as 'crash' is less likely than 0.5 (returns -10, 0, 10)."
+        "rather than take 'idle', an agent gambles on 'win' as long as 'crash' is less likely than 0.5 (returns -10, 0, 10)."
     )
     assert told(episode_reward(), "risk-tolerance", outcomes={"a": episode(0), "b": episode(1)}) == []
     wrong = {"crash": episode(5), "idle": episode(0), "win": episode(0, won=True)}

@@ -74,10 +74,10 @@ def test_a_finding_is_as_grave_as_its_rule_unless_told_otherwise():
 def test_why_a_question_was_left_open(monkeypatch):
     context = context_of("jump")
     if z3.is_available():
-        assert context.undecided("f", "whether").why == "whether: z3 gave no answer in time"
+        assert context.undecided("f", "whether").why == "whether: z3 ran out of time"
     assert context.undecided("f", "whether", reason="it rains").why == "whether: it rains"
-    assert Solver(z3=False).explain_unknown() == "z3 was not to be used"
-    assert Solver(quick=True).explain_unknown() != "z3 was not to be used"
+    assert Solver(z3=False).explain_unknown() == "z3 is turned off"
+    assert Solver(quick=True).explain_unknown() != "z3 is turned off"
     monkeypatch.setattr("plaudit.checks.solver.solver.is_available", lambda: False)
     assert context.undecided("f").why == "z3 is not installed: pip install 'plaudit[prove]'"
 

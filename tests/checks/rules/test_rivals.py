@@ -50,7 +50,7 @@ def test_a_speed_is_kept_up_and_never_hovered_at(unit, said, severity, words):
     (finding,) = told(made, CODE)
     assert finding.severity == severity
     assert finding.message.startswith(f"{words}")
-    assert finding.message.endswith(": 150 over 50 steps, more than the goal 'home', which is worth 3 at most.")
+    assert finding.message.endswith(": 150 over 50 steps, more than the goal 'home', which is worth at most 3.")
     assert really(made, finding) == [3]
 
 
@@ -179,8 +179,8 @@ def test_what_episodes_earned_that_never_reached_the_goal_competes_with_it():
     mean = np.mean([sum(each["sound"][1:]) for each in episodes])
     assert finding.severity == "warning"
     assert finding.message == (
-        f"4 episodes that were played until time was up and never reached the goal earned {mean:.6g} on average, more "
-        "than the goal 'home', which is worth 1 at most."
+        f"4 observed episodes that ran to the time limit without reaching the goal earned {mean:.6g} on average, more "
+        "than the goal 'home', which is worth at most 1."
     )
     assert really(made, finding) == [max(max(each["sound"][1:]) for each in episodes)]
     assert told(made, CODE) == []
@@ -220,6 +220,6 @@ def test_half_the_goal_that_pays_more_than_all_of_it_is_not_told_as_a_tie():
         made = reward(*terms, fields=fields, goal=soft, states=[])
         (finding,) = check(made, only=CODE).findings
         assert finding.message == (
-            f"landed outside the goal pays {pay}, {how} the goal 'soft', which is worth {worth} at most."
+            f"landed outside the goal pays {pay}, {how} the goal 'soft', which is worth at most {worth}."
         )
         assert really(made, finding) == [pay]

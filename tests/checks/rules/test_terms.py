@@ -114,7 +114,7 @@ def test_whether_a_term_is_dead_may_be_left_undecided():
     fields = [Field(name, low=0, high=1) for name in "xyz"]
     made = reward_from("def f(x, y, z): return (x - y) + (y - z) + (z - x)", *fields)
     (why,) = undecided(made, "dead-term", z3=False)
-    assert why == "whether it is ever anything else: z3 was not to be used"
+    assert why == "whether it ever has another value: z3 is turned off"
     assert told(made, "dead-term")
 
 
@@ -152,9 +152,7 @@ def test_terms_that_another_drowns_are_listed_under_it():
     made = reward(small, crash, plain, fields=[UNIT, Field("hit", flag=True)])
     (finding,) = told(made, "dominated-term")
     assert (finding.severity, finding.term) == ("note", "crash")
-    assert finding.message == (
-        "'crash' can be 200, more than a hundred times what these can be at most: small (0.5), plain (1)."
-    )
+    assert finding.message == ("'crash' can be 200, more than a hundred times the maximum of small (0.5), plain (1).")
 
 
 THRIFT = Field("burnt", low=0, high=1)
@@ -183,7 +181,7 @@ def test_a_wish_that_next_to_nothing_pays_for_is_a_warning(said, severity):
     made = reward(pace, thrift, fields=[UNIT, THRIFT], task=Task(states=["x", "burnt"], **said))
     (finding,) = told(made, "dominated-term")
     assert finding.severity == severity
-    assert finding.message == "'pace' can be 100, more than a hundred times what these can be at most: thrift (0.001)."
+    assert finding.message == "'pace' can be 100, more than a hundred times the maximum of thrift (0.001)."
     assert [each.severity for each in told(made.with_weights(thrift=-0.02), "dominated-term")] == ["note"]
 
 
@@ -255,7 +253,7 @@ def test_a_penalty_that_can_pay_is_told():
     made = reward(effort)
     (finding,) = told(made, "wrong-sign")
     assert (finding.severity, finding.term) == ("warning", "effort")
-    assert finding.message == "'effort' is a penalty, for its weight is -2, and it can raise the total: by 0.5 here."
+    assert finding.message == "'effort' is a penalty (its weight is -2) but can raise the total: by 0.5 here."
     assert really(made, finding) == [0.5]
     assert finding.witness[0].inputs == {"x": 0.0}
 
@@ -267,7 +265,7 @@ def test_a_penalty_that_is_negated_twice_is_told():
 
     made = reward(crash, fields=[Field("hit", flag=True)])
     (finding,) = told(made, "wrong-sign")
-    assert finding.message == "'crash' is declared a penalty, and it can raise the total: by 10 here."
+    assert finding.message == "'crash' is declared a penalty but can raise the total: by 10 here."
     assert finding.witness[0].inputs == {"hit": True}
     assert really(made, finding) == [10]
 
@@ -319,7 +317,7 @@ def test_a_bonus_that_only_costs_is_told():
 
     made = reward(prize)
     (finding,) = told(made, "wrong-sign")
-    assert finding.message == "'prize' is declared a bonus, and it never raises the total: at best it adds -1."
+    assert finding.message == "'prize' is declared a bonus but never raises the total: at best it adds -1."
     assert really(made, finding) == [-2]
 
     @term(kind="bonus")
@@ -356,7 +354,7 @@ def test_a_penalty_at_the_end_is_looked_at_at_the_end():
 def test_whether_a_penalty_can_pay_may_be_left_undecided():
     fields = [Field(name, low=0, high=1) for name in "xyz"]
     made = reward_from("def f(x, y, z): return (x - y) + (y - z) + (z - x)", *fields, weight=-1)
-    assert undecided(made, "wrong-sign", z3=False) == ["whether this penalty can pay: z3 was not to be used"]
+    assert undecided(made, "wrong-sign", z3=False) == ["whether this penalty can pay: z3 is turned off"]
     assert told(made, "wrong-sign") == []
 
 
@@ -410,7 +408,7 @@ def test_a_gate_that_changes_is_not_told():
     assert not told(reward(), "dead-gate")
 
 
-@pytest.mark.parametrize(("condition", "says"), [(never, "never holds"), (always, "always holds")])
+@pytest.mark.parametrize(("condition", "says"), [(never, "never applies"), (always, "always applies")])
 def test_an_override_that_does_nothing_or_everything_is_told(condition, says):
     (finding,) = told(reward(override=[(condition, -1.0)]), "dead-override")
     assert (finding.severity, finding.term) == ("warning", condition.__name__)

@@ -73,8 +73,8 @@ def test_a_sine_of_degrees_is_told_in_a_sentence_of_its_own():
     angle = Field("x", low=0, high=360, unit="deg")
     made = reward_from("def f(x): return math.sin(x) + 2 * math.sin(x) + math.cos(x)", angle)
     sine, cosine = told(made, "unit-mismatch")
-    assert sine.message == "'f' takes the sine of an angle in deg, and it must be in rad."
-    assert cosine.message == "'f' takes the cosine of an angle in deg, and it must be in rad."
+    assert sine.message == "'f' takes the sine of an angle in deg, but it must be in rad."
+    assert cosine.message == "'f' takes the cosine of an angle in deg, but it must be in rad."
     assert "math.pi / 180" in sine.advice
     repaired = reward_from("def f(x): return math.sin(x * math.pi / 180)", angle)
     assert told(repaired, "unit-mismatch") == []

@@ -49,7 +49,8 @@ def test_pay_that_rises_up_to_a_value_short_of_the_best_may_be_meant():
     (finding,) = told(made, WRONG_WAY)
     assert (finding.severity, finding.term) == ("advice", "near")
     assert finding.message == (
-        "'distance' is better low, and with everything else as wanted it is paid most at 2: 2 more than at 0."
+        "an agent earns the most at distance 2, with everything else as wanted: 2 more than at 0, although 'distance' is "
+        "better low."
     )
     assert "aim={'distance': 2}" in finding.advice
     assert really(made, finding) == [1, -1]
@@ -78,14 +79,15 @@ def test_every_entry_of_a_vector_is_compared_and_one_is_told():
     made = reward(effort, fields=[Field("torque", length=3, low=-1, high=1)], aim={"torque": 0})
     assert told(made, WRONG_WAY) == []
     (finding,) = told(made.with_weights(effort=1.0), WRONG_WAY)
-    assert finding.message.startswith("'torque' is to be 0, and torque[")
+    assert " more at torque[" in finding.message
+    assert finding.message.endswith("although 'torque' should be 0.")
 
 
 def test_of_what_a_step_changes_what_comes_after_it_counts():
     made = reward(closer, fields=[DISTANCE], better={"distance": "low"})
     assert told(made, WRONG_WAY) == []
     (finding,) = told(made.with_weights(closer=-1.0), WRONG_WAY)
-    assert "curr.distance 5 earns 5 more than curr.distance 0" in finding.message
+    assert "5 more at curr.distance 5 than at curr.distance 0" in finding.message
 
 
 def test_a_flag_is_better_true_or_false():
@@ -94,7 +96,7 @@ def test_a_flag_is_better_true_or_false():
     (finding,) = told(made.with_weights(crash=1.0), WRONG_WAY)
     assert (
         finding.message
-        == "'crashed' is better false, and crashed true earns 5 more than crashed false, all else equal."
+        == "an agent earns 5 more at crashed true than at crashed false, all else equal, although 'crashed' is better false."
     )
 
 
@@ -137,7 +139,7 @@ def test_what_nothing_pays_for_is_unpriced():
     made = reward(near, fields=[DISTANCE, ENERGY], better={"energy": "low"})
     (finding,) = told(made, UNPRICED)
     assert finding.severity == "advice"
-    assert finding.message == "'energy' is better low, and nothing pays for it: no term reads 'energy'."
+    assert finding.message == "'energy' is better low, but an agent will ignore it: no term reads 'energy'."
     assert len(set(really(made, finding))) == 1
     assert [step.note for step in finding.witness] == ["energy 9", "energy 0"]
 
@@ -159,7 +161,7 @@ def test_what_a_fact_ties_to_something_that_is_paid_for_is_priced():
     made = reward(near, fields=[DISTANCE, ENERGY], better={"energy": "low"}, facts=[physics])
     (finding,) = told(made, UNPRICED)
     assert finding.severity == "warning"
-    assert "what is paid for makes it worse" in finding.message
+    assert "an agent is paid to make it worse" in finding.message
     worse, better = finding.witness
     assert worse.total > better.total
 
@@ -168,7 +170,7 @@ def test_both_sides_of_a_preference_about_what_nobody_reads_earn_the_same():
     wish = prefer({"energy": 1}, over={"energy": 8}, because="thrift")
     made = reward(near, fields=[DISTANCE, Field("energy", low=0, high=9)], prefer=[wish])
     (finding,) = told(made, "order-inversion")
-    assert "the same as what it is preferred to" in finding.message
+    assert "the same as the other option" in finding.message
     assert finding.message.endswith("No term reads 'energy'.")
     assert len(set(really(made, finding))) == 1
 
@@ -203,7 +205,9 @@ def test_with_everything_else_good_a_worse_value_that_earns_more_is_a_warning():
     made = reward(away, fields=[DISTANCE, EFFORT], better={"distance": "low", "effort": "low"})
     (finding,) = told(made, WRONG_WAY)
     assert (finding.severity, finding.term) == ("warning", "away")
-    assert finding.message == ("'distance' is better low, and distance 5 earns 5 more than distance 0, all else equal.")
+    assert finding.message == (
+        "an agent earns 5 more at distance 5 than at distance 0, all else equal, although 'distance' is better low."
+    )
     assert [step.inputs["effort"] for step in finding.witness] == [0, 0]
     assert really(made, finding) == [5, 0]
 
@@ -212,7 +216,9 @@ def test_in_other_circumstances_it_is_advice_that_names_them():
     made = reward(turns, fields=[DISTANCE, EFFORT], better={"distance": "low"})
     (finding,) = told(made, WRONG_WAY)
     assert finding.severity == "advice"
-    assert finding.message == ("'distance' is better low, and distance 5 earns 5 more than distance 0 with effort 1.")
+    assert finding.message == (
+        "an agent earns 5 more at distance 5 than at distance 0 with effort 1, although 'distance' is better low."
+    )
     assert really(made, finding) == [5, 0]
 
 
@@ -238,8 +244,8 @@ def test_a_single_peak_short_of_the_best_is_advice_and_two_are_a_warning():
     made = reward(cruise, fields=[SPEED], better={"speed": "high"})
     (finding,) = told(made, WRONG_WAY)
     assert finding.severity == "advice"
-    assert "it is paid most at 7: 3 more than at 10." in finding.message
-    assert finding.advice == "If 7 is what you want, say so: aim={'speed': 7}; else let pay grow up to 10."
+    assert "earns the most at speed 7, with everything else as wanted: 3 more than at 10," in finding.message
+    assert finding.advice == "If you want 7, say so: aim={'speed': 7}. Otherwise let the reward keep rising up to 10."
     assert really(made, finding) == [7, 4]
 
     @term
@@ -265,7 +271,7 @@ def test_two_values_are_told_apart_in_plain_numbers_that_earn_what_is_said():
     made = reward(reckless, fields=[SPEED, CRASHED], better={"speed": "high"})
     (finding,) = told(made, WRONG_WAY)
     assert finding.message == (
-        "'speed' is better high, and speed 5 earns 19.99 more than speed 5.01 with crashed true."
+        "an agent earns 19.99 more at speed 5 than at speed 5.01 with crashed true, although 'speed' is better high."
     )
     assert [step.inputs["speed"] for step in finding.witness] == [5, 5.01]
     assert really(made, finding) == [5, pytest.approx(-14.99)]
@@ -299,8 +305,8 @@ def test_better_paid_steps_that_leave_a_wish_worse_make_it_a_warning():
     paid, unpaid = (spilt[each].mean() for each in (median < PLACES, median > PLACES))
     assert finding.severity == "warning"
     assert finding.message == (
-        "'spilt' is better low, nothing pays for it, and better paid steps leave it worse: in 400 steps that were "
-        f"played, spilt is {paid:.6g} on average in the better paid ones and {unpaid:.6g} in the others."
+        "'spilt' is better low, but nothing pays for it, and better-paid steps leave it worse: in 400 observed steps, "
+        f"spilt is {paid:.6g} on average in the better-paid ones and {unpaid:.6g} in the others."
     )
     assert finding.witness[0].total > median > finding.witness[1].total
     assert [each.severity for each in judge(spilt, better={"spilt": "high"})] == ["advice"]
@@ -318,7 +324,7 @@ def test_of_a_state_it_counts_how_it_changes_in_the_step():
     level = np.cumsum(np.where(PLACES > 5, 0.01, -0.01))
     (finding,) = judge(level, better={"spilt": "low"}, states=["spilt"])
     assert finding.severity == "warning"
-    assert "spilt changes by 0.00995 on average in the better paid ones and by -0.0083 in the others" in finding.message
+    assert "spilt changes by 0.00995 on average in the better-paid ones and by -0.0083 in the others" in finding.message
     falling = np.cumsum(np.where(PLACES > 5, -0.01, 0.01))
     assert [each.severity for each in judge(falling, better={"spilt": "low"}, states=["spilt"])] == ["advice"]
 
@@ -327,7 +333,7 @@ def test_of_a_flag_it_counts_how_often_it_is_true():
     (finding,) = judge(PLACES > 9, CRASHED, better={"crashed": "low"})
     assert finding.severity == "warning"
     share = (PLACES > 9).sum() / (np.median(PLACES) < PLACES).sum()
-    assert f"crashed is true in {share:.1%} of the better paid ones and in 0.0% of the others." in finding.message
+    assert f"crashed is true in {share:.1%} of the better-paid ones and in 0.0% of the others." in finding.message
     assert [each.severity for each in judge(PLACES > 9, CRASHED, better={"crashed": "high"})] == ["advice"]
 
 

@@ -33,7 +33,7 @@ def test_two_episodes_are_laid_side_by_side(plaudit, two):
     found = json.loads(plaudit(*asked, "--json").stdout)
     assert [each["step"] for each in found["steps"]] == list(range(len(DRIVE)))
     assert sum(each["gap"] for each in found["steps"]) == pytest.approx(found["gap"], abs=1e-9)
-    assert "The steps that separate them most:" in plaudit(*asked).stdout
+    assert "The steps with the largest gaps:" in plaudit(*asked).stdout
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_why_tells_how_far_the_nearest_branch_is(plaudit, rewards):
     (safety, *_) = found["branches"]["terms"]
     assert safety["conditions"]
     assert all(each["to"] != each["from"] for each in safety["nearest"])
-    assert " and it had paid " in plaudit("ledger", "why", "rewards.db", "13", "--branches").stdout
+    assert ": it would pay " in plaudit("ledger", "why", "rewards.db", "13", "--branches").stdout

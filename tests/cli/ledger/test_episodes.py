@@ -40,7 +40,7 @@ def test_the_last_episodes_are_shown_and_that_there_are_others(plaudit, rewards)
     assert "day-1" in result.stdout
     assert "night-3" not in result.stdout
     assert r"car\x1b[31m" in result.stdout
-    assert result.stderr.startswith("There are 1 older one: --limit 0 shows all")
+    assert result.stderr.startswith("1 older episode not shown: --limit 0 shows all")
 
 
 @pytest.mark.parametrize("best", [[], ["--best"]])
@@ -73,7 +73,7 @@ def test_where_no_episode_is_finished_there_is_none_to_rank(plaudit, tmp_path, o
 
 
 def test_rescorings_are_listed(plaudit, rewards):
-    assert plaudit("ledger", "jobs", "rewards.db").stderr == "Nothing was re-scored.\n"
+    assert plaudit("ledger", "jobs", "rewards.db").stderr == "No re-scorings.\n"
     with Ledger(rewards) as ledger:
         ledger.rescore(following.with_weights(comfort=2.0).with_version("2"), run="night-3")
     assert plaudit("ledger", "jobs", "rewards.db").stdout.splitlines()[2].split()[:4] == [
@@ -101,7 +101,7 @@ def test_stats_are_told_by_run_and_term(plaudit, rewards):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["episodes", "--run", "night-4"], ExitCode.FAILED, "No record was found. Did you mean --run night-3?"),
+        (["episodes", "--run", "night-4"], ExitCode.FAILED, "No matching records. Did you mean --run night-3?"),
         (["rank", "--run", "night-4", "--by", "step"], ExitCode.FAILED, "Did you mean --run night-3?"),
         (["runs", "--run", "night-4"], ExitCode.FAILED, "Did you mean --run night-3?"),
         (["rank", "--term", "comfrt"], ExitCode.FAILED, "no reward has a term 'comfrt'. Did you mean 'comfort'?"),
@@ -118,9 +118,9 @@ def test_what_is_not_there_is_told(plaudit, rewards, arguments, code, message):
 def test_records_without_an_episode_and_no_records_at_all_are_told_apart(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         for command in ("runs", "episodes", "rank"):
-            assert "No record was found." in plaudit("ledger", command, "rewards.db").stderr
-        assert plaudit("ledger", "stats", "rewards.db", "--by", "run").stderr == "There is no record.\n"
+            assert "No matching records." in plaudit("ledger", command, "rewards.db").stderr
+        assert plaudit("ledger", "stats", "rewards.db", "--by", "run").stderr == "No records.\n"
         ledger.record(following.score(distance=30.0, deceleration=0.0, action=0))
     result = plaudit("ledger", "episodes", "rewards.db")
     assert result.exit_code == ExitCode.FAILED
-    assert "none of these records says which episode it is of" in " ".join(result.stderr.split())
+    assert "none of these records has an episode" in " ".join(result.stderr.split())

@@ -20,8 +20,10 @@ def test_what_is_exported_can_be_imported_and_adds_nothing_a_second_time(plaudit
     result = plaudit("ledger", "export", "rewards.db", "-o", "all.jsonl")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "13 records written to all.jsonl.\n")
     result = plaudit("ledger", "import", "copy.db", "all.jsonl")
-    assert (result.exit_code, result.stderr) == (0, "13 records of all.jsonl added to copy.db.\n")
-    assert plaudit("ledger", "import", "copy.db", "all.jsonl").stderr == "copy.db had all of all.jsonl already.\n"
+    assert (result.exit_code, result.stderr) == (0, "13 records imported from all.jsonl into copy.db.\n")
+    assert (
+        plaudit("ledger", "import", "copy.db", "all.jsonl").stderr == "copy.db already had every record of all.jsonl.\n"
+    )
     with Ledger(rewards, read_only=True) as ledger, Ledger(tmp_path / "copy.db", read_only=True) as copy:
         pairs = list(zip(ledger.history(), copy.history(), strict=True))
         assert all((a.signal, a.at, a.context) == (b.signal, b.at, b.context) for a, b in pairs)
@@ -69,9 +71,9 @@ def test_parquet_holds_one_reward(plaudit, rewards, names):
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("x.txt", "none of .jsonl, .csv and .parquet"),
+        ("x.txt", "does not end in .jsonl, .csv or .parquet"),
         ("x", "--format"),
-        ("-", "`plaudit ledger history --json` prints them"),
+        ("-", "`plaudit ledger history --json` prints records"),
         ("no/x.jsonl", "there is no folder"),
         ("folder.jsonl", "is a directory"),
     ],
@@ -87,7 +89,7 @@ def test_what_cannot_be_written_is_told(plaudit, rewards, tmp_path, names, file,
 def test_where_options_choose_no_record_nothing_is_written(plaudit, rewards, names):
     result = plaudit("ledger", "export", "rewards.db", "-o", "x.jsonl", "--run", "nigth-3")
     assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
-    assert result.stderr == "Error: No record was found. Did you mean --run night-3?\n"
+    assert result.stderr == "Error: No matching records. Did you mean --run night-3?\n"
     assert names() == ["rewards.db"]
 
 
@@ -131,12 +133,12 @@ def test_a_record_that_does_not_recompute_is_refused_or_kept_apart(plaudit, rewa
     result = plaudit("ledger", "import", "copy.db", "all.jsonl")
     assert result.exit_code == ExitCode.FAILED
     assert f"all.jsonl, line {len(lines)}: the record from " in result.stderr
-    assert plaudit("ledger", "quarantine", "copy.db").stderr == "No record is kept apart.\n"
+    assert plaudit("ledger", "quarantine", "copy.db").stderr == "No quarantined records.\n"
     result = plaudit("ledger", "import", "copy.db", "all.jsonl", "--quarantine")
-    added = "12 records of all.jsonl added to copy.db. 1 record kept apart: plaudit ledger quarantine copy.db\n"
+    added = "12 records imported from all.jsonl into copy.db. 1 record quarantined: plaudit ledger quarantine copy.db\n"
     assert (result.exit_code, result.stderr) == (0, added)
     result = plaudit("ledger", "import", "copy.db", "all.jsonl", "--quarantine")
-    assert result.stderr == "copy.db had all of all.jsonl already.\n"
+    assert result.stderr == "copy.db already had every record of all.jsonl.\n"
     result = plaudit("ledger", "quarantine", "copy.db")
     assert result.stdout.startswith(f"1  all.jsonl, line {len(lines)}: total is ")
     apart = json.loads(plaudit("ledger", "quarantine", "copy.db", "--json").stdout)
@@ -151,7 +153,7 @@ def test_what_is_no_file_is_refused_at_once_and_makes_no_ledger(plaudit, rewards
     for file in ("/dev/zero", "pipe"):
         result = plaudit("ledger", "import", "copy.db", file)
         assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
-        assert f"{file} cannot be imported: it is no regular file" in result.stderr
+        assert f"{file} cannot be imported: it is not a regular file" in result.stderr
     assert names() == ["pipe", "rewards.db"]
 
 

@@ -22,7 +22,7 @@ def test_the_command_says_when_a_file_holds_no_heads(tmp_path, plaudit, text):
     (tmp_path / "heads.json").write_text(text)
     done = plaudit("ledger", "verify", str(tmp_path / "rewards.db"), "--heads", str(tmp_path / "heads.json"))
     assert done.exit_code == 2
-    assert "holds no heads" in done.stderr
+    assert "contains no heads" in done.stderr
 
 
 def test_the_command_takes_what_stats_printed(tmp_path, plaudit):

@@ -25,7 +25,7 @@ def test_the_last_records_are_shown_the_newest_last(plaudit, rewards):
     assert first.split() == ["12", "2026-11-01T12:11:00Z", "following@1", "-24", "run=night-3", "episode=7", "step=11"]
     assert second[0].startswith("    13   2026-11-02T12:00:00Z")
     assert "key=crash" in " ".join(second)
-    assert result.stderr == "There are older ones: --limit 20 shows more, --limit 0 all.\n"
+    assert result.stderr == "Older records not shown: --limit 20 shows more, --limit 0 shows all.\n"
 
 
 @pytest.mark.parametrize("limit", [["--limit", "0"], [], ["--limit", "13"], ["--limit", "99"]])
@@ -119,7 +119,7 @@ def test_long_histories_come_as_several_tables(plaudit, tmp_path, monkeypatch):
 def test_where_no_record_is_found_what_is_nearly_right_is_guessed(plaudit, rewards, options, guess, form):
     result = plaudit("ledger", "history", "rewards.db", *options, *form)
     assert (result.exit_code, result.stdout) == (ExitCode.FAILED, "")
-    assert result.stderr == f"Error: No record was found.{guess}\n"
+    assert result.stderr == f"Error: No matching records.{guess}\n"
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_ledger_on_a_server_is_read_like_a_file(plaudit, fill, postgres_url):
 def test_a_database_without_a_ledger_is_told(plaudit, postgres_url):
     result = plaudit("ledger", "stats", postgres_url)
     assert result.exit_code == ExitCode.FAILED
-    assert "holds no ledger" in result.stderr
+    assert "contains no ledger" in result.stderr
 
 
 @pytest.mark.parametrize(("kind", "form"), [("", []), ("?application_name=x", ["--json"])])

@@ -11,7 +11,7 @@ from plaudit.terminal import ExitCode
 def test_a_backup_is_a_ledger_itself(plaudit, rewards):
     result = plaudit("ledger", "backup", "rewards.db", "-o", "copy.db")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("rewards.db is copied to copy.db: ")
+    assert result.stderr.startswith("rewards.db copied to copy.db: ")
     assert "13 records" in plaudit("ledger", "verify", "copy.db").stdout
 
 

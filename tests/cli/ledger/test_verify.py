@@ -21,7 +21,7 @@ def test_a_ledger_that_nobody_touched_is_as_it_was_written(plaudit, rewards):
     result = plaudit("ledger", "verify", "rewards.db")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
-        "rewards.db: 13 records in 2 blocks of 1 writer; 13 compared bit for bit.\nEverything is as it was written.\n"
+        "rewards.db: 13 records in 2 blocks of 1 writer; 13 compared bit for bit.\nNo problems found.\n"
     )
 
 
@@ -81,7 +81,7 @@ def test_an_empty_ledger_has_stats_too(plaudit, tmp_path):
     assert plaudit("ledger", "stats", "empty.db").stdout.startswith("empty.db: 0 records, ")
     assert json.loads(plaudit("ledger", "stats", "empty.db", "--json").stdout)["first"] is None
     assert plaudit("ledger", "verify", "empty.db").exit_code == 0
-    assert plaudit("ledger", "history", "empty.db").stderr == "Error: No record was found.\n"
+    assert plaudit("ledger", "history", "empty.db").stderr == "Error: No matching records.\n"
 
 
 def test_stats_list_the_largest_classes_and_the_latest_writers(plaudit, rewards):

@@ -12,22 +12,22 @@ from plaudit import Field, ReadError, Reward, term
 from support.strategies import load
 
 STATEMENTS = {
-    "while": ("«while x > 0:»\n        x -= 1\n    return x", "how often a `while` runs", "for i in range"),
-    "an item as target": ("«x[0]» += 1\n    return x", "changed in place", "a name of its own"),
-    "an expression": ("«x + 1»\n    return x", "without effect", "drop this line"),
-    "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "without effect", "drop this line"),
-    "a docstring alone": ("«'''Nothing else.'''»", "without effect", "return the value"),
+    "while": ("«while x > 0:»\n        x -= 1\n    return x", "no known number of iterations", "for i in range"),
+    "an item as target": ("«x[0]» += 1\n    return x", "changed in place", "its own name"),
+    "an expression": ("«x + 1»\n    return x", "no effect", "drop this line"),
+    "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "no effect", "drop this line"),
+    "a docstring alone": ("«'''Nothing else.'''»", "no effect", "return the value"),
     "a class": ("«class A:»\n        b = 1\n    return x", "class inside a term", "above the term"),
     "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
     "raise": ("«raise ValueError»", "exceptions", "range of the field"),
-    "global": ("«global y»\n    return x", "outside effects", "pass it in"),
+    "global": ("«global y»\n    return x", "side effects", "pass it in"),
     "with": ("«with x:»\n        return x", "`with`", "before scoring"),
     "del": ("«del x»\n    return 1", "`del`", "Drop this line"),
     "return alone": ("«return»", "without a value", "every path"),
     "yield": ("y = «yield x»\n    return y", "returns once", "Return the value"),
     "a loop in a branch": (
         "if x > 1:\n        «while x: x = 0»\n    return x",
-        "how often a `while` runs",
+        "no known number of iterations",
         "for i in range",
     ),
 }
@@ -37,7 +37,7 @@ EXPRESSIONS = {
     "a set": ("x in «{1, 2}»", "set", "tuple"),
     "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
-    "an f-string": ("x == «f'{x}'»", "string arithmetic", "category"),
+    "an f-string": ("x == «f'{x}'»", "build strings", "category"),
     "an ellipsis": ("x == «...»", "ellipsis", "numbers"),
     "bytes": ("x == «b'a'»", "bytes", "numbers"),
     "a complex number": ("x + «1j»", "complex", "numbers"),
@@ -55,7 +55,7 @@ EXPRESSIONS = {
     "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
     "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
-    "print": ("«print(x)»", "every target", "outside effects"),
+    "print": ("«print(x)»", "every target", "side effects"),
     "a method": ("«'a'.upper»() == x", "cannot be read", "Compare a category"),
 }
 
@@ -71,8 +71,8 @@ TERSE = {
     "text arithmetic": ("x == «'a' + 'b'»", "arithmetic needs numbers"),
     "division by zero": ("x + «1 / 0»", "cannot be computed: division by zero"),
     "a huge exponent": ("x + «10 ** 5000»", "too large"),
-    "a whole number no float holds": ("«x + 9007199254740993»", "float holds exactly"),
-    "NaN": ("«x + (math.inf - math.inf)»", "float holds exactly"),
+    "a whole number no float holds": ("«x + 9007199254740993»", "float can hold exactly"),
+    "NaN": ("«x + (math.inf - math.inf)»", "float can hold exactly"),
     "a text as a number": ("«x + 'a'»", "a number is needed here, and this is the string 'a'"),
     "an attribute that is not there": ("x + «math.tau2»", "does not exist"),
     "an index beyond": ("x + «(1, 2)[2]»", "2 is not an index into 2 entries"),
@@ -80,15 +80,15 @@ TERSE = {
     "what is not in a tuple": ("x + «(1, 2).index(3)»", "3 is not in the tuple"),
     "a helper with too many arguments": ("«half(x, 1)»", "'half' takes 1 positional"),
     "a helper without an argument": ("x + «half()»", "called without y"),
-    "a helper with an unknown keyword": ("«half(x, z=1)»", "no such argument, or has it twice: 'z'"),
-    "a helper with an argument twice": ("«half(x, y=1)»", "no such argument, or has it twice: 'y'"),
+    "a helper with an unknown keyword": ("«half(x, z=1)»", "has no argument 'z', or is given it twice"),
+    "a helper with an argument twice": ("«half(x, y=1)»", "has no argument 'y', or is given it twice"),
 }
 
 SIGNATURES = {
     "*args": ("x, *«args»", r"\*args", "Name each field"),
     "**kwargs": ("x, **«kwargs»", r"\*\*kwargs", "Name each field"),
     "positional-only": ("«x», /", "positional-only", "Drop the `/`"),
-    "a positional default": ("x=«1.5»", "has no default", r"Make it a knob: put `\*,` before it"),
+    "a positional default": ("x=«1.5»", "cannot have a default", r"Make it a knob: put `\*,` before it"),
 }
 
 HEADER = """\
@@ -164,7 +164,7 @@ def test_a_signature_is_data_and_then_knobs(parameters, what, advice):
 
 
 def test_a_signature_over_many_lines_is_pointed_into():
-    check("def f(\n    x,\n    y=«2»,\n):\n    return x\n", "has no default", "knob")
+    check("def f(\n    x,\n    y=«2»,\n):\n    return x\n", "cannot have a default", "knob")
 
 
 def test_an_expression_over_many_lines_is_pointed_into():

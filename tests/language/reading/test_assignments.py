@@ -38,17 +38,22 @@ def test_an_assignment_means_what_python_means(body):
 
 
 REFUSED = {
-    "too few names": ("x, y = v", "x, y", "3 values here, and the names on the left take 2", "rest"),
-    "too many names": ("x, y, z, w = v", "x, y, z, w", "3 values here, and the names on the left take 4", "rest"),
-    "too many beside a star": ("a, b, c, d, *e = v", "a, b, c, d, *e", "take at least 4", "rest"),
-    "a number taken apart": ("x, y = v[0]", "x, y", "2 names are given one value, a number", "Unpack a vector field"),
+    "too few names": ("x, y = v", "x, y", "3 values here, and the left side takes 2", "rest"),
+    "too many names": ("x, y, z, w = v", "x, y, z, w", "3 values here, and the left side takes 4", "rest"),
+    "too many beside a star": ("a, b, c, d, *e = v", "a, b, c, d, *e", "takes at least 4", "rest"),
+    "a number taken apart": (
+        "x, y = v[0]",
+        "x, y",
+        "a number cannot be unpacked into 2 names",
+        "Unpack a vector field",
+    ),
     "a string taken apart": ("x, y = 'ab'", "x, y", "the string 'ab'", "Unpack a vector field"),
-    "an entry": ("v[0] = 1", "v[0]", "changed in place", "a name of its own"),
-    "an entry, augmented": ("v[0] += 1", "v[0]", "changed in place", "a name of its own"),
-    "an entry among names": ("x, v[0] = 1, 2", "v[0]", "changed in place", "a name of its own"),
-    "an attribute": ("v.x = 1", "v.x", "no outside effects", "`x = ...`"),
-    "a field in place": ("v += v", "v += v", "shares with others", "`v = v + ...`"),
-    "another name of a field in place": ("w = v\n    w += w", "w += w", "shares with others", "`w = w + ...`"),
+    "an entry": ("v[0] = 1", "v[0]", "changed in place", "its own name"),
+    "an entry, augmented": ("v[0] += 1", "v[0]", "changed in place", "its own name"),
+    "an entry among names": ("x, v[0] = 1, 2", "v[0]", "changed in place", "its own name"),
+    "an attribute": ("v.x = 1", "v.x", "cannot have side effects", "`x = ...`"),
+    "a field in place": ("v += v", "v += v", "shares with other names", "`v = v + ...`"),
+    "another name of a field in place": ("w = v\n    w += w", "w += w", "shares with other names", "`w = w + ...`"),
 }
 
 
@@ -115,14 +120,14 @@ def test_what_is_local_changes_in_place_as_in_python(body):
 
 @pytest.mark.parametrize("body", SHARED)
 def test_what_may_have_changed_with_something_else_is_not_read(body):
-    with pytest.raises(ReadError, match="may share what was changed in place"):
+    with pytest.raises(ReadError, match="may share entries with a value that was changed in place"):
         Reward("r", version="1", terms=[term(write(body))], fields=[Field("v", length=3), Field("x")])
 
 
 @pytest.mark.parametrize("line", ["w += 1", "w[0] = 1.0"])
 def test_an_array_of_a_record_is_the_callers(line):
     function = load(f"def f(obs):\n    w = obs['v']\n    {line}\n    return sum(w) + sum(obs['v'])\n")["f"]
-    with pytest.raises(ReadError, match=r"shares with others|changed in place"):
+    with pytest.raises(ReadError, match=r"shares with other names|changed in place"):
         Reward("r", version="1", terms=[term(function)], fields=[Field("v", length=3)])
 
 
@@ -131,5 +136,5 @@ def test_an_array_that_self_holds_is_forgotten_under_its_other_names():
     fields = [Field("v", length=3)]
     reward = Reward("r", version="1", terms=[term(load(text.replace("NEXT", ""))["f"])], fields=fields)
     assert reward.score(v=[1.0, 2.0, 3.0]).total == 9.0
-    with pytest.raises(ReadError, match="may share what was changed in place"):
+    with pytest.raises(ReadError, match="may share entries with a value that was changed in place"):
         Reward("r", version="1", terms=[term(load(text.replace("NEXT", " - sum(old)"))["f"])], fields=fields)

@@ -127,7 +127,7 @@ REFUSED = {
     "a vector returned": ("v", "a vector of 3", ""),
     "a vector as a condition": ("1 if v else 2", "a vector of 3", ""),
     "an index beyond": ("v[3]", "3 is not an index into 3 entries", ""),
-    "a loop over three": ("sum(a for a, b, c in zip(v, w))", "the names on the left take 3", ""),
+    "a loop over three": ("sum(a for a, b, c in zip(v, w))", "the left side takes 3", ""),
 }
 
 

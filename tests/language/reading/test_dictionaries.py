@@ -107,12 +107,12 @@ def test_what_changes_outside_after_the_term_is_defined_does_not_change_the_rewa
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("return {x: 1.0}[x]", "the keys of a dict are constants"),
+        ("return {x: 1.0}[x]", "the keys of a dict must be constants"),
         ("return WORTH['gaol'] * x", "Did you mean 'goal'"),
         ("return LEVELS[cell]", "no key of the dict can be a category cell"),
         ("return dict([1.0, 2.0]) * x", "is not a vector"),
         ("return config.missing * x", "'config.missing' does not exist"),
-        ("return {**x}['a']", "stands for a dict"),
+        ("return {**x}['a']", "takes a dict"),
     ],
 )
 def test_what_dicts_do_not_do_is_refused(body, what):

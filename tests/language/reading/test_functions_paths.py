@@ -41,7 +41,7 @@ UNASSIGNED = {
 
 @pytest.mark.parametrize("body", UNASSIGNED.values(), ids=UNASSIGNED)
 def test_a_name_that_some_path_leaves_unassigned_is_refused_where_it_is_read(body):
-    with pytest.raises(ReadError, match=r"(?s)some path leaves 'y' without a value.*\^.*Assign it before the `if`"):
+    with pytest.raises(ReadError, match=r"(?s)'y' has no value on some paths.*\^.*Assign it before the `if`"):
         term(plain(f"def f(x):\n    {body}\n"))
 
 

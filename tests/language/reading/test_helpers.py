@@ -99,7 +99,7 @@ NESTED = {
     "a function": "def g(a):\n    return a * 2\nreturn g(x) + g(1)",
     "what it sees around it": "k = 3\ndef g(a):\n    return a * k + x\nreturn g(x)",
     "what it sees when it is called": "k = 3\ndef g(a):\n    return a * k\nk = x\nreturn g(2)",
-    "a name of its own": "k = 3\ndef g(a):\n    k = a + 1\n    return k\nreturn g(x) * k",
+    "its own name": "k = 3\ndef g(a):\n    k = a + 1\n    return k\nreturn g(x) * k",
     "a parameter that hides another": "def g(x):\n    return x + 1\nreturn g(5) * x",
     "defaults": "def g(a, b=2, *, c=x):\n    return a * b - c\nreturn g(x) + g(x, 3) + g(x, b=1, c=7)",
     "defaults from when it was defined": "k = 1\ndef g(a, b=k):\n    return a * b\nk = 100\nreturn g(x)",
@@ -163,7 +163,7 @@ REFUSED = {
         "'k' is read before",
         "above",
     ),
-    "names of others": ("def g(a):\n    nonlocal x\n    x = a\n    return a\nreturn g(x)", "outside effects", "Return"),
+    "names of others": ("def g(a):\n    nonlocal x\n    x = a\n    return a\nreturn g(x)", "side effects", "Return"),
     "the function itself": ("def g(a):\n    return a\nreturn g + x", "the function 'g'", "Call it: `g(...)`"),
     "too many arguments": ("def g(a):\n    return a\nreturn g(x, 1)", "'g' takes 1 positional", "Its parameters: a"),
 }
@@ -187,7 +187,7 @@ def test_an_installed_function_outside_the_language_is_an_error_at_the_call(tmp_
     text = "from gainlib import gain\ndef f(x):\n    return 2 * gain(x)"
     with pytest.raises(ReadError) as caught:
         term(plain(text))
-    assert "`gain` cannot be read with these arguments: a loop is written out" in str(caught.value)
+    assert "`gain` cannot be read with these arguments: a loop is unrolled" in str(caught.value)
     assert "    return 2 * gain(x)\n" in str(caught.value)
     assert "gainlib.py" not in str(caught.value)
 

@@ -45,7 +45,7 @@ def test_each_part_of_a_returned_dict_can_be_a_term():
         (PARTS, {}, "a dict of 2", "return parts", "@term(part='forward')"),
         (PARTS, {"part": "forwards"}, "is not a key of the dict", "return parts", "'forward', 'effort'"),
         ("def f(x, y):\n    return x + y\n", {"part": 0}, "there is no part 0", "return x + y", "Leave part= out"),
-        ("def f(x, y):\n    return x, y\n", {"part": 2}, "there is no part 2", "return x, y", "say another"),
+        ("def f(x, y):\n    return x, y\n", {"part": 2}, "there is no part 2", "return x, y", "name another part"),
         (
             "import numpy as np\ndef f(x, y):\n    if x > 1:\n        return 0.0\n    return np.array([x, y])\n",
             {},
@@ -66,7 +66,7 @@ def test_what_is_no_score_is_shown_at_the_line_that_returns_it(text, options, wh
 
 def test_a_fact_that_is_no_bool_is_shown_at_the_line_that_returns_it():
     function = load("def f(x):\n    y = x + 1\n    return y\n")["f"]
-    with pytest.raises(ReadError, match=r"a fact is true or false of a step(.|\n)*    return y"):
+    with pytest.raises(ReadError, match=r"a fact must return a bool(.|\n)*    return y"):
         Reward(
             "r",
             version="1",

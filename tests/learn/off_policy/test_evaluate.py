@@ -24,14 +24,14 @@ def test_one_call_says_what_a_policy_would_have_earned(ledger, recorded, rewards
     assert found["dr"].value == pytest.approx(0.5, abs=0.03)
     assert found.logged.value == pytest.approx(0.25, abs=0.05)
     assert found["dr"].gain.low > 0
-    assert found.verdict.startswith("always star is better than what was logged: +0.2")
+    assert found.verdict.startswith("always star is better than the logged policy: +0.2")
     assert found.source.reward == "step@1"
     worse = evaluate(ledger, always("flat"), decision_class="topology", reward=rewards["1"])
     assert worse.better is False
     assert "is worse than" in worse.verdict
     same = evaluate(ledger, uniform(), decision_class="topology")
     assert same.better is None
-    assert "cannot be told apart from" in same.verdict
+    assert "cannot be distinguished from" in same.verdict
 
 
 def test_a_ledger_and_its_columns_give_the_same(ledger, recorded):
@@ -54,7 +54,9 @@ def test_an_evaluation_is_plain_data_and_readable(world):
 
 
 def test_too_small_an_effective_sample_is_refused_with_what_to_do(world):
-    with pytest.raises(errors.NotEvaluable, match=r"worth \d+\.\d of its own.*50 are needed.*more exploration"):
+    with pytest.raises(
+        errors.NotEvaluable, match=r"effective sample size of \d+\.\d, and 50 is needed.*more exploration"
+    ):
         evaluate_decisions(world.log(200, 1), from_function(world.policy, world.actions))
     found = evaluate_decisions(world.log(200, 1), from_function(world.policy, world.actions), minimum_effective=5)
     assert found.effective < 50
@@ -64,7 +66,7 @@ def test_a_policy_that_never_does_what_was_logged_is_refused():
     log = LoggedDecisions(("a", "b"), [0] * 99 + [1], [0.5] * 100, [0.0] * 100)
     likely = np.zeros((100, 2))
     likely[:99, 1] = likely[99, 0] = 1.0  # always the other one
-    with pytest.raises(errors.NotEvaluable, match="worth 0.0"):
+    with pytest.raises(errors.NotEvaluable, match="effective sample size of 0.0"):
         evaluate_decisions(log, from_function(lambda contexts: likely, log.actions), minimum_effective=0)
 
 
@@ -86,9 +88,9 @@ def test_wrong_probabilities_are_noticed(world):
     wrong = LoggedDecisions(log.actions, log.chosen, np.full(3000, 0.25), log.rewards, log.contexts)
     right, found = (evaluate_decisions(each, from_function(world.policy, world.actions)) for each in (log, wrong))
     assert (right.notes, right.failed, right.better) == ((), None, True)
-    assert "should average 1" in found.failed
+    assert "instead of 1" in found.failed
     assert found.better is None
-    assert found.verdict.startswith("Whether policy is better than what was logged cannot be told")
+    assert found.verdict.startswith("Cannot tell whether policy is better than the logged policy")
     assert found.notes[0] == found.failed
     assert found.to_dict()["failed"] == found.failed
     assert str(found).splitlines()[-1] == found.verdict
@@ -118,7 +120,7 @@ def test_a_failed_test_names_the_feature_whose_mean_moves():
     found = evaluate_decisions(log, uniform())
     assert found.mean_weight == pytest.approx(1.0)
     assert found.better is None
-    assert found.failed.startswith("weighting moves the mean of feature 0 by +0.250 standard deviations")
+    assert found.failed.startswith("weighting shifts the mean of feature 0 by +0.250 standard deviations")
 
 
 def test_probabilities_that_are_right_seldom_fail(world):
@@ -131,8 +133,8 @@ def test_a_decision_that_carries_too_much_and_few_episodes_are_noticed():
     probabilities[7] = 0.01
     log = LoggedDecisions(("a", "b"), [0, 1] * 100, probabilities, [0.0, 1.0] * 100, episodes=np.arange(200) % 4)
     found = evaluate_decisions(log, uniform(), minimum_effective=1)
-    assert any("one decision carries 20% of all weight" in note for note in found.notes)
-    assert any("4 episodes are few" in note for note in found.notes)
+    assert any("one decision carries 20% of the total weight" in note for note in found.notes)
+    assert any("4 episodes are too few" in note for note in found.notes)
 
 
 @term

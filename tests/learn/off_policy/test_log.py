@@ -63,7 +63,7 @@ def test_names_and_positions_are_the_same_log(names):
         (
             {"probabilities": [0.5, None, 0.5]},
             errors.NotEvaluable,
-            "1 of 3 decisions have no probability, the first is decision 1",
+            "1 of 3 decisions have no probability, the first of them decision 1",
         ),
         ({"probabilities": [0.5, np.nan, 0.5]}, errors.NotEvaluable, "no probability"),
         ({"probabilities": [1.0, 1.0, 1.0]}, errors.NotEvaluable, "explores"),
@@ -75,7 +75,7 @@ def test_names_and_positions_are_the_same_log(names):
         ({"contexts": [[1.0, 2.0], [np.nan, 4.0], [5.0, 6.0]]}, errors.NotFinite, "decision 1: contexts"),
         ({"contexts": [[1.0], [2.0]]}, errors.ShapeMismatch, "contexts"),
         ({"contexts": [1.0, 2.0, 3.0]}, errors.ShapeMismatch, "contexts"),
-        ({"contexts": [[1.0], [2.0, 3.0], [4.0]]}, errors.ShapeMismatch, "as many in each row"),
+        ({"contexts": [[1.0], [2.0, 3.0], [4.0]]}, errors.ShapeMismatch, "of the same length"),
         ({"episodes": ["a"]}, errors.ShapeMismatch, "episodes"),
         ({"actions": ()}, errors.DefinitionError, "must be names"),
         ({"actions": ("stay", "stay")}, errors.DefinitionError, "twice"),

@@ -49,7 +49,7 @@ def test_columns_are_matched_by_name_not_by_place(log):
 
 
 def test_a_policy_that_does_not_name_its_columns_is_refused(log):
-    with pytest.raises(errors.DefinitionError, match="does not say which action each of its columns is"):
+    with pytest.raises(errors.DefinitionError, match="does not name the action of each column"):
         evaluate_decisions(log, lambda contexts: np.full((len(contexts), 3), 1 / 3))
 
 
@@ -57,7 +57,7 @@ def test_a_policy_that_does_not_name_its_columns_is_refused(log):
     ("likely", "error", "words"),
     [
         ([0.5, 0.5], errors.ShapeMismatch, "shape"),
-        ([0.5, 0.5, 0.5], errors.OutOfRange, "their sum is 1"),
+        ([0.5, 0.5, 0.5], errors.OutOfRange, "sum to 1"),
         ([1.5, -0.5, 0.0], errors.OutOfRange, "from 0 to 1"),
         ([np.nan, 0.5, 0.5], errors.NotFinite, "decision 0"),
     ],
@@ -82,7 +82,7 @@ def test_a_trace_of_such_an_action_is_let_pass(log):
 
 
 def test_the_uniform_policy_alone_does_not_know_its_actions():
-    with pytest.raises(errors.DefinitionError, match="name the actions"):
+    with pytest.raises(errors.DefinitionError, match="no actions to choose from"):
         uniform()(np.empty((3, 0)))
 
 
@@ -107,7 +107,7 @@ def test_a_learner_is_a_policy_now_and_from_its_file(log, learner, tmp_path):
 
 def test_a_learner_for_other_features_is_refused(log):
     learner = linucb(ACTIONS, 5)
-    with pytest.raises(errors.ShapeMismatch, match="reads 5 features, and the log has 2"):
+    with pytest.raises(errors.ShapeMismatch, match="reads 5 features, but the log has 2"):
         evaluate_decisions(log, from_learner(learner, learner.init()))
 
 

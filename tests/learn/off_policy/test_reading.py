@@ -159,12 +159,12 @@ def test_a_credit_of_a_decision_that_was_not_chosen_is_counted_and_told(ledger, 
     found = evaluate(ledger, always("flat"), decision_class="topology", since=start + timedelta(hours=1))
     assert found.decisions == 120
     assert found.source.unmatched == 1
-    assert any("not chosen left out" in note for note in found.notes)
+    assert any("that were not selected" in note for note in found.notes)
 
 
 def test_credits_alone_are_no_log(ledger, recorded):
     recorded(2, contexts=[decision(id="a") | {"again": True}] * 2)
-    with pytest.raises(errors.NotEvaluable, match="extra credits only"):
+    with pytest.raises(errors.NotEvaluable, match="only extra credits"):
         read(ledger)
 
 
@@ -213,7 +213,7 @@ def test_records_without_an_input_are_an_error_or_left_out_and_counted(ledger, r
     found = read(ledger, reward=rewards["2"], on_bad="mask")
     assert len(found.decisions) == 30
     assert found.source.lacking == 20
-    assert "20 decisions that step@2 cannot score left out" in found.source.describe()[0]
+    assert "Left out: 20 decisions that step@2 cannot score" in found.source.describe()[0]
 
 
 def test_inputs_that_the_other_reward_refuses_are_an_error_or_left_out_and_counted(ledger, rewards):
@@ -314,7 +314,7 @@ def test_whole_numbers_of_any_size_are_features(ledger, recorded):
 
 
 def test_an_unknown_class_is_guessed(ledger, recorded):
-    with pytest.raises(errors.NotEvaluable, match="no record.*No record names the class"):
+    with pytest.raises(errors.NotEvaluable, match="no record.*No record has a decision class"):
         read(ledger)
     recorded(5)
     with pytest.raises(errors.NotEvaluable, match="Did you mean 'topology'"):

@@ -16,7 +16,7 @@ THESIS = b"All happy rewards are alike; each unhappy reward is unhappy in its ow
 
 def refuse(tmp_path):
     """Check that no ledger is made beside something that is not its lock, and that the error names it."""
-    with pytest.raises(LedgerError, match=r"rewards\.db\.lock .*Writers need it"):
+    with pytest.raises(LedgerError, match=r"rewards\.db\.lock .*Writers need this file"):
         Ledger(tmp_path / "rewards.db")
     assert os.path.lexists(tmp_path / "rewards.db.lock")
     assert not (tmp_path / "rewards.db").exists()

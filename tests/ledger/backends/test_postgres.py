@@ -272,7 +272,7 @@ def test_tables_of_others_in_the_database_are_left_alone(postgres_url):
 def test_a_table_of_others_with_a_name_that_a_ledger_needs_is_refused_and_left_alone(postgres_url, table):
     with psycopg.connect(postgres_url) as connection:
         connection.execute(f"CREATE TABLE {table} (text text)".encode())
-    with pytest.raises(LedgerError, match=f"tables that a ledger needs the names of: {table}"):
+    with pytest.raises(LedgerError, match=f"tables with names that a ledger needs: {table}"):
         Ledger(postgres_url)
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (1,)
@@ -282,7 +282,7 @@ def test_a_table_of_others_with_a_name_that_a_ledger_needs_is_refused_and_left_a
 def test_a_string_too_long_for_an_index_is_refused_at_once(postgres_ledger, name):
     long = "".join(map(chr, range(0x400, 0x400 + 4000)))  # which cannot be compressed much
     with Ledger(postgres_ledger) as ledger:
-        with pytest.raises(InputError, match=r"index row .*put what is longer into context="):
+        with pytest.raises(InputError, match=r"index row .*put longer text into context="):
             ledger.record(signal(), **{name: long})
         assert ledger.record(signal(), context=long) == 1
         verified(ledger)

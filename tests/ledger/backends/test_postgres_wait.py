@@ -89,7 +89,7 @@ def test_a_server_that_stands_still_in_a_commit_may_have_recorded(server, url, k
                 return commit(self, *error)
 
             patch.setattr(psycopg.Transaction, "__exit__", stop_and_commit)
-            with pytest.raises(CommitUnknown, match="may be there, whole, or not at all"):
+            with pytest.raises(CommitUnknown, match="may be there, all of them, or not at all"):
                 ledger.record(signal(1), run="run", step=1, key=key)
             still[0].__exit__(None, None, None)
         if key is None:  # the commit was on its way, and the server found it when it went on

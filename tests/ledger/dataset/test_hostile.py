@@ -58,10 +58,10 @@ def test_the_output_may_not_be_the_input(tmp_path, kind):
     source = saved(tmp_path, kind)
     before = source.read_bytes()
     for overwrite in (False, True):
-        with pytest.raises(FileError, match="is the file that the rows come from"):
+        with pytest.raises(FileError, match="is the input file"):
             score_file(following, source, source, overwrite=overwrite)
     (tmp_path / f"link.{kind}").symlink_to(source)
-    with pytest.raises(FileError, match="is the file that the rows come from"):
+    with pytest.raises(FileError, match="is the input file"):
         score_file(following, source, tmp_path / f"link.{kind}", overwrite=True)
     assert source.read_bytes() == before
 
@@ -70,7 +70,7 @@ def test_the_output_may_not_be_the_input(tmp_path, kind):
 def test_an_output_that_exists_is_replaced_only_where_that_is_said(tmp_path, kind):
     source, target = saved(tmp_path, kind), tmp_path / f"out.{kind}"
     target.write_text("precious")
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         score_file(following, source, target)
     assert target.read_text() == "precious"
     assert score_file(following, source, target, overwrite=True).rows == 2_000

@@ -83,7 +83,7 @@ def test_bad_rows_of_finished_parts_are_counted_too(mixed, folder, tmp_path):
 
 def test_parts_of_another_reward_are_not_taken_for_ours(mixed, heavier, folder, tmp_path):
     score_file(mixed, folder, tmp_path / "out")
-    with pytest.raises(FileError, match="is not what this scoring would write"):
+    with pytest.raises(FileError, match="is not a part of this job"):
         score_file(heavier, folder, tmp_path / "out")
     assert score_file(heavier, folder, tmp_path / "out", overwrite=True).resumed == 0
     assert score_file(heavier, folder, tmp_path / "out").resumed == 4
@@ -94,7 +94,7 @@ def test_a_part_that_changed_is_written_again(mixed, folder, tmp_path):
     pq.write_table(table(50, seed=99), folder / "part-2.parquet")
     later = (tmp_path / "out/part-2.parquet").stat().st_mtime + 10
     os.utime(folder / "part-2.parquet", (later, later))
-    with pytest.raises(FileError, match=r"part-2\.parquet exists already"):
+    with pytest.raises(FileError, match=r"part-2\.parquet already exists"):
         score_file(mixed, folder, tmp_path / "out")
     assert score_file(mixed, folder, tmp_path / "out", overwrite=True).resumed == 3
 
@@ -107,14 +107,14 @@ def test_a_part_that_lacks_a_column_is_told_before_any_is_written(mixed, folder,
 
 
 def test_a_folder_into_itself_without_parts_or_onto_a_file_is_refused(mixed, folder, tmp_path):
-    with pytest.raises(FileError, match="the folder that the rows come from"):
+    with pytest.raises(FileError, match="the folder that the rows are read from"):
         score_file(mixed, folder, folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileError, match=r"has no \.parquet file"):
         score_file(mixed, tmp_path / "empty", tmp_path / "out")
     (folder / "below").mkdir()
     pq.write_table(table(1), folder / "below/part-7.parquet")
-    with pytest.raises(FileError, match="in folders below it"):
+    with pytest.raises(FileError, match="in subfolders"):
         score_file(mixed, folder, tmp_path / "out")
     (folder / "below/part-7.parquet").unlink()
     (tmp_path / "taken").write_text("")

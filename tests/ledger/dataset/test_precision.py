@@ -49,7 +49,7 @@ def test_totals_of_float32_change_by_rounding_alone_and_one_of_them_flips(log, t
     rounding = done.changes.rounding
     assert (done.changes.unchanged, rounding.records, rounding.flips) == (0, 4, 1)
     assert rounding.flipped == ["row 1 of log.parquet"]
-    assert "1 of them fell on the other side of a threshold: row 1 of log.parquet." in str(done)
+    assert "1 of them crossed a threshold: row 1 of log.parquet." in str(done)
     assert done.to_dict()["changes"]["rounding"]["flips"] == 1
 
 

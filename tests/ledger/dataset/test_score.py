@@ -186,7 +186,7 @@ def test_a_list_of_another_length_is_a_bad_row(mixed, write, tmp_path):
     rows[4]["torque"] = [1.0, 2.0, 3.0, 4.0]
     source = write("rows.parquet", pa.Table.from_pylist(rows))
     done = score_file(mixed, source, tmp_path / "out.parquet", batch_rows=4)
-    assert done.reasons == {"torque is no list of 3": 3}
+    assert done.reasons == {"torque is not a list of 3": 3}
     assert read(tmp_path / "out.parquet")["ok"].to_pylist() == [True, True, False, False, False, True]
     same(read(tmp_path / "out.parquet"), rows, mixed)
 
@@ -241,7 +241,7 @@ def test_inputs_may_lie_under_other_names(mixed, write, tmp_path):
         ("distance", [True, False], "a column of bool does not hold a number"),
         ("phase", [1, 2], "a column of int64 does not hold a string"),
         ("braking", ["yes", "no"], "a column of string does not hold a bool"),
-        ("torque", [1.0, 2.0], "is no vector of 3"),
+        ("torque", [1.0, 2.0], "is not a vector of 3"),
         ("torque", [["a"] * 3] * 2, "does not hold a number"),
     ],
 )
@@ -344,7 +344,7 @@ def test_columns_may_be_left_out(mixed, write, tmp_path):
 def test_a_file_that_was_scored_is_scored_again_under_a_prefix(mixed, heavier, write, tmp_path):
     source = write("rows.parquet", table(5))
     score_file(mixed, source, tmp_path / "one.parquet")
-    with pytest.raises(DefinitionError, match="has a column 'total' already.*prefix="):
+    with pytest.raises(DefinitionError, match="already has a column 'total'.*prefix="):
         score_file(heavier, tmp_path / "one.parquet", tmp_path / "two.parquet")
     done = score_file(heavier, tmp_path / "one.parquet", tmp_path / "two.parquet", prefix="v2.", against="total")
     assert read(tmp_path / "two.parquet").schema.names[-1] == "v2.ok"
@@ -460,7 +460,7 @@ def test_wrong_arguments_are_refused(mixed, write, tmp_path):
         score_file(mixed, source, tmp_path / "o.parquet", on_bad="skip")
     with pytest.raises(DefinitionError, match="batch_rows=0"):
         score_file(mixed, source, tmp_path / "o.parquet", batch_rows=0)
-    with pytest.raises(DefinitionError, match="ends in none of"):
+    with pytest.raises(DefinitionError, match="does not end in"):
         score_file(mixed, source, tmp_path / "o.xlsx")
 
 
@@ -544,7 +544,7 @@ def test_lists_of_lists_are_matrices(write, tmp_path, inner, ending):
     report = score_file(reward, source, tmp_path / "o.parquet", batch_rows=5)
     wanted = [*(3.0 * i + 3 for i in range(9)), None, None, None, None, 4.0]
     assert read(tmp_path / "o.parquet")["total"].to_pylist() == wanted
-    assert report.reasons["v is no list of 2 × 2"] == 1
+    assert report.reasons["v is not a list of 2 × 2"] == 1
 
 
 def test_a_column_that_is_no_matrix_is_refused_before_any_row_is_read(write, tmp_path):

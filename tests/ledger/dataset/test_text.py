@@ -121,8 +121,8 @@ def test_a_line_with_other_cells_is_left_out_and_counted(parking, tmp_path):
     source = csv_file(tmp_path / "r.csv", "metres,fast,kind\n1,true,wall\n1,true\n1,true,wall,4\n2,true,kerb\n")
     done = score_file(parking, source, tmp_path / "o.csv")
     assert (done.rows, done.unreadable) == (2, 2)
-    assert "2 lines left out: no row can be read there" in str(done)
-    with pytest.raises(InputError, match="line 3: the row has 2 cells, the header 3"):
+    assert "2 lines left out: not readable as rows" in str(done)
+    with pytest.raises(InputError, match="line 3: the row has 2 cells, but the header has 3"):
         score_file(parking, source, tmp_path / "o2.csv", on_bad="raise")
 
 
@@ -141,7 +141,7 @@ def test_csv_becomes_parquet_with_texts_for_what_is_kept(parking, tmp_path):
         (b"metres,fast,kind,metres\n1,true,wall,2\n", "has the column 'metres' twice"),
         (b"\xff\xfem\x00", "r.csv is UTF-16 text; save it as UTF-8."),
         (b"\xffm\n", "r.csv, line 1: byte 1 is not UTF-8."),
-        (b'"metres,fast,kind', "line 1: this is not a line of CSV"),
+        (b'"metres,fast,kind', "line 1: not a valid line of CSV"),
     ],
 )
 def test_what_is_no_csv_is_refused(parking, tmp_path, text, told):
@@ -238,7 +238,7 @@ def test_a_torn_last_line_is_left_out_and_counted(parking, tmp_path):
     done = score_file(parking, source, tmp_path / "o.jsonl")
     assert (done.rows, done.unreadable) == (2, 1)
     assert [row["id"] for row in json_objects(tmp_path / "o.jsonl")] == ["a", "b"]
-    with pytest.raises(InputError, match="line 4: this is not JSON"):
+    with pytest.raises(InputError, match="line 4: not valid JSON"):
         score_file(parking, source, tmp_path / "o2.jsonl", on_bad="raise")
 
 
@@ -310,7 +310,7 @@ def test_a_column_that_changes_its_kind_is_told(parking, tmp_path):
 
 def test_a_key_that_is_taken_is_told(parking, tmp_path):
     source = json_file(tmp_path / "r.jsonl", [ROWS[0], {**ROWS[0], "total": 3}])
-    with pytest.raises((FileError, ValueError), match="'total' already"):
+    with pytest.raises((FileError, ValueError), match="already has a column 'total'"):
         score_file(parking, source, tmp_path / "o.jsonl")
     score_file(parking, source, tmp_path / "o.jsonl", prefix="new.")
 
@@ -405,9 +405,9 @@ def test_a_column_that_has_nearly_the_name_of_an_input_with_a_default_is_remarke
     source = write_rows(tmp_path / name, [row, row])
     found = score_file(braking, source, tmp_path / f"scored-{name}")
     remarks = (
-        "fresh_braking is not among the columns and takes its default; is 'fresh_breaking' meant? "
+        "fresh_braking is not among the columns, so its default is used. Did you mean 'fresh_breaking'? "
         "(--column fresh_braking=fresh_breaking)",
-        "torque[0] is not among the columns and takes its default; is 'torqe[0]' meant? "
+        "torque[0] is not among the columns, so its default is used. Did you mean 'torqe[0]'? "
         "(--column 'torque[0]=torqe[0]')",
     )
     if name == "rows.jsonl":  # whose rows may give a vector whole, or each its own entries
@@ -428,7 +428,7 @@ def test_a_column_that_is_read_or_has_another_name_is_not_remarked(braking, tmp_
 
 def test_a_column_that_parquet_has_no_type_for_is_told(parking, tmp_path):
     rows = [{**ROWS[0], "x": None}, {**ROWS[0], "x": {"a": [1, {"b": None}]}}]
-    with pytest.raises(UnusableFile, match="'x' was taken for string, and holds something else"):
+    with pytest.raises(UnusableFile, match="'x' starts as string and later changes"):
         score_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")
 
 

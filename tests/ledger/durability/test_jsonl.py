@@ -61,7 +61,7 @@ for life in range(kills):
     if os.path.getsize(path) > 60_000_000:  # check what there is, and begin anew
         rows = [(row["life"], row["n"]) for row in read_lines(path)]
         found = set(rows)
-        assert len(found) == len(rows), "a row is there twice"
+        assert len(found) == len(rows), "a row appears twice"
         assert rows == sorted(rows), "rows changed places"
         missing = [row for row in acknowledged if row not in found]
         assert not missing, f"acknowledged and lost: {missing[:5]}"

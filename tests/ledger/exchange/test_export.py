@@ -187,7 +187,7 @@ def test_a_file_that_is_there_is_kept_unless_it_may_be_replaced(tmp_path):
     (tmp_path / "records.jsonl").write_text("mine")
     with Ledger(tmp_path / "source.db") as source:
         source.record(signal())
-        with pytest.raises(FileError, match="exists already"):
+        with pytest.raises(FileError, match="already exists"):
             source.export(tmp_path / "records.jsonl")
         assert (tmp_path / "records.jsonl").read_text() == "mine"
         assert source.export(tmp_path / "records.jsonl", overwrite=True) == 1

@@ -98,7 +98,9 @@ def test_a_record_that_is_there_with_another_content_is_named_and_nothing_comes_
         other.import_file(tmp_path / "all.jsonl")
         line = edit(tmp_path / "all.jsonl", change, at=1)
         ledger = source if known == "recorded here" else other
-        with pytest.raises(LedgerError, match=r"line \d+: the record from \w+/\d+ is here as record 2, ") as caught:
+        with pytest.raises(
+            LedgerError, match=r"line \d+: the record from \w+/\d+ is already there as record 2, "
+        ) as caught:
             ledger.import_file(tmp_path / "all.jsonl")
         assert f"line {line}: " in str(caught.value)
         assert f"which differs: {told}" in str(caught.value)
@@ -153,8 +155,8 @@ def test_statements_grow_with_batches_and_not_with_records(tmp_path, monkeypatch
     ("target", "change", "told"),
     [
         ("python", add_one, "total is "),
-        ("numpy", lambda record: record["signal"]["terms"][0].update(score=1.25), ".score is 1.25 and would be "),
-        ("numpy", lambda record: record["signal"]["inputs"].update(distance=1.0), " its reward computes: total is "),
+        ("numpy", lambda record: record["signal"]["terms"][0].update(score=1.25), ".score is 1.25 but recomputes as "),
+        ("numpy", lambda record: record["signal"]["inputs"].update(distance=1.0), " does not recompute: total is "),
     ],
     ids=["total", "score", "input"],
 )
@@ -167,7 +169,7 @@ def test_a_record_that_its_reward_does_not_compute_is_refused_or_kept_apart(tmp_
         path = tmp_path / "all.jsonl"
         source.export(path)
         line = edit(path, change, at=1)
-        with pytest.raises(LedgerError, match=f"line {line}: the record from .* is not what its reward") as caught:
+        with pytest.raises(LedgerError, match=f"line {line}: the record from .* does not recompute") as caught:
             ledger.import_file(path)
         assert told in str(caught.value)
         assert "quarantine=True" in str(caught.value)
@@ -179,7 +181,7 @@ def test_a_record_that_its_reward_does_not_compute_is_refused_or_kept_apart(tmp_
         assert list(ledger.quarantined(after=apart.id)) == []
         assert steps(ledger) == [0, 2]
         assert (ledger.stats().records, ledger.stats().quarantined) == (2, 1)
-        assert "1 record kept apart in quarantine" in str(ledger.stats())
+        assert "1 record in quarantine" in str(ledger.stats())
         assert ledger.export(tmp_path / "back.jsonl") == 2
         assert ledger.rescore(REWARD.with_version("2")).records == 2
         assert source.import_file(path, quarantine=True) == 0  # which has the true one
@@ -222,13 +224,13 @@ def test_numbers_of_another_machine_may_differ_in_their_last_place(tmp_path, mon
             path.write_text(seal_export([lines[0], *said, *lines[1:]]))
         edit(path, next_float, at=1)
         if machine == "this one":
-            with pytest.raises(LedgerError, match="is not what its reward computes: total is "):
+            with pytest.raises(LedgerError, match="does not recompute: total is "):
                 other.import_file(path)
             return
         assert other.import_file(path) == 3
         assert verified(other).compared_ulp == 3
         edit(path, add_one, at=2)
-        with Ledger(tmp_path / "third.db") as third, pytest.raises(LedgerError, match="is not what its reward"):
+        with Ledger(tmp_path / "third.db") as third, pytest.raises(LedgerError, match="does not recompute"):
             third.import_file(path)
 
 
@@ -280,7 +282,7 @@ def test_a_file_that_has_no_end_is_refused_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(imports, "LONGEST_LINE", 1 << 16)
     with Ledger(tmp_path / "ledger.db") as ledger:
         for path in ("/dev/zero", tmp_path / "pipe.jsonl", "-"):
-            with pytest.raises(FileError, match="no regular file"):
+            with pytest.raises(FileError, match="not a regular file"):
                 ledger.import_file(path)
         with pytest.raises(LedgerError, match="line 1: it is longer than"):
             ledger.import_file(zeros)

@@ -139,14 +139,14 @@ def test_columns_of_different_lengths_are_refused():
 
 
 def test_nothing_compared_is_told_in_a_line():
-    assert str(Changes()) == "0 totals compared, 0 of them unchanged to the bit."
+    assert str(Changes()) == "0 totals compared, 0 of them bit-identical."
     assert changed([], []).to_dict()["old"] == {"mean": None, "min": None, "max": None}
     assert changed([NAN], [1.0]).to_dict()["rank_correlation"] is None
 
 
 def test_it_is_told_in_a_table():
     assert str(changed([1.0, 2.0, -1.0], [2.0, -1.0, -1.0], ["route", "route", None], [1, 1, 2])) == "\n".join([
-        "3 totals compared, 1 of them unchanged to the bit.",
+        "3 totals compared, 1 of them bit-identical.",
         "           old  new  difference",
         "────  ────────  ───  ──────────",
         "mean  0.666667    0   -0.666667",

@@ -147,7 +147,7 @@ def test_what_the_disk_refused_is_kept_and_written_with_the_next(where, monkeypa
 
 
 def refuse(records):
-    raise FileError("the disk is full. Nothing was recorded; make room and go on.")
+    raise FileError("the disk is full. Nothing was recorded; free some space and try again.")
 
 
 @pytest.mark.parametrize("most", [0, 10], ids=["more than it keeps", "when it is closed"])

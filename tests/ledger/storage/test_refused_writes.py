@@ -79,7 +79,7 @@ def test_a_constraint_that_no_ledger_has_is_named_at_once(where, what, monkeypat
         monkeypatch.setattr(
             ledger._store.backend, "transaction", lambda **options: attempts.append(1) or transaction(**options)
         )
-        with pytest.raises(LedgerBroken, match=rf"({name}).*No ledger has such a constraint.*Drop it") as caught:
+        with pytest.raises(LedgerBroken, match=rf"({name}).*It is not part of a ledger.*Drop it") as caught:
             ledger.record(signal(1), key="two")
         assert "quicker" not in str(caught.value)
         assert len(attempts) == 1

@@ -79,7 +79,7 @@ def test_a_ledger_of_a_newer_plaudit_is_refused_and_left_alone(path, read_only):
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_ledger_from_before_the_first_revision_is_refused_and_left_alone(tmp_path, read_only):
     before = change(tmp_path / "old.db", "CREATE TABLE alembic_version (version_num)", "CREATE TABLE blocks (first)")
-    with pytest.raises(LedgerError, match=r"old\.db was made by an earlier plaudit.*ledger export.*ledger import"):
+    with pytest.raises(LedgerError, match=r"old\.db was created by an earlier plaudit.*ledger export.*ledger import"):
         Ledger(tmp_path / "old.db", read_only=read_only)
     assert (tmp_path / "old.db").read_bytes() == before
 
@@ -190,11 +190,11 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(place, upgrade):
 
 def test_an_older_ledger_is_not_changed_by_reading_it(path, upgrade):
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"older tables \(revision 1\); open it once to write"):
+    with pytest.raises(LedgerError, match=r"tables of an older revision \(1\); open it once for writing"):
         upgrade(path, add_note, read_only=True)
     assert path.read_bytes() == before
 
 
 def test_a_server_without_a_ledger_is_not_said_to_have_lost_a_file(postgres_url):
-    with pytest.raises(LedgerError, match=r"holds no ledger\.$"):
+    with pytest.raises(LedgerError, match=r"contains no ledger\.$"):
         Ledger(postgres_url, read_only=True)

@@ -92,7 +92,7 @@ def test_an_empty_file_becomes_a_ledger(tmp_path):
 def test_an_empty_file_is_no_ledger_to_read(tmp_path):
     path = tmp_path / "ledger.db"
     path.touch()
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="contains no ledger"):
         Ledger(path, read_only=True)
     assert path.read_bytes() == b""
 
@@ -105,7 +105,7 @@ def test_a_database_that_is_no_ledger_is_refused_and_left_alone(tmp_path, read_o
     other.execute(f"CREATE TABLE {table} (text)")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="not a ledger"):
         Ledger(path, read_only=read_only)
     assert path.read_bytes() == before
 
@@ -123,7 +123,7 @@ def test_a_new_file_that_another_program_holds_is_busy(tmp_path):
     backend = SqliteBackend(tmp_path / "ledger.db", read_only=False, timeout=0.05)
     other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LedgerBusy, match="held by another program"):
+    with pytest.raises(LedgerBusy, match="locked by another program"):
         prepare_tables(backend)
     other.close()
     prepare_tables(backend)
@@ -201,12 +201,12 @@ def test_what_can_be_no_file_is_said_so(tmp_path, name, monkeypatch):
 
 def test_what_is_no_plain_file_is_neither_a_ledger_nor_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(FileError, match="no plain file"):
+    with pytest.raises(FileError, match="not a regular file"):
         Ledger(tmp_path / "pipe.jsonl")
     with Ledger(tmp_path / "ledger.db") as ledger:
         ledger.record(signal())
         for write in (ledger.backup, ledger.export):
-            with pytest.raises(FileError, match="no plain file"):
+            with pytest.raises(FileError, match="not a regular file"):
                 write(tmp_path / "pipe.jsonl", overwrite=True)
     assert (tmp_path / "pipe.jsonl").is_fifo()
     assert [found.name for found in tmp_path.iterdir() if found.name.startswith(".")] == []

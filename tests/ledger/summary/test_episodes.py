@@ -189,11 +189,11 @@ def test_worst_and_best_are_by_return_or_by_a_term(tmp_path):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ("UPDATE episode_parts SET total = total + 1 WHERE position = 10", "record 1: its episodes"),
-        ("UPDATE episode_parts SET terms = zeroblob(16) WHERE position = 10", "record 1: its episodes"),
-        ("UPDATE episode_parts SET ended = 'terminated' WHERE position = 10", "record 1: its episodes"),
-        ("UPDATE episode_parts SET episode = 'x' WHERE position = 10", "record 1: its episodes"),
-        ("DELETE FROM episode_parts WHERE position = 10", "record 1: its episodes"),
+        ("UPDATE episode_parts SET total = total + 1 WHERE position = 10", "record 1: its episode sums"),
+        ("UPDATE episode_parts SET terms = zeroblob(16) WHERE position = 10", "record 1: its episode sums"),
+        ("UPDATE episode_parts SET ended = 'terminated' WHERE position = 10", "record 1: its episode sums"),
+        ("UPDATE episode_parts SET episode = 'x' WHERE position = 10", "record 1: its episode sums"),
+        ("DELETE FROM episode_parts WHERE position = 10", "record 1: its episode sums"),
         ("INSERT INTO episode_parts SELECT 77, position, last, episode, records, earliest, latest, step_low, step_high, "
          "ended, total, terms FROM episode_parts WHERE position = 10", "6 parts of episodes of 2 blocks"),
     ],

@@ -25,7 +25,7 @@ def test_a_ledger_that_is_only_read_is_compared_too(postgres_ledger, execute):
     execute("CREATE INDEX e ON keys (record)")
     with Ledger(postgres_ledger, read_only=True) as ledger:
         assert [problem.text for problem in ledger.verify().problems] == [
-            "the index 'e' of 'keys' was added: no ledger has it"
+            "the index 'e' of 'keys' was added: it is not part of a ledger"
         ]
 
 

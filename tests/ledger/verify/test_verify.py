@@ -92,12 +92,12 @@ def test_keys_of_another_type_are_named_and_so_is_a_key_that_was_recorded_twice(
     other.execute("UPDATE keys SET key = CAST(key AS BLOB)")
     found = find(ledger)
     assert found[0] == ("edited", None, "the column 'key' of 'keys' holds blob instead of text, in 40 rows")
-    missing = "its key 'key {}' is missing in the table of keys: it could be recorded again"
+    missing = "its key 'key {}' is missing from the table of keys: it could be recorded again"
     assert found[1:] == [("key", n + 1, missing.format(n)) for n in range(40)]
     assert ledger.record(signal(3), key="key 3", step=3) == 41
     other.execute("DELETE FROM keys WHERE typeof(key) = 'blob' AND CAST(key AS TEXT) = 'key 3'")
     other.execute("UPDATE keys SET key = CAST(key AS TEXT)")
-    assert find(ledger) == [("key", 4, "its key 'key 3' is that of record 41 too: it was recorded twice")]
+    assert find(ledger) == [("key", 4, "its key 'key 3' is also the key of record 41: it was recorded twice")]
 
 
 def test_a_key_that_is_missing_added_or_led_elsewhere_is_named(keyed):
@@ -106,10 +106,10 @@ def test_a_key_that_is_missing_added_or_led_elsewhere_is_named(keyed):
     other.execute("INSERT INTO keys VALUES ('forged', 7)")
     other.execute("UPDATE keys SET record = 99 WHERE key = 'key 30'")
     assert find(ledger) == [
-        ("key", 5, "its key 'key 4' is missing in the table of keys: it could be recorded again"),
-        ("key", 7, "the key 'forged' leads to it, and it does not carry that key"),
-        ("key", 31, "its key 'key 30' leads to 99"),
-        ("key", 99, "the key 'key 30' leads to it, and it does not carry that key"),
+        ("key", 5, "its key 'key 4' is missing from the table of keys: it could be recorded again"),
+        ("key", 7, "the key 'forged' points to it, but it does not carry that key"),
+        ("key", 31, "its key 'key 30' points to 99"),
+        ("key", 99, "the key 'key 30' points to it, but it does not carry that key"),
     ]
 
 

@@ -154,11 +154,11 @@ def test_empty_ledgers_and_runs_say_so(open_documents):
         for place in ("run/l0/a", "episodes/l0/a", "episode/l0/a/0", "whatif/l0/a"):
             page.go(place)
             said[place.split("/")[0]] = page.text(".empty-title")
-        assert said["run"] == said["episodes"] == "There is no episode in this run yet."
-        assert said["episode"] == "This episode has no step."
-        assert said["whatif"].startswith("This report does not hold")
+        assert said["run"] == said["episodes"] == "No episodes in this run yet."
+        assert said["episode"] == "This episode has no steps."
+        assert said["whatif"].startswith("This report does not contain")
     with open_documents({"index": {**make_index(), "sources": []}}) as page:
-        assert page.text(".empty-title") == "There is nothing to show."
+        assert page.text(".empty-title") == "Nothing to show."
     with open_documents({"index": make_index()}) as page:
         assert page.text(".empty-title") == "This ledger is empty."
 
@@ -186,14 +186,14 @@ def test_what_an_audit_finds_is_marked_where_it_begins(open_documents):
     with open_documents(documents, "run/l0/a") as page:
         page.wait("document.querySelectorAll('canvas').length === 4")
         unmarked = page.count_colours("canvas")
-        assert "no audit" in page.section("Findings").inner_text()
+        assert "no audit" in page.section("Audit").inner_text()
     with open_documents({**documents, "audit/l0/a": found}, "run/l0/a") as page:
         page.wait("document.querySelector('.finding') !== null && document.querySelectorAll('canvas').length === 4")
         assert page.text(".finding strong") == "term-dies"
-        assert "Half of it was read." in page.section("Findings").inner_text()
+        assert "Half of it was read." in page.section("Audit").inner_text()
         page.wait_for_timeout(100)
         assert page.count_colours("canvas") > unmarked
-        page.get_by_role("link", name="Look at episode 0").click()
+        page.get_by_role("link", name="Open episode 0").click()
         page.settle()
         assert page.text("h1") == "Episode 0"
 
@@ -251,7 +251,7 @@ def test_states_go_from_step_to_step_with_the_other_numbers_too(open_documents, 
     }
     with open_documents(documents, "whatif/l0/a") as page:
         page.wait("document.getElementById('before').textContent !== ''")
-        assert "other numbers" not in page.text("main")
+        assert "differs from" not in page.text("main")
         page.locator("[data-knob='air_time.dt'] input[type=number]").fill("0.05")
         page.locator("[data-knob='hanging.weight'] input[type=number]").fill("-0.5")
         expected = f"{sum(filter(None, after)):.4g}".replace("-", "\u2212")
@@ -289,7 +289,7 @@ def follow_knob(open_documents, episodes, steps, turns):
     with open_documents({**documents, **drives}, "whatif/l0/a") as page:
         page.wait("document.getElementById('before') !== null")
         assert f"{episodes * steps:,}" in page.text(".lead")
-        assert "other numbers" not in page.text("main"), "the browser gives what was recorded"
+        assert "differs from" not in page.text("main"), "the browser gives what was recorded"
         return page.evaluate(turn, turns)
 
 

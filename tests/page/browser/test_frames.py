@@ -67,7 +67,7 @@ def test_the_picture_moves_with_keys_the_mouse_and_playing(open_report):
         page.wait(shows(1))
         assert read_label(page) == page.locator(".frame svg title").text_content()
         assert page.locator(".frame figcaption").count() == 0
-        over = page.section("Terms at every step").locator(".u-over")
+        over = page.section("Terms per step").locator(".u-over")
         box = over.bounding_box()
         over.hover(position={"x": box["width"] - 2, "y": 40})
         page.wait(shows(len(distances) - 1))
@@ -97,6 +97,6 @@ def test_a_report_says_that_it_does_not_hold_the_pictures(browser, library, fold
     monkeypatch.setattr(report_module, "DRAWING_SECONDS", -1.0)
     report = write_report(library, folder / "without.html")
     with browser.open(f"{report}#/episode/l0/drive/1", offline=True) as page:
-        page.wait("document.querySelector('.note')?.textContent.includes('does not hold the pictures')")
+        page.wait("document.querySelector('.note')?.textContent.includes('does not contain the pictures')")
         page.go(PLACE)
         page.wait("document.querySelector('.frame svg') !== null")

@@ -50,7 +50,7 @@ def test_a_run_is_followed_while_it_is_recorded(browser, serve_page, path):
         page.wait("document.querySelector('.status').textContent === 'Live'")
         page.go("run/l0/night")
         assert page.text(".lead") == "3 episodes, 18 steps."
-        page.get_by_role("button", name="Single").click()
+        page.get_by_role("button", name="Lines").click()
         page.settle()
         record_elsewhere(path, 3)
         page.wait("document.querySelector('.lead').textContent === '4 episodes, 24 steps. '")
@@ -67,7 +67,7 @@ def test_the_server_scores_the_whole_run_with_other_knobs(browser, serve_page, p
     with serve_page() as client, browser.open(client.url) as page:
         page.go("whatif/l0/night")
         page.locator("[data-knob='near.reach'] input[type=number]").fill("30")
-        whole = page.section("The whole run")
+        whole = page.section("Whole run")
         whole.locator("tbody tr").first.wait_for()
         shown = whole.locator("dd").all_inner_texts()
         assert float(shown[1].replace("\u2212", "-")) == pytest.approx(after, rel=1e-4)
@@ -109,8 +109,8 @@ def test_without_the_token_the_page_asks_for_it(browser, serve_page):
     with serve_page() as client, browser.open(client.url) as page:
         page.context.clear_cookies()
         page.goto(client.url.partition("?")[0])
-        wait_for(page, "A token is needed")
-        for token, heading in (("wrong", "A token is needed"), (client.token, "rewards.db")):
+        wait_for(page, "Token required")
+        for token, heading in (("wrong", "Token required"), (client.token, "rewards.db")):
             page.get_by_label("Token").fill(token)
             page.get_by_role("button", name="Open").click()
             page.wait_for_load_state()
@@ -140,7 +140,7 @@ def test_a_page_whose_server_was_started_again_asks_for_its_new_token(browser, s
         page = opened.__enter__()
         page.wait("document.querySelector('.status').textContent === 'Live'")
     with serve_page(port=port):
-        wait_for(page, "A token is needed")
+        wait_for(page, "Token required")
         page.complaints.clear()
         opened.__exit__(None, None, None)
 
@@ -150,6 +150,6 @@ def test_a_server_that_has_ended_is_noticed(browser, serve_page):
         opened = browser.open(client.url)
         page = opened.__enter__()
         page.wait("document.querySelector('.status').textContent === 'Live'")
-    page.wait("document.querySelector('.status').textContent.startsWith('No connection')")
+    page.wait("document.querySelector('.status').textContent.startsWith('Disconnected')")
     page.complaints.clear()  # the browser itself says that nobody answers
     opened.__exit__(None, None, None)

@@ -63,10 +63,10 @@ def test_unfinished_episodes_are_counted_apart(open_at):
         page.go(name("run"))
         assert page.text(".lead") == "8 episodes (2 unfinished), 26 steps (2 not scored)."
         facts = list_facts(page)
-        assert (facts["Return, last tenth"], facts["Lowest"], facts["Steps in an episode"]) == (
+        assert (facts["Mean return, last 10%"], facts["Lowest return"], facts["Steps per episode"]) == (
             "4.9",
             "1.9",
-            "4 on average",
+            "4 mean",
         )
         page.go(name("episode", "env0/4"))
         assert (list_facts(page)["Earned so far"], list_facts(page)["End"]) == ("1.5", "unfinished")
@@ -81,8 +81,8 @@ def test_a_point_of_a_curve_is_called_by_its_actor_and_episode(open_at):
 
 def test_unfinished_episodes_come_last_however_the_table_is_sorted(open_at):
     with open_at(name("episodes")) as page:
-        table = page.section("All of them")
-        assert "env0/4" not in page.section("Worst and best").inner_text()
+        table = page.section("All episodes")
+        assert "env0/4" not in page.section("Lowest and highest returns").inner_text()
         for sorted_by in ("pace", "Return"):
             for _ in range(2):
                 table.get_by_role("button", name=sorted_by).click()
@@ -102,12 +102,12 @@ def test_a_run_in_which_no_episode_is_finished_says_so(browser, tmp_path):
     with browser.open(f"{write_report(tmp_path, 'rewards.db')}#/index", offline=True) as page:
         assert page.texts("tbody td")[1:6] == ["1 (1 unfinished)", "1", "–", "–", "–"]
         page.go(name("run"))
-        assert page.text(".empty-title") == "No episode of this run is finished yet."
-        assert list_facts(page)["Return, last tenth"] == "–"
+        assert page.text(".empty-title") == "No finished episodes in this run yet."
+        assert list_facts(page)["Mean return, last 10%"] == "–"
         page.go(name("episodes"))
-        assert page.texts(".empty-title") == ["No episode is finished yet."] * 2
+        assert page.texts(".empty-title") == ["No finished episodes yet."] * 2
         page.go(name("whatif"))
-        assert "No episode is finished yet" in page.text(".empty")
+        assert "No finished episodes yet" in page.text(".empty")
 
 
 def test_a_step_without_a_score_says_why(open_at):
@@ -129,8 +129,10 @@ def test_a_step_without_a_score_says_why(open_at):
 def test_what_was_recorded_with_a_step_is_shown_where_a_report_does_not_explain_it(open_at):
     with open_at(name("step", "env0/1", "4")) as page:
         note = page.text(".note")
-        assert note.startswith("This report explains 8 steps, the worst of each episode first, and this is none of")
-        assert "A larger --max-size explains more" in note
+        assert note.startswith(
+            "This report has full details for 8 steps, the lowest-paid of each episode first, but not for"
+        )
+        assert "Use a larger --max-size for more steps" in note
         context = page.section("Context").inner_text().split()
         assert context == ["Context", "actor", "env0", "original_reward", "0.25", "terminated", "true"]
 
@@ -140,7 +142,7 @@ def test_what_if_leaves_out_what_has_no_score(open_at):
     with open_at(name("whatif")) as page:
         page.wait("document.getElementById('before')?.textContent === '3.6667'")
         said = page.texts("main .note")
-        assert said == ["2 steps were recorded without a score: left out of all sums."]
+        assert said == ["2 steps were recorded without a score and left out of all sums."]
         page.locator("[data-knob='pace.weight'] input[type=number]").fill("0.5")
         page.wait("document.getElementById('after').textContent === '3'")
         assert page.text("#changed") == "22"

@@ -98,10 +98,10 @@ def test_every_view_opens_from_a_file_without_a_network(open_at):
             "episode": "Episode 3",
             "step": "Step 4 of episode 3 verified",
             "whatif": "What if",
-            "compare": "following 1 and following gentle",
-            "matrix": "How far apart",
+            "compare": "following 1 vs. following gentle",
+            "matrix": "Distances between rewards",
         }
-        assert page.title() == "How far apart · plaudit"
+        assert page.title() == "Distances between rewards · plaudit"
 
 
 def test_nothing_is_wider_than_a_phone_and_dark_is_dark(open_at):
@@ -158,15 +158,15 @@ def test_a_reward_shows_what_the_checks_found(open_at):
 def test_a_run_is_smoothed_stacked_and_laid_over_another(open_at):
     with open_at(name("run")) as page:
         page.wait("document.querySelectorAll('section h3').length === 3")  # branches come after the run is drawn
-        assert page.section("Branches taken, by share of steps").locator("h3").all_inner_texts() == [
+        assert page.section("Branches taken, share of steps").locator("h3").all_inner_texts() == [
             "gap",
             "comfort",
             "needed",
         ]
         page.get_by_role("button", name="Log").click()
-        page.get_by_role("button", name="Single").click()
+        page.get_by_role("button", name="Lines").click()
         page.get_by_label("Smoothing").select_option("5")
-        page.get_by_label("Lay over").select_option(label="rewards.db / second")
+        page.get_by_label("Overlay").select_option(label="rewards.db / second")
         page.settle()
         assert page.place.partition("?")[2] == "axis=log&terms=single&smooth=5&with=l0%2Fsecond"
         assert page.section("Return").locator(".legend button").all_inner_texts() == [RUN, "second"]
@@ -190,8 +190,8 @@ def test_episodes_are_sorted_and_two_stand_side_by_side(open_at, ledger):
     returns = {each.episode: each.total for each in ledger.episodes(run=RUN)}
     best = max(returns, key=returns.__getitem__)
     with open_at(name("episodes")) as page:
-        page.section("All of them").get_by_role("button", name="Return").click()
-        assert page.section("All of them").locator("tbody tr").first.locator("td").first.inner_text() == best
+        page.section("All episodes").get_by_role("button", name="Return").click()
+        assert page.section("All episodes").locator("tbody tr").first.locator("td").first.inner_text() == best
         assert page.place.endswith("sort=1.down")
         page.get_by_role("button", name="compare").nth(0).click()
         page.settle()
@@ -301,20 +301,20 @@ def test_two_versions_are_compared_on_the_same_history(open_at):
     with open_at() as page:
         page.go(list_places(page)[-2])
         assert "96 steps" in page.text(".lead")
-        assert page.section("Step against step").locator("canvas").count() == 1
-        assert page.section("The largest changes").locator("tbody tr").count() == 10
-        assert "comfort.weight" in page.section("What is different in the definitions").inner_text()
-        page.section("The largest changes").get_by_role("link").first.click()
+        assert page.section("Steps").locator("canvas").count() == 1
+        assert page.section("Largest changes").locator("tbody tr").count() == 10
+        assert "comfort.weight" in page.section("Diff").inner_text()
+        page.section("Largest changes").get_by_role("link").first.click()
         page.wait("document.querySelector('h1').textContent.startsWith('Step')")
 
 
 def test_what_a_report_does_not_hold_is_said(open_at):
     with open_at(name("episode", "99")) as page:
-        assert page.text("h1") == "Not to be shown"
+        assert page.text("h1") == "Not available"
         assert "--max-size" in page.text(".empty")
         page.go("nonsense/%E0%A4%A")
         assert "no view called" in page.text(".empty")
-        page.get_by_role("link", name="Back to the start").click()
+        page.get_by_role("link", name="Back to the overview").click()
         page.settle()
         assert page.text("h1").startswith("rewards.db")
 

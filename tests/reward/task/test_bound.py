@@ -262,7 +262,7 @@ def said(*fields, **parts):
 
 
 WRONG = {
-    "better of a category": (said(better={"mood": "high"}), "of categories say with prefer"),
+    "better of a category": (said(better={"mood": "high"}), "for categories use prefer"),
     "an aim outside": (said(aim={"distance": 7}), "aim=7.0 is not a finite number that the field allows"),
     "an aim of a flag": (said(aim={"lit": 1}), "aim=1.0 is not a finite number that the field allows"),
     "a step of a flag": (said(max_change={"lit": 1}), "max_change= is for numbers, and 'lit' is a flag"),
@@ -274,14 +274,14 @@ WRONG = {
     "a rate of another kind": (said(rates={"distance": "mood"}), "which is not a number of the same shape"),
     "an unknown state": (said(states=["distnce"]), "states= names 'distnce'"),
     "a goal that cannot be": (said(goal=never), "the goal 'never' can never be true"),
-    "a goal that is a number": (said(goal=number), "a goal is true or false of a step"),
+    "a goal that is a number": (said(goal=number), "a goal must return a bool"),
     "a goal of other fields": (said(goal=elsewhere), "goal 'elsewhere' reads 'speed', which neither the reward nor"),
     "idle outside": (said(idle={"distance": -3}), "the idle row's distance=-3 is not a value"),
     "idle unknown": (said(idle={"distanc": 3}), "idle= names 'distanc'"),
     "a start outside": (said(start={"distance": (1, 9)}), "start= has distance=(1, 9), which the field does not allow"),
     "an end that is no flag": (said(ends={"distance": "bad"}), "ends= names 'distance', which is not a flag"),
-    "an unknown end": (said(ends={"crashed": "bad"}), "or say when: {'crashed': ('bad', function)}."),
-    "an end that is a number": (said(ends={"far": ("bad", number)}), "is true or false of a step"),
+    "an unknown end": (said(ends={"crashed": "bad"}), "or give its condition: {'crashed': ('bad', function)}."),
+    "an end that is a number": (said(ends={"far": ("bad", number)}), "must return a bool"),
     "a bad end that the goal needs": (said(goal=lit_up, ends={"lit": "bad"}), "the goal is never reached without it"),
     "a bad end that is the goal": (
         said(goal=lost, ends={"lost": ("bad", lost)}),
@@ -289,7 +289,7 @@ WRONG = {
     ),
     "another kind": (said(fields=[Field("distance", flag=True)]), None),
     "a category": (said(fields=[Field("distance", values=("a", "b"))]), "a number in the reward and a category in the"),
-    "another shape": (said(fields=[Field("distance", length=2)]), "They are not about the same steps"),
+    "another shape": (said(fields=[Field("distance", length=2)]), "Observe it again, or rename one of them"),
     "other fields": (said(fields=[Field("speed")], source="env"), "they have no field in common"),
     "a fact by the name of a term": (said(facts=[fact(near.__wrapped__)]), "'near' is both a term and a fact"),
 }

@@ -73,7 +73,7 @@ WRONG = {
     "an unknown part": ({"goals": {}}, "a task has no part 'goals'. Did you mean 'goal'?"),
     "a bare number": ({"horizon": 300}, "'horizon' is 300; write an object, such as {\"is\": 300}"),
     "a bare word": ({"better": {"fuel": "low"}}, '\'better.fuel\' is "low"; write an object, such as {"is": "low"}'),
-    "nothing said": ({"better": {"fuel": {}}}, "'better.fuel' has no 'is'"),
+    "empty": ({"better": {"fuel": {}}}, "'better.fuel' has no 'is'"),
     "no rate": ({"rates": {"x": {"dt": 1}}}, "'rates.x' has no 'rate'"),
     "a bare goal": (
         {"goal": "def f(x): return x < 1"},
@@ -87,7 +87,7 @@ WRONG = {
     ),
     "a list of states": ({"states": ["x"]}, "'states' is an object with an entry for each name"),
     "more than is known": ({"states": {"x": {"is": True}}}, "'states.x' has no part 'is'. Its parts: seen."),
-    "a count": ({"horizon": {"is": 3, "seen": "often"}}, "'horizon': seen='often' must be a count of"),
+    "a count": ({"horizon": {"is": 3, "seen": "often"}}, "'horizon': seen='often' must be one count out of"),
     "a direction": ({"better": {"fuel": {"is": "up"}}}, "is not one of 'low', 'high'"),
     "an event that never happens": ({"events": {"x": {"at_most": 0}}}, "'events.x': an event's at_most=0 must be"),
     "a field": ({"fields": {"x": {"low": 2, "high": 1}}}, "field 'x': low=2 is above high=1"),
@@ -136,7 +136,7 @@ def test_a_task_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path):
         return x < math.pi
 
     (tmp_path / "task.json").write_text("as it was")
-    with pytest.raises(DefinitionError, match="cannot be written as text by itself"):
+    with pytest.raises(DefinitionError, match="cannot be written as text on its own"):
         Task(goal=late).save(tmp_path / "task.json")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["as it was"]
 

@@ -121,7 +121,7 @@ y = 3.0
     fields = [Field("x"), Field("dist", low=0)]
     reward = Reward("r", version="1", terms=[term(module("def t(x, dist): return x + dist")["t"])], fields=fields)
     task = Task(facts=[fact(space["f"]), fact(space["k"])])
-    with pytest.raises(DefinitionError, match="cannot be written as text by itself"):
+    with pytest.raises(DefinitionError, match="cannot be written as text on its own"):
         task.to_json()
     judged = reward.with_task(task)
     again = Reward.from_json(judged.to_json())
@@ -136,7 +136,7 @@ def test_what_no_text_holds_is_told_and_written_by_a_reward_that_has_the_task():
     space = module(
         "import fractions\nHALF = fractions.Fraction(1, 2)\ndef f(x):\n    import math\n    return math.pi < x"
     )
-    with pytest.raises(DefinitionError, match=r"'f' cannot be written as text by itself: it uses `import math`"):
+    with pytest.raises(DefinitionError, match=r"'f' cannot be written as text on its own: it uses `import math`"):
         write_function(fact(space["f"]))
     reward = Reward("r", version="1", terms=[paid], fields=FIELDS, task=Task(goal=space["f"]))
     assert Reward.from_json(reward.to_json()).task.goal.text == "def f(x):\n    return 3.141592653589793 < x"
@@ -205,7 +205,7 @@ def test_hostile_text_is_refused_and_nothing_of_it_is_run(text, capsys):
 def test_annotations_are_neither_run_nor_kept(capsys):
     read = parse_function("def f(x: print('run'), *, k: print('run') = 2) -> print('run'): return x < k", "fact")
     assert (read.reads, dict(read.constants)) == (("x",), {"k": 2})
-    with pytest.raises(DefinitionError, match="its code is not run"):
+    with pytest.raises(DefinitionError, match="read but not called"):
         read(1)
     load(write_python(Task(goal=read)))  # a module that people run
     assert strip_function(write_function(read)) == strip_function("def f(x, *, k=2): return x < k")
@@ -271,7 +271,7 @@ def f(x, *, k=np.array([1.0, 2.0]), s={"b", "a"}, t=[1.0]):
 def test_a_field_that_hides_a_function_that_the_text_needs_is_told():
     space = module("def clip(a): return max(a, 0)\ndef f(max): return clip(max) < 2")
     paid = term(module("def t(max): return max")["t"])
-    with pytest.raises(DefinitionError, match="'f' cannot be written as text: a field that it reads is called as"):
+    with pytest.raises(DefinitionError, match="'f' cannot be written as text: a field that it reads has the name of"):
         Reward("r", version="1", terms=[paid], fields=[Field("max")], task=Task(goal=space["f"]))
 
 

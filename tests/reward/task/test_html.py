@@ -24,7 +24,7 @@ def test_a_task_is_a_table_of_what_is_said_and_where_it_comes_from():
 
 
 def test_a_task_that_says_nothing_says_so():
-    assert "nothing is said" in Task()._repr_html_()
+    assert "nothing declared" in Task()._repr_html_()
 
 
 def test_a_reward_shows_its_task_and_none_where_it_has_none():

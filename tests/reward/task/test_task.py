@@ -36,7 +36,7 @@ def test_what_is_given_may_change_later_and_the_task_does_not():
     states.append("speed")
     assert (task.better, task.states) == ({"fuel": "high"}, ("height",))
     for change in (lambda: setattr(task, "better", {}), lambda: setattr(task, "x", 1), lambda: delattr(task, "better")):
-        with pytest.raises(AttributeError, match="a task never changes"):
+        with pytest.raises(AttributeError, match="a task is immutable"):
             change()
     with pytest.raises(TypeError):
         task.better["fuel"] = "low"
@@ -57,7 +57,7 @@ def test_what_says_nothing_is_empty():
     assert Task().is_empty
     assert Task("named", version="2", doc="Nothing yet.").is_empty
     assert not Task(still=["x"]).is_empty
-    assert repr(Task()) == "Task(task@1: nothing said)"
+    assert repr(Task()) == "Task(task@1: empty)"
     assert repr(Task("t", goal=landed, better={"a": "low", "b": "low"})) == "Task(t@1: goal, better 2)"
 
 
@@ -172,48 +172,54 @@ WRONG = {
     "a name of two lines": ({"name": "a\nb"}, "a task's name must be a printable string"),
     "a version that is a number": ({"version": 2}, "a task's version must be a printable string"),
     "a doc": ({"doc": None}, "doc=None must be a string"),
-    "a goal that is a string": ({"goal": "height <= 0"}, "goal= is a plain function that is true of a step"),
-    "a goal that is a term": ({"goal": term(landed)}, "goal= is a plain function that is true of a step"),
+    "a goal that is a string": (
+        {"goal": "height <= 0"},
+        "goal= must be a plain function of a step that returns a bool",
+    ),
+    "a goal that is a term": ({"goal": term(landed)}, "goal= must be a plain function of a step that returns a bool"),
     "goal_ends": ({"goal_ends": 1}, "goal_ends=1 must be a bool"),
-    "better in a list": ({"better": ["fuel"]}, "better= maps names of fields"),
+    "better in a list": ({"better": ["fuel"]}, "better= must map field names"),
     "a direction": ({"better": {"fuel": "up"}}, "better={'fuel': 'up'} is not one of 'low', 'high'"),
-    "a name": ({"better": {"fuel level": "low"}}, "better= names 'fuel level', and a field is a plain identifier"),
-    "both": ({"better": {"x": "low"}, "aim": {"x": 1}}, "better= and aim= both speak of 'x'"),
+    "a name": ({"better": {"fuel level": "low"}}, "better= names 'fuel level', which is not a plain identifier"),
+    "both": ({"better": {"x": "low"}, "aim": {"x": 1}}, "better= and aim= both name 'x'"),
     "an endless aim": ({"aim": {"x": math.inf}}, "aim of 'x'=inf must be a finite number"),
     "an aim that is a string": ({"aim": {"x": "1"}}, "aim of 'x'='1' must be a finite number"),
     "a preference": ({"prefer": [{"x": 1}]}, "is not a preference; write prefer"),
-    "one preference": ({"prefer": NEAR}, "prefer= is a list"),
+    "one preference": ({"prefer": NEAR}, "prefer= must be a list"),
     "a value": ({"prefer": [prefer({"x": object()}, over={"x": 1})]}, "which is not a value that the field allows"),
     "an end": ({"ends": {"x": "awful"}}, "ends={'x': 'awful'} is not one of 'good', 'bad', 'time'"),
-    "an end that is no function": ({"ends": {"x": ("bad", 3)}}, "ends= is a plain function"),
+    "an end that is no function": ({"ends": {"x": ("bad", 3)}}, "ends= must be a plain function"),
     "discount 0": ({"discount": 0}, "discount=0 must be above 0 and at most 1"),
     "a field": ({"fields": ["fuel"]}, "'fuel' is not a Field"),
-    "one field": ({"fields": "fuel"}, "fields= is a list of Field"),
-    "a field by another name": ({"fields": {"y": Field("x")}}, "a field under the name 'y', which is not its own"),
-    "states in a string": ({"states": "height"}, "states= lists names of fields"),
+    "one field": ({"fields": "fuel"}, "fields= must be a list of Field"),
+    "a field by another name": ({"fields": {"y": Field("x")}}, "a field under 'y', which is not its name"),
+    "states in a string": ({"states": "height"}, "states= must be a list of field names"),
     "states in lists": ({"states": [["height"]]}, "states= names ['height']"),
-    "two roles": ({"states": ["x"], "events": ["x"]}, "'x' is among its states and its events; it is one of them"),
+    "two roles": (
+        {"states": ["x"], "events": ["x"]},
+        "'x' is in both its states and its events; it can only be in one",
+    ),
     "an event that never happens": ({"events": {"x": 0}}, "'x': an event's at_most=0 must be an integer of at least 1"),
     "an event that is True": ({"events": {"x": True}}, "at_most=True must be an integer"),
-    "an event that is often": ({"events": {"x": "often"}}, "is an Event(...), or how often at most"),
-    "idle": ({"idle": 3}, "idle= maps inputs to their values"),
+    "an event that is often": ({"events": {"x": "often"}}, "must be an Event(...) or the maximum number of times"),
+    "idle": ({"idle": 3}, "idle= must map inputs to values"),
     "an idle nothing": ({"idle": {"x": None}}, "idle= has x=None, which is not a value that the field allows"),
     "an idle NaN": ({"idle": {"x": math.nan}}, "which is not a value that the field allows"),
     "an idle twice": ({"idle": {"prev": {"x": 1}, "prev.x": 2}}, "gives 'prev.x' twice"),
-    "an input that is none": ({"idle": {"next.x": 1}}, "idle= names 'next.x', and an input is called"),
-    "a start": ({"start": {"x": (3, 1)}}, "start= of 'x' is a value or (low, high), not (3, 1)"),
+    "an input that is none": ({"idle": {"next.x": 1}}, "idle= names 'next.x', which is not an input"),
+    "a start": ({"start": {"x": (3, 1)}}, "start= of 'x' must be a value or (low, high), not (3, 1)"),
     "half a step": ({"horizon": 1.5}, "horizon=1.5 must be an integer of at least 1"),
     "an endless horizon": ({"horizon": math.inf}, "horizon=inf must be a finite number"),
-    "its own rate": ({"rates": {"x": "x"}}, "rates= has 'x' for its own rate"),
-    "no time": ({"rates": {"x": ("v", 0)}}, "dt is not 0"),
+    "its own rate": ({"rates": {"x": "x"}}, "rates= names 'x' as its own rate"),
+    "no time": ({"rates": {"x": ("v", 0)}}, "dt must not be 0"),
     "a time that is a string": ({"rates": {"x": Rate("v", "1")}}, "dt='1' must be a finite number"),
-    "a rate": ({"rates": {"x": 3}}, "is the name of a field, or (name, dt)"),
+    "a rate": ({"rates": {"x": 3}}, "must be the name of a field, or (name, dt)"),
     "no change": ({"max_change": {"x": 0}}, "max_change={'x': 0} must be a finite number above 0"),
     "sideways": ({"monotone": {"x": "sideways"}}, "is not one of 'up', 'down'"),
     "a plain function": ({"facts": [tilted]}, "is not a fact; decorate the function with @fact"),
     "seen and not said": ({"seen": {"horizn": Seen(1, 1)}, "horizon": 3}, "Did you mean 'horizon'?"),
     "seen by hand": ({"seen": {"horizon": "3 of 3"}, "horizon": 3}, "is not a Seen(count, of)"),
-    "seen in a list": ({"seen": ["horizon"], "horizon": 3}, "seen= maps statements to Seen(count, of)"),
+    "seen in a list": ({"seen": ["horizon"], "horizon": 3}, "seen= must map statements to Seen(count, of)"),
 }
 
 
@@ -275,11 +281,11 @@ def test_a_count_of_counts_is_read_as_it_is_written():
 
 
 def test_what_follows_a_goal_is_not_said_without_a_goal():
-    with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
+    with pytest.raises(DefinitionError, match="goal_ends=False needs a goal"):
         Task("flight", goal_ends=False)
     task = TASK.evolve(goal_ends=False)
     assert task.evolve(goal=None).goal_ends
-    with pytest.raises(DefinitionError, match="goal_ends=False is said of a goal"):
+    with pytest.raises(DefinitionError, match="goal_ends=False needs a goal"):
         TASK.evolve(goal=None, goal_ends=False)
 
 

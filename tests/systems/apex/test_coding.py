@@ -95,7 +95,7 @@ def test_a_message_that_is_refused_for_another_reason_is_no_way_round():
     router = apex.Router(("planner", "coder", "runner", "critic"), capacity=1)
     conversation = Conversation(router, apex.FeatureSource())
     conversation.send("planner", "coder", "one")
-    with pytest.raises(apex.MessageRefused, match="no more fit") as refused:
+    with pytest.raises(apex.MessageRefused, match="the queue of '.*' is full") as refused:
         conversation.send("planner", "coder", "two")
     assert refused.value.reason == "queue_full"
 
@@ -160,7 +160,7 @@ def decided(episodes):
 
 def test_a_folder_that_began_with_another_seed_is_not_gone_on_with(tmp_path):
     apex.Chooser(seed=3).save(tmp_path / "learner.json")
-    with pytest.raises(errors.FileError, match="began with seed 3, not 4"):
+    with pytest.raises(errors.FileError, match="holds a run with seed 3, not 4"):
         asyncio.run(run_episodes(out=tmp_path, seed=4))
 
 
@@ -174,7 +174,7 @@ def test_an_episode_that_was_broken_off_has_a_number_of_its_own(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(errors.FileError, match="cannot be made"):
+    with pytest.raises(errors.FileError, match="cannot be created"):
         asyncio.run(run_episodes(out=tmp_path / "file" / "run"))
 
 
@@ -191,7 +191,7 @@ def test_the_project_is_what_the_coder_wrote(tmp_path):
 def test_a_project_of_somebody_else_is_left_alone(tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "durations.py").write_text("mine")
-    with pytest.raises(errors.FileError, match="project was written by no run, and would be overwritten"):
+    with pytest.raises(errors.FileError, match="project was not written by a run and would be overwritten"):
         asyncio.run(run_episodes(out=tmp_path, max_steps=1))
     assert (tmp_path / "project" / "durations.py").read_text() == "mine"
 
@@ -203,7 +203,7 @@ def test_a_run_that_was_stopped_goes_on_with_all_that_was_recorded(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(run_episodes(out=tmp_path, seed=3, on_step=stop))
-    with pytest.raises(errors.FileError, match="began with seed 3, not 4"):
+    with pytest.raises(errors.FileError, match="holds a run with seed 3, not 4"):
         asyncio.run(run_episodes(out=tmp_path, seed=4))
     found = asyncio.run(run_episodes(out=tmp_path, max_steps=2))
     assert (found.first, found.chooser.seed, found.chooser.state.decisions) == (2, 3, 5)

@@ -42,7 +42,7 @@ def test_json_has_everything_but_times(plaudit):
 
 def test_a_folder_keeps_the_run_and_the_next_goes_on(plaudit, tmp_path):
     first = plaudit("run", "apex", "--steps", 2, "--output", "runs/a", "--messages")
-    assert "learner.json with what 2 decisions have taught" in first.stdout
+    assert "learner.json trained on 2 decisions" in first.stdout
     assert "Make the tests pass" in first.stdout
     second = plaudit("run", "apex", "--steps", 2, "--output", "runs/a", "--episodes", 2)
     assert [line.split()[0] for line in second.stdout.splitlines()[4:6]] == ["2", "3"]
@@ -51,12 +51,12 @@ def test_a_folder_keeps_the_run_and_the_next_goes_on(plaudit, tmp_path):
         assert {record.episode for record in ledger.history(run="coding")} == {"1", "2", "3"}
     wrong = plaudit("run", "apex", "--output", "runs/a", "--seed", 8)
     assert wrong.exit_code == ExitCode.FAILED
-    assert wrong.stderr.startswith("Error: runs/a holds a run that began with seed 7, not 8.")
+    assert wrong.stderr.startswith("Error: runs/a holds a run with seed 7, not 8.")
 
 
 def test_denials_are_told(plaudit):
     shown = plaudit("run", "apex", "--budget", 300, "--steps", 5).stdout
-    assert "denied for want of tokens" in shown
+    assert "denied: over the token budget" in shown
     assert "not done" in shown
 
 
@@ -76,12 +76,12 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
 def test_a_folder_without_a_name_is_refused(plaudit, tmp_path):
     done = plaudit("run", "apex", "--output", "")
     assert done.exit_code == ExitCode.FAILED
-    assert "give a name, or leave the option out" in done.stderr
+    assert "give a name, or omit the option" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_one_decision_has_taught(plaudit):
-    assert "1 decision has taught." in plaudit("run", "apex", "--steps", 1, "--output", "run").stdout
+    assert "trained on 1 decision." in plaudit("run", "apex", "--steps", 1, "--output", "run").stdout
 
 
 def test_numbers_are_never_cut(plaudit, monkeypatch):
@@ -109,5 +109,5 @@ def test_ctrl_c_says_what_is_kept(process, tmp_path):
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=300)
     assert running.returncode == ExitCode.INTERRUPTED
-    assert told.strip() == b"Stopped: run keeps what was done, and the next run goes on."
+    assert told.strip() == b"Stopped: run keeps the results so far; run again to resume."
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]

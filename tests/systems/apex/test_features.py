@@ -112,10 +112,10 @@ def test_shares_are_those_of_a_plain_count_over_the_window(steps, window):
         (
             lambda: apex.FeatureSource(aliases={"boss": "manager"}),
             errors.DefinitionError,
-            "'manager' is none of the roles",
+            "'manager' is not one of the roles",
         ),
         (lambda: apex.FeatureSource().add_message(3), errors.WrongType, "sender 3 is not a string"),
-        (lambda: apex.FeatureSource(roles=["A", "a"]), errors.DuplicateName, "differ in case alone"),
+        (lambda: apex.FeatureSource(roles=["A", "a"]), errors.DuplicateName, "differ only in case"),
         (lambda: apex.FeatureSource(roles=["a", "a"]), errors.DuplicateName, "are the same"),
         (lambda: apex.FeatureSource(roles="ab"), errors.WrongType, "roles='ab' must be a list of strings"),
         (lambda: apex.FeatureSource(topologies="star"), errors.WrongType, "topologies='star' must be a list"),

@@ -113,7 +113,7 @@ def test_a_test_that_was_deleted_counts_as_failing(project):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "pytest found no tests, and without one there is no pass rate"),
+        ({}, "pytest found no tests, so there is no pass rate"),
         ({"test_a.py": "import pytest\n@pytest.mark.skip\ndef test_it(): pass\n"}, "no tests but 1 that are skipped"),
     ],
 )
@@ -263,7 +263,7 @@ def test_results_that_were_cut_short_are_none():
     ids=["signed by another", "a line more", "a line less", "an altered line", "a torn line", "no line at all"],
 )
 def test_results_that_were_changed_are_refused(written):
-    with pytest.raises(errors.InputError, match=r"line \d of the results is not signed as it should be"):
+    with pytest.raises(errors.InputError, match=r"line \d of the results has the wrong signature"):
         read_results(written, KEY)
 
 
@@ -286,7 +286,7 @@ STOPPED = "def test_a(): pass\ndef test_b():\n    {}\ndef test_c(): pass\n"
 def test_tests_that_one_of_them_stopped_are_failing(project, stop):
     run = project({"test_stopped.py": STOPPED.format(stop)}).run()
     assert (run.passed, run.total, run.success) == (1, 3, False)
-    never = "it never came to its end"
+    never = "it never finished"
     assert run.failures == (Failure("test_stopped.test_b", never), Failure("test_stopped.test_c", never))
 
 
@@ -389,7 +389,7 @@ def pytest_runtest_makereport(item, call):
 
 def test_results_cannot_be_rewritten_when_the_process_ends(project):
     probe = project({"test_it.py": REWRITE + FAILING})
-    with pytest.raises(errors.InputError, match="line 1 of the results is not signed as it should be"):
+    with pytest.raises(errors.InputError, match="line 1 of the results has the wrong signature"):
         probe.run()
 
 

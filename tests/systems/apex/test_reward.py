@@ -453,7 +453,7 @@ def test_a_log_that_cannot_be_finished_changes_nothing(tmp_path):
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path, place):
     (tmp_path / "a folder").mkdir()
     (tmp_path / "a file").write_text("")
-    with pytest.raises(errors.FileError, match="cannot be made|is a directory"):
+    with pytest.raises(errors.FileError, match="cannot be created|is a directory"):
         apex.write_rewards(tmp_path / place, [{"step": 2}])
     assert sorted(path.name for path in Path(tmp_path).rglob("*")) == ["a file", "a folder"]
 

@@ -40,15 +40,15 @@ def test_a_run_says_what_was_earned_against_which_baselines_and_why(plaudit, tmp
     assert done.exit_code == 0, done.output
     for text in (
         "deepthinker@1.0.0, seed 3: 3 missions of 6 phases",
-        "the router, as it learnt",
+        "the router, while learning",
         "best fixed choice: always",
         "best tier for each type of phase, in hindsight",
         "best tier in every single phase, in hindsight",
-        "a phase",
+        "exploration included",
         "code_execution",
         "reanchor_internal",
-        "router, fitted anew to rescaled",
-        "The phase that earned least:",
+        "router, refitted to rescaled",
+        "The phase with the lowest reward:",
         "consistency_delta=",
     ):
         assert text in done.stdout
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_report_in_json(plaudit, whole):
     first, again, other = whole[1], plaudit(*SMALL, "--json").stdout, plaudit(*SMALL[:-1], 4, "--json").stdout
     assert first == again != other
     report = json.loads(first)
-    assert report["policies"][0]["policy"] == "the router, as it learnt"
+    assert report["policies"][0]["policy"] == "the router, while learning"
     assert report["margin"] == pytest.approx(report["policies"][0]["reward"] - report["policies"][1]["reward"])
     assert set(report["telling"]) == {"record", "phase", "run", "context", "signal"}
     assert list(report["fresh"][0]["rewards"]) == ["1.0.0", "rescaled"]
@@ -85,7 +85,7 @@ def test_a_folder_holds_one_run(plaudit, kept, missions, seed):
     done = plaudit("run", "deepthinker", "--missions", missions, "--seed", seed, "--output", "kb")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "'seed 3, mission " in done.stderr
-    assert f"none of the {missions} missions of seed {seed}" in done.stderr
+    assert f"not one of the {missions} missions of seed {seed}" in done.stderr
     assert {name: (kept / name).read_bytes() for name in before} == before
     with RewardStore(kept, read_only=True) as store:
         assert len(store.get_history("model_tier")) == 18
@@ -139,7 +139,7 @@ def test_a_run_that_is_stopped_keeps_what_it_has(process, plaudit, tmp_path, num
 def test_help_has_an_example(plaudit):
     shown = plaudit("run", "deepthinker", "--help").stdout
     assert "Example: plaudit run deepthinker" in shown
-    assert "which of three models" in shown
+    assert "one of three models" in shown
 
 
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):

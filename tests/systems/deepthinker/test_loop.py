@@ -122,7 +122,7 @@ def test_a_plan_is_carried_out_once(store):
     mission = build_loop(store).mission("m1")
     plan = mission.plan(PHASE)
     mission.finish(PHASE, plan, outcome(PHASE, plan))
-    with pytest.raises(errors.InputError, match="each runs once"):
+    with pytest.raises(errors.InputError, match="each plan runs once"):
         mission.finish(PHASE, plan, outcome(PHASE, plan))
     assert len(store.get_history()) == 1
 
@@ -359,8 +359,8 @@ def test_some_of_the_features_and_attributes_of_the_phase_may_be_mixed(store):
         (0.5, None, errors.WrongType, "name=None"),
         (Shift("dig"), lambda phase: {"depth": 1}, errors.MissingField, "needs 'urgent'"),
         (Shift("dig"), lambda phase: {"depth": 1, "urgnt": 0}, errors.UnknownInput, "Did you mean 'urgent'"),
-        (Shift("dig"), lambda phase: (1.0,), errors.ShapeMismatch, "gave 1 numbers for depth, urgent"),
-        (Shift("dig"), lambda phase: None, errors.WrongType, "gave None, not numbers"),
+        (Shift("dig"), lambda phase: (1.0,), errors.ShapeMismatch, "returned 1 numbers for depth, urgent"),
+        (Shift("dig"), lambda phase: None, errors.WrongType, "returned None, not numbers"),
     ],
 )
 def test_features_that_the_router_cannot_read_are_told_before_the_phase_runs(store, phase, features, error, message):
@@ -377,7 +377,7 @@ def test_what_was_learnt_on_other_features_is_one_clear_error(store, tmp_path, o
     mission.run(Shift("dig"), lambda phase, plan: Outcome(blocked="the judge was down"))
     mission.run(Shift("dig"), outcome)
     bandit = linucb(TIERS, others) if others else ucb1(TIERS)
-    with pytest.raises(errors.InputError, match="record 2 was decided on the features depth, urgent, and the learner"):
+    with pytest.raises(errors.InputError, match="record 2 was decided on the features depth, urgent, but the learner"):
         SharedLearner(store.ledger, bandit, decision_class="model_tier")
     with pytest.raises(errors.InputError, match="record 2 was decided on the features depth, urgent"):
         fit(store.ledger, bandit, decision_class="model_tier")
@@ -514,7 +514,7 @@ def test_a_mission_runs_one_phase_at_a_time(store):
 
 @pytest.mark.parametrize("given", [None, {"score_delta": 0.1}, 0.1])
 def test_what_is_not_an_outcome_is_refused(store, given):
-    with pytest.raises(errors.WrongType, match=r"'research' gave .*, not an Outcome\. Nothing was recorded"):
+    with pytest.raises(errors.WrongType, match=r"'research' returned .*, not an Outcome\. Nothing was recorded"):
         build_loop(store).mission("m1").run(PHASE, lambda phase, plan: given)
     assert store.get_history() == []
 
@@ -524,7 +524,7 @@ def test_what_is_not_an_outcome_is_refused(store, given):
 
 def test_the_learners_are_of_the_store(store, tmp_path):
     with RewardStore(tmp_path / "other") as other:
-        with pytest.raises(errors.DefinitionError, match="share the ledger"):
+        with pytest.raises(errors.DefinitionError, match="use the ledger of its store"):
             Loop(store, SharedLearner(other.ledger, ROUTER, decision_class="model_tier"))
         router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
         with pytest.raises(errors.DefinitionError, match="alignment_action"):
@@ -536,7 +536,7 @@ def test_the_learners_are_of_the_store(store, tmp_path):
 def test_rewards_of_other_weights_are_not_learnt_from_together(store):
     build_loop(store).mission("m1").run(PHASE, outcome)
     with pytest.raises(
-        errors.InputError, match="'model_tier' on record are of deepthinker@1.0.0, and the loop would add"
+        errors.InputError, match="the recorded rewards of 'model_tier' are of deepthinker@1.0.0; the loop would add"
     ):
         build_loop(store, weights=RewardWeights(score_weight=0.5))
 
@@ -635,7 +635,7 @@ def test_a_history_with_a_gap_is_no_mission(store):
     step = loop.mission("m1").run(PHASE, outcome)
     context = {"decision_class": "model_tier", "step": 5, "decision": step.decision.to_dict()}
     store.add(mission_id="m1", phase="research", decision_context=context, signal=step.signal)
-    with pytest.raises(errors.InputError, match="record 2 is phase 5 of its mission, where phase 1 should be"):
+    with pytest.raises(errors.InputError, match="record 2 is phase 5 of its mission, but phase 1 was expected"):
         loop.mission("m1")
 
 

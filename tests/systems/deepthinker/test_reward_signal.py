@@ -322,8 +322,8 @@ def test_what_is_written_as_json_is_read_back_to_the_bit(made):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda data: None, errors.WrongType, "read from a mapping, not from None"),
-        (lambda data: dict(list(data.items())[:-1]), errors.MissingField, "needs '(reward|time_weight)' too"),
+        (lambda data: None, errors.WrongType, "must come from a mapping, not from None"),
+        (lambda data: dict(list(data.items())[:-1]), errors.MissingField, "also needs '(reward|time_weight)'"),
         (lambda data: data | {list(data)[-1] + "s": 1}, errors.UnknownInput, "Did you mean '(reward|time_weight)'"),
         (lambda data: data | {list(data)[-1]: math.nan}, ValueError, "(reward|time_weight) ?= ?nan"),
         (lambda data: data | {list(data)[-1]: "1"}, ValueError, "(reward|time_weight) ?= ?'1'"),

@@ -338,12 +338,16 @@ def test_what_add_returned_survives_a_kill(tmp_path, record_property, rounds):
         ({"phase": 3}, errors.WrongType, "phase=3"),
         ({"signal": 0.15}, errors.WrongType, "must be a RewardSignal"),
         ({"signal": RewardSignal(reward=1.0)}, errors.InputError, "lacks its raw measurements"),
-        ({"signal": replace(SIGNAL, reward=1.0)}, errors.InputError, "not what its raw measurements .*: reward would"),
-        ({"signal": replace(SIGNAL, reward_version="2")}, errors.InputError, "reward_version would be another"),
+        (
+            {"signal": replace(SIGNAL, reward=1.0)},
+            errors.InputError,
+            "does not match its raw measurements .*: reward would differ",
+        ),
+        ({"signal": replace(SIGNAL, reward_version="2")}, errors.InputError, "reward_version would differ"),
         (
             {"signal": replace(SIGNAL, components_raw=SIGNAL.components_raw | {"cost_tokens": 7.0})},
             errors.InputError,
-            "not what its raw",
+            "does not match its raw",
         ),
         ({"timestamp": "yesterday"}, errors.WrongType, "not a datetime"),
     ],
@@ -382,9 +386,9 @@ def test_the_given_context_is_left_alone(store):
 
 def test_a_path_that_is_a_file_is_one_clear_error(tmp_path):
     (tmp_path / "rewards").write_text("mine")
-    with pytest.raises(errors.FileError, match="is a file; name the directory"):
+    with pytest.raises(errors.FileError, match="is a file; name a directory"):
         RewardStore(tmp_path / "rewards")
-    with pytest.raises(errors.FileError, match="cannot be made"):
+    with pytest.raises(errors.FileError, match="cannot be created"):
         RewardStore(tmp_path / "rewards" / "deeper")
     assert (tmp_path / "rewards").read_text() == "mine"
 

@@ -108,7 +108,7 @@ def reports(request, few_fresh_missions, tmp_path_factory):
 def test_the_loop_beats_the_best_fixed_choice_too(reports):
     for report, _ in reports:
         router, fixed, *others = report.policies
-        assert router.policy == "the router, as it learnt"
+        assert router.policy == "the router, while learning"
         assert fixed.policy == f"best fixed choice: always {report.fixed}"
         assert report.margin == pytest.approx(router.reward - fixed.reward)
         assert report.margin > 0

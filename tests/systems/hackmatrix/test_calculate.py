@@ -224,26 +224,30 @@ def test_flags_and_actions_may_be_plain_or_arrays(make):
 @pytest.mark.parametrize(
     ("arguments_of", "error", "words"),
     [
-        (lambda state: (state, False, False, False, 28), OutOfRange, "the action is 28; it goes from 0 to 27"),
+        (lambda state: (state, False, False, False, 28), OutOfRange, "the action is 28; it must be from 0 to 27"),
         (lambda state: (state, False, False, False, -1), OutOfRange, "the action is -1"),
-        (lambda state: (state, False, False, False, 2.0), WrongType, "the action is 2.0; an integer from 0 to 27"),
+        (
+            lambda state: (state, False, False, False, 2.0),
+            WrongType,
+            "the action is 2.0; it must be an integer from 0 to 27",
+        ),
         (lambda state: (state, False, False, False, jnp.float32(2)), WrongType, "an integer from 0 to 27"),
-        (lambda state: (state, False, False, False, True), WrongType, "the action is True; an integer"),
-        (lambda state: (state, False, False, False, "UP"), WrongType, "the action is 'UP'; an integer"),
-        (lambda state: (state, False, False, False, None), WrongType, "the action is None; an integer"),
+        (lambda state: (state, False, False, False, True), WrongType, "the action is True; it must be an integer"),
+        (lambda state: (state, False, False, False, "UP"), WrongType, "the action is 'UP'; it must be an integer"),
+        (lambda state: (state, False, False, False, None), WrongType, "the action is None; it must be an integer"),
         (
             lambda state: (state, False, False, False, [1, 2]),
             ShapeMismatch,
-            r"the action has the shape \(2,\).*jax.vmap",
+            r"the action has shape \(2,\).*jax.vmap",
         ),
-        (lambda state: (state, 0.5, False, False, 0), WrongType, "stage_completed is 0.5; a bool"),
-        (lambda state: (state, False, 2, False, 0), OutOfRange, "game_won is 2; a bool"),
-        (lambda state: (state, False, False, None, 0), WrongType, "player_died is None; a bool"),
-        (lambda state: (state, False, [True], False, 0), ShapeMismatch, r"game_won has the shape \(1,\)"),
+        (lambda state: (state, 0.5, False, False, 0), WrongType, "stage_completed is 0.5; it must be a bool"),
+        (lambda state: (state, False, 2, False, 0), OutOfRange, "game_won is 2; it must be a bool"),
+        (lambda state: (state, False, False, None, 0), WrongType, "player_died is None; it must be a bool"),
+        (lambda state: (state, False, [True], False, 0), ShapeMismatch, r"game_won has shape \(1,\)"),
         (
             lambda state: (state.player, False, False, False, 0),
             WrongType,
-            "the state is a Player; an EnvState is needed",
+            "the state is a Player; it must be an EnvState",
         ),
         (lambda _: (random_states(3), False, False, False, 0), ShapeMismatch, r"states of shape \(3,\).*jax.vmap"),
     ],
@@ -257,7 +261,7 @@ def test_bad_arguments_are_named(arguments_of, error, words):
 
 def test_inside_jit_types_are_checked_and_values_are_not():
     scored = jax.jit(lambda action: calculate_reward(EnvState(), False, False, False, action)[0])
-    with pytest.raises(WrongType, match="the action is of float32; an integer"):
+    with pytest.raises(WrongType, match="the action is of float32; it must be an integer"):
         scored(2.0)
     assert scored(99) == pytest.approx(-0.01)
 

@@ -58,7 +58,7 @@ def test_moves_are_played_and_each_is_told_term_by_term(plaudit, course):
     assert result.stdout.count("Stage 1 of 8") == 2  # the first board and the last
     assert f"1. {course[0].upper()}" in result.stdout
     assert result.stdout.count("-0.010  step_penalty      Take a step, whatever it does") == 3
-    assert "The game stands on stage 1 after 3 moves." in result.stdout
+    assert "The game is on stage 1 after 3 moves." in result.stdout
     assert "\x1b" not in result.stdout
 
 
@@ -93,12 +93,12 @@ def test_a_game_can_begin_on_a_later_stage(plaudit):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["hackmatrix", "--moves", "up upp"], "Error: no move is called 'upp'. Did you mean 'up'?"),
-        (["hackmatrix", "--moves", "28"], "Error: no move is called '28'."),
-        (["hackmatrix", "--reward", "2.0"], "Error: hackmatrix has no version '2.0', only 1.0.0, potential."),
+        (["hackmatrix", "--moves", "up upp"], "Error: there is no move 'upp'. Did you mean 'up'?"),
+        (["hackmatrix", "--moves", "28"], "Error: there is no move '28'."),
+        (["hackmatrix", "--reward", "2.0"], "Error: hackmatrix has no version '2.0'. Choose from: 1.0.0, potential."),
         (["hackmatrix", "--seed", "-1"], "Invalid value for '--seed'"),
         (["hackmatrix", "--stage", "9"], "Invalid value for '--stage'"),
-        (["chess"], "No such command 'chess', only hackmatrix."),
+        (["chess"], "No such command 'chess'. Choose from: hackmatrix."),
     ],
 )
 def test_what_cannot_be_played_is_told_before_anything_is(plaudit, arguments, told):
@@ -112,9 +112,7 @@ def test_a_given_move_that_is_not_allowed_is_an_error_with_the_reason(plaudit, c
     result = plaudit("play", "hackmatrix", "--seed", SEED, "--moves", f"{course[0]} push", "--json")
     assert result.exit_code == ExitCode.FAILED
     assert len(lines_of(result)) == 2
-    assert (
-        result.stderr == "Error: move 2: PUSH is not allowed: you do not own PUSH; programs are siphoned from blocks.\n"
-    )
+    assert result.stderr == "Error: move 2: PUSH is not allowed: you do not own PUSH; siphon programs from blocks.\n"
 
 
 def test_moves_after_the_end_are_not_played(shown):
@@ -122,7 +120,7 @@ def test_moves_after_the_end_are_not_played(shown):
     assert game.ended
     assert "stage 8 completed" in printed
     assert "+500.000  victory           Win the game, better with a high score" in printed
-    assert "You won after 1 move, with a score of 0. 2 moves were given and not played." in printed
+    assert "You won after 1 move, with a score of 0. 2 moves were not played." in printed
 
 
 # -- moves that are asked for -------------------------------------------------------------------------------------------
@@ -133,7 +131,7 @@ def test_a_person_is_asked_until_the_input_ends(plaudit, course):
     assert result.exit_code == 0
     assert result.stdout.count("Stage 1 of 8") == 3
     assert "3. " in result.stdout
-    assert "The game stands on stage 1 after 3 moves." in result.stdout
+    assert "The game is on stage 1 after 3 moves." in result.stdout
 
 
 def test_what_is_allowed_is_offered_with_its_key_or_its_cost(shown):
@@ -152,10 +150,10 @@ def test_a_move_can_be_typed_as_a_key_a_word_or_a_number(shown, typed):
 def test_a_move_that_is_not_allowed_is_refused_with_the_reason_and_nothing_happens(shown):
     game, printed = shown(State(), "left", "undo", "siphon", "jump", "")
     assert (game.moves, game.ended) == (0, False)
-    assert "LEFT is not allowed: the board ends there." in printed
-    assert "UNDO is not allowed: you do not own UNDO; programs are siphoned from blocks." in printed
-    assert "SIPHON is not allowed: there is no data siphon left." in printed
-    assert "no move is called 'jump'." in printed
+    assert "LEFT is not allowed: that is off the board." in printed
+    assert "UNDO is not allowed: you do not own UNDO; siphon programs from blocks." in printed
+    assert "SIPHON is not allowed: there are no data siphons left." in printed
+    assert "there is no move 'jump'." in printed
     assert printed.count("Stage 1 of 8") == 1
 
 
@@ -169,7 +167,7 @@ def test_a_line_is_played_up_to_the_move_that_is_not_allowed(shown):
 def test_a_person_can_leave(shown, word):
     game, printed = shown(State(), "up", word, "up")
     assert game.moves == 1
-    assert "The game stands on stage 1 after 1 move." in printed
+    assert "The game is on stage 1 after 1 move." in printed
 
 
 def test_the_signs_and_the_moves_are_explained(shown):
@@ -203,7 +201,7 @@ def test_ctrl_c_ends_the_game_with_its_summary(plaudit, monkeypatch, course):
     monkeypatch.setattr("plaudit.systems.hackmatrix.commands.play._parse_line", interrupted)
     result = plaudit("play", "hackmatrix", "--seed", SEED, stdin="up\n")
     assert result.exit_code == ExitCode.INTERRUPTED
-    assert "The game stands on stage 1 after 0 moves." in result.stdout
+    assert "The game is on stage 1 after 0 moves." in result.stdout
     assert result.stderr == "\n"
 
 
@@ -240,4 +238,4 @@ def test_a_game_is_played_without_jax(course):
     arguments = ["play", "hackmatrix", "--seed", str(SEED), "--moves", course[0]]
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "The game stands on stage 1 after 1 move." in done.stdout
+    assert "The game is on stage 1 after 1 move." in done.stdout

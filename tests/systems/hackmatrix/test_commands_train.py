@@ -113,14 +113,14 @@ def test_a_complete_run_can_be_reported_again(training):
     [
         (("--resume",), "--resume needs the folder of the run"),
         (("--resume", "--output", "nowhere"), "nowhere/checkpoint.npz does not exist"),
-        (("--resume", "--output", "run", "--preset", "cpu"), "--preset is for a new one"),
+        (("--resume", "--output", "run", "--preset", "cpu"), "--preset is for a new run"),
         (("--reward", "potentail"), "Did you mean 'potential'"),
         (("--reward", "roadsense@R0"), "reward 'roadsense' reads 'distance', which the game does not measure"),
-        (("--hidden", "8;8"), "write integers with commas between"),
-        (("--minibatches", 5), "cannot be cut into 5 equal minibatches"),
-        (("--lr", "nan"), "learning_rate=nan: it is above 0"),
+        (("--hidden", "8;8"), "write integers separated by commas"),
+        (("--minibatches", 5), "does not divide into 5 equal minibatches"),
+        (("--lr", "nan"), "learning_rate=nan must be above 0"),
         (("--envs", 0), "x>=1"),
-        (("--output", "a/file/run"), "cannot be made"),
+        (("--output", "a/file/run"), "cannot be created"),
     ],
 )
 def test_what_cannot_be_done_is_told_and_exits_with_2(training, tmp_path, arguments, told):
@@ -137,7 +137,7 @@ def test_a_run_is_not_overwritten(training, tmp_path):
     before = (tmp_path / "run" / "checkpoint.npz").read_bytes()
     done = training("--output", "run")
     assert done.exit_code == 2
-    assert "holds a run already" in done.stderr
+    assert "already holds a run" in done.stderr
     assert (tmp_path / "run" / "checkpoint.npz").read_bytes() == before
 
 
@@ -155,7 +155,7 @@ def test_a_damaged_checkpoint_is_told(training, tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     done = training("--output", "run", "--resume", small=())
     assert done.exit_code == 2
-    assert "is damaged, or no checkpoint" in done.stderr
+    assert "is damaged or not a checkpoint" in done.stderr
 
 
 def test_steps_of_evaluated_episodes_go_into_a_ledger(training, plaudit):
@@ -176,7 +176,7 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
         ledger.register(hackmatrix.reward.with_params({"kills.weight": 1.0}))
     done = training("--output", "run", "--ledger", "rewards.db")
     assert done.exit_code == 2
-    assert "hackmatrix@1.0.0 is tied to another formula" in done.stderr
+    assert "hackmatrix@1.0.0 belongs to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -129,5 +129,5 @@ def test_what_is_not_to_be_seen_changes_nothing():
 def test_only_one_state_is_seen_at_a_time():
     with pytest.raises(ShapeMismatch, match=r"states of shape \(2,\).*jax.vmap"):
         observe(random_states(2))
-    with pytest.raises(WrongType, match="the state is a Player; an EnvState is needed"):
+    with pytest.raises(WrongType, match="the state is a Player; it must be an EnvState"):
         observe(Player())

@@ -65,7 +65,7 @@ def test_the_seed_takes_the_first_choice_of_each_and_the_reference_the_second():
 @pytest.mark.parametrize("option", ["no_path", "siphon_candidates", "question_blocks", "siphoned_cells"])
 def test_a_choice_that_is_not_there_is_refused_with_those_that_are(option):
     first, second = getattr(Rules.seed(), option), getattr(Rules.reference(), option)
-    with pytest.raises(ValueError, match=f"{option}='both': it is '{first}' or '{second}'"):
+    with pytest.raises(ValueError, match=f"{option}='both' must be '{first}' or '{second}'"):
         Rules(**{option: "both"})
 
 

@@ -166,10 +166,10 @@ def test_the_yield_can_be_taken_apart_in_the_order_of_the_specification():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: compute_siphon_yield(EnvState(), 6, 0), OutOfRange, "the row is 6; it goes from 0 to 5"),
+        (lambda: compute_siphon_yield(EnvState(), 6, 0), OutOfRange, "the row is 6; it must be from 0 to 5"),
         (lambda: compute_siphon_yield(EnvState(), 0, -1), OutOfRange, "the column is -1"),
-        (lambda: compute_siphon_yield(EnvState(), 1.5, 0), WrongType, "the row is 1.5; an integer"),
-        (lambda: check_siphon_optimality({"player": 1}), WrongType, "the state is a dict; an EnvState is needed"),
+        (lambda: compute_siphon_yield(EnvState(), 1.5, 0), WrongType, "the row is 1.5; it must be an integer"),
+        (lambda: check_siphon_optimality({"player": 1}), WrongType, "the state is a dict; it must be an EnvState"),
         (lambda: check_siphon_optimality(random_states(2)), ShapeMismatch, r"states of shape \(2,\).*jax.vmap"),
     ],
 )

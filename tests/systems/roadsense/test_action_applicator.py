@@ -114,7 +114,7 @@ def test_a_tensor_with_two_numbers_is_refused_like_an_array(actions):
 @pytest.mark.parametrize("wrong", [{"actions": "both"}, {"scale": "m/s"}, {"charge": "twice"}])
 def test_a_setting_that_is_none_is_refused_with_those_there_are(wrong):
     (name,) = wrong
-    with pytest.raises(DefinitionError, match=f"{name}=.*it is '"):
+    with pytest.raises(DefinitionError, match=f"{name}=.*must be '"):
         ActionApplicator(Car(), **wrong)
 
 

@@ -37,8 +37,8 @@ def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
         "nearest m, hazard",
         "Without a hazard: mean return of an episode",
         "With a hazard in 30 % of episodes",
-        "! a hack: it looks at nothing and earns more than sensible or warned (discrete).",
-        "What each version pays for besides driving",
+        "! a hack: it ignores what it sees and earns more than sensible or warned (discrete).",
+        "Hacks that each version pays for",
         "caution !",
         "dominated-action: action 1 is at least as good as every other action",
         "distance beyond 40 m: 0.5 a step",
@@ -87,15 +87,15 @@ def test_what_was_driven_is_scored_again_from_a_ledger_of_ones_own_and_json_is_t
         (("--plot", "no/plot.png"), "there is no folder"),
         (("--seeds", 0), "1<=x<=10000"),
         (("--workers", 0), "x>=1"),
-        (("--study", "both"), "there is no study 'both', but discrete, continuous, discrete-training"),
+        (("--study", "both"), "there is no study 'both'; choose from discrete, continuous, discrete-training"),
         (("--reward", "deepthinker"), "reads 'score_delta', which the convoy does not measure"),
         (("--reward", "mine"), "there is no reward 'mine'"),
         (("--policy", "no/run"), "no/run is not a run of `plaudit train roadsense`: no/run does not exist"),
         (("--policy", "./file"), "./file is not a run of `plaudit train roadsense`"),
         (("--output", ""), "it is empty"),
         (("--ledger", ""), "it is empty"),
-        (("--only", ""), "it names nothing"),
-        (("--policy", "full"), "there is no policy 'full', but brake"),
+        (("--only", ""), "it is empty"),
+        (("--policy", "full"), "there is no policy 'full'; use brake"),
         (("--output", "file"), "file is a file"),
     ],
 )
@@ -200,7 +200,7 @@ def test_the_policy_of_a_run_drives_the_studies_of_its_actions_on_both_roads(pla
 def test_a_run_with_other_actions_than_every_study_asked_for_is_an_error(driven, run):
     done = driven("--policy", run("continuous"))
     assert done.exit_code == 2
-    assert "./continuous was trained with continuous actions, and discrete has others" in done.stderr
+    assert "./continuous was trained with continuous actions, but discrete uses others" in done.stderr
 
 
 def test_a_run_of_another_system_is_an_error(driven, tmp_path):

@@ -84,11 +84,11 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(plaudit, tmp_p
         (("--resume", "--output", "nowhere"), "nowhere/checkpoint.npz does not exist"),
         (("--reward", "R88"), "Did you mean 'R8'"),
         (("--reward", "hackmatrix@1.0.0"), "which the convoy does not measure"),
-        (("--envs", 3), "cannot be cut into 3 equal parts"),
-        (("--lr", "nan"), "learning_rate=nan: it is above 0"),
+        (("--envs", 3), "does not divide into 3 equal parts"),
+        (("--lr", "nan"), "learning_rate=nan must be above 0"),
         (("--radio", "loud"), "'loud' is not one of"),
-        (("--hazards", 2), "hazards=2.0: it is between 0 and 1"),
-        (("--output", "a/file/run"), "cannot be made"),
+        (("--hazards", 2), "hazards=2.0 must be between 0 and 1"),
+        (("--output", "a/file/run"), "cannot be created"),
         (("--output", ""), "it is empty"),
         (("--ledger", " "), "it is empty"),
         (("--view", "player"), "No such option '--view'"),
@@ -118,7 +118,7 @@ def test_a_reward_of_ones_own_is_called_by_its_name(plaudit, tmp_path):
     assert "paid by gap@2;" in done.stdout
     assert "roadsense@" not in done.stdout
     assert json.loads((tmp_path / "run" / "report.json").read_text())["reward"]["name"] == "gap"
-    assert "a reward of your own, '2': add --reward" in train(plaudit, "--output", "run", "--resume").stderr
+    assert "your own reward '2': add --reward" in train(plaudit, "--output", "run", "--resume").stderr
 
 
 def test_the_games_are_named_where_none_is(plaudit):
@@ -131,7 +131,7 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
         ledger.register(roadsense.version("R8").with_params({"comfort.weight": 2.0}))
     done = train(plaudit, "--reward", "R8", "--output", "run", "--ledger", "rewards.db")
     assert done.exit_code == 2
-    assert "roadsense@R8 is tied to another formula" in done.stderr
+    assert "roadsense@R8 belongs to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

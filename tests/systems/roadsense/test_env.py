@@ -444,7 +444,7 @@ def test_a_libsumo_that_others_close_cuts_the_episode_off_and_the_next_one_runs(
         "print(len(warned), truncated, info['truncated_reason'])\n"
         "env.reset(seed=0); print(env.step(0)[1])\n"
         "env.close()\n"
-    ).splitlines() == ["1 True simulator died: SUMO refuses to go on: A network was not yet constructed.", "1.0"]
+    ).splitlines() == ["1 True simulator died: SUMO stopped the simulation: A network was not yet constructed.", "1.0"]
 
 
 def test_a_car_that_leaves_the_road_ends_the_episode_with_the_reason(made):
@@ -514,7 +514,7 @@ def test_a_reward_that_is_none_is_refused(wrong):
 
 def test_a_coroutine_is_neither_a_reward_nor_a_hazard():
     waiting = promise()
-    with pytest.raises(DefinitionError, match=r"^reward=<coroutine .*>: give the name of a version, or a Reward\.$"):
+    with pytest.raises(DefinitionError, match=r"^reward=<coroutine .*> must be the name of a version or a Reward\.$"):
         RoadSenseEnv(reward=waiting)
     with pytest.raises(DefinitionError, match="^hazard=<coroutine .*>: give a Hazard, or one of none, seed"):
         RoadSenseEnv(hazard=waiting)
@@ -555,7 +555,7 @@ def test_options_that_are_none_are_refused(made):
     env = made()
     with pytest.raises(DefinitionError, match="Did you mean 'hazard'"):
         env.reset(options={"hazzard": "none"})
-    with pytest.raises(DefinitionError, match="options are a mapping"):
+    with pytest.raises(DefinitionError, match="must be a mapping"):
         env.reset(options=["hazard"])
     with pytest.raises(DefinitionError, match="no option 3"):
         env.reset(options={3: "none"})

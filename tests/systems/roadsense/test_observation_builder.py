@@ -126,7 +126,7 @@ def test_a_fresh_warning_comes_from_within_45_degrees_of_straight_ahead(heading,
 @pytest.mark.parametrize("what", ["x", "y", "speed", "acceleration"])
 @pytest.mark.parametrize("bad", [nan, inf, -inf])
 def test_a_message_that_is_not_finite_is_an_error_and_not_an_empty_road(what, bad):
-    with pytest.raises(NotFinite, match=f"the message of 'V002' cannot be placed: .*{what}={bad}"):
+    with pytest.raises(NotFinite, match=f"the message from 'V002' cannot be placed: .*{what}={bad}"):
         seen(peer(**{what: bad}))
     with pytest.raises(NotFinite, match="for a car that is at"):
         seen(peer(), ego=HERE._replace(x=bad))
@@ -215,7 +215,9 @@ def test_the_distance_is_that_of_the_nearest_car_ahead():
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(DefinitionError, match="observation='vectr': it is one of vector, dict. Did you mean 'vector'?"):
+    with pytest.raises(
+        DefinitionError, match="observation='vectr' must be one of vector, dict. Did you mean 'vector'?"
+    ):
         ObservationBuilder("vectr", peers=())
 
 

@@ -42,4 +42,4 @@ def test_a_thread_takes_no_signals():
 
 def test_that_a_run_ends_soon_is_said_where_nothing_may_be_printed(capfd):
     LineWatch(4, str).show_stopping()
-    assert capfd.readouterr().err == "\nStopping after this update; once more to stop at once.\n"
+    assert capfd.readouterr().err == "\nStopping after this update; press Ctrl-C again to stop now.\n"

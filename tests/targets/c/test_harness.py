@@ -44,7 +44,7 @@ def braking_program():
 def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows():
     compiled = braking().compile("c")
     # HUGE_VAL: the guard of a total that is finite whatever happens
-    flips = flip_comparisons(compiled.header, "braking_score(const", "What is wrong where", without=["HUGE_VAL"])
+    flips = flip_comparisons(compiled.header, "braking_score(const", "The text of the check", without=["HUGE_VAL"])
     assert len(flips) >= 10
     for header, line in flips:
         assert run(compiled, braking_rows(), header=header)[0].returncode == 1, f"nobody noticed: {line}"

@@ -391,8 +391,8 @@ def test_fast_math_is_refused_for_nan_would_pass(reward, flag):
     [
         ({"real": "half"}, "real='half' is not one of double, float"),
         ({"knobs": "both"}, "knobs='both' is not one of constant, struct"),
-        ({"prefix": "__x"}, "plain identifier of C"),
-        ({"prefix": "a b"}, "plain identifier of C"),
+        ({"prefix": "__x"}, "plain C identifier"),
+        ({"prefix": "a b"}, "plain C identifier"),
         ({"raal": "float"}, "Did you mean 'real'"),
     ],
 )
@@ -404,9 +404,9 @@ def test_an_option_that_does_not_exist_is_told(reward, options, told):
 def test_it_is_text_and_runs_nothing(reward):
     made = reward.compile("c")
     assert "real='double'" in repr(made)
-    with pytest.raises(TargetError, match="C is text"):
+    with pytest.raises(TargetError, match="C target is source text"):
         made({"distance": 1.0})
-    with pytest.raises(TargetError, match="C is text"):
+    with pytest.raises(TargetError, match="C target is source text"):
         made.step({}, {})
 
 
@@ -465,5 +465,5 @@ def test_what_a_row_costs_is_counted():
     assert made.operations["multiplications"] == 1
     assert made.operations["additions"] == 1
     assert not made.exact
-    assert "but for tanh" in made.header
+    assert "except for tanh" in made.header
     assert f"at most {sum(made.operations.values())} operations" in made.header

@@ -151,7 +151,7 @@ def test_bad_rows_of_a_batch_are_masked_or_the_first_is_named(node, reward, batc
         node.run(compiled, "scoreBatch", typed)
     with pytest.raises(ShapeMismatch, match="the columns differ"):
         node.run(compiled, "scoreBatch", {**typed, "distance": np.zeros(2)})
-    with pytest.raises(ShapeMismatch, match="2 values a row"):
+    with pytest.raises(ShapeMismatch, match="2 values per row"):
         node.run(compiled, "scoreBatch", {**typed, "force": np.zeros(7)})
 
 

@@ -247,7 +247,7 @@ def test_a_column_of_another_kind_is_refused_before_anything_runs(function, fiel
 def test_an_array_of_another_size_is_refused_before_anything_runs():
     compiled = make(effort, Field("force", length=3)).compile("polars")
     rows = pl.LazyFrame({"force": np.ones((2, 4))})
-    with pytest.raises(ShapeMismatch, match="field 'force': 3 values are needed, and the column holds 4 in each row"):
+    with pytest.raises(ShapeMismatch, match="field 'force': 3 values are needed, but the column holds 4 in each row"):
         rows.select(compiled.total).collect_schema()
 
 
@@ -451,7 +451,7 @@ def test_a_state_before_the_step_is_a_column(hopping):
     assert rows.select(compiled.total)["total"].to_list() == [1.5, 0.0]
     with pytest.raises(MissingField, match=r"(?s)needs 'prev\.air'.*a state that the reward carries"):
         rows.drop("prev.air").select(compiled.total)
-    with pytest.raises(TargetError, match="carries nothing from row to row"):
+    with pytest.raises(TargetError, match="keeps no state from row to row"):
         compiled.step({"contact": True}, {"air": 0.0})
 
 
@@ -464,7 +464,7 @@ def test_a_row_of_too_many_numbers_is_refused():
     def whole(image):
         return sum(image)
 
-    with pytest.raises(UnsupportedNode, match=r"reads 1,200 numbers of a row.*reward\.compile\('numpy'\)"):
+    with pytest.raises(UnsupportedNode, match=r"reads 1,200 numbers per row.*reward\.compile\('numpy'\)"):
         make(whole, Field("image", length=1200)).compile("polars")
 
 

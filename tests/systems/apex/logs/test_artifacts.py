@@ -129,7 +129,7 @@ def test_older_spellings_are_read_and_todays_are_written(kind, row, today):
         (DecisionRow, DECISION, {"executed": 1}, errors.WrongType, "key 'executed'"),
         (DecisionRow, DECISION, {"epsilon": 1.5}, errors.OutOfRange, "key 'epsilon': 1.5 is not from 0 to 1"),
         (DecisionRow, DECISION, {"ms": -1}, errors.OutOfRange, "key 'ms': -1.0 is below 0"),
-        (DecisionRow, DECISION, {"bandit_ms": 1}, errors.InputError, "key 'bandit_ms': it is there twice"),
+        (DecisionRow, DECISION, {"bandit_ms": 1}, errors.InputError, "key 'bandit_ms': it is given twice"),
         (DecisionRow, DECISION, {"topology": 1}, errors.WrongType, "key 'topology': 1 is not a string"),
         (DecisionRow, DECISION, {"switch": True}, errors.WrongType, "key 'switch': True is not a switch"),
         (DecisionRow, DECISION, {"switch": {"attempted": True}}, errors.MissingField, "key 'switch', key 'committed'"),
@@ -156,7 +156,7 @@ def test_every_key_of_a_schema_is_needed(kind, row):
 
 
 def test_what_is_no_object_is_no_row():
-    with pytest.raises(errors.WrongType, match="a row is an object"):
+    with pytest.raises(errors.WrongType, match="a row must be an object"):
         RewardRow.from_dict([REWARD])
 
 
@@ -231,13 +231,13 @@ def test_extras_of_another_row_are_refused(tmp_path):
             log.append_reward(REWARD | {"step": step, "episode": 1})
     path = log.folder / "rewards.jsonl"
     write(path, REWARD | {"step": 8})
-    with pytest.raises(errors.InputError, match=r"rewards.jsonl, line 1: extras.jsonl beside it is about another row"):
+    with pytest.raises(errors.InputError, match=r"rewards.jsonl, line 1: its entry in extras.jsonl is for another row"):
         list(apex.read_rewards(path))
     write(log.folder / "extras.jsonl", {"log": "rewards.jsonl", "line": 1, "step": 8, "extras": {"r_step": 99.0}})
-    with pytest.raises(errors.InputError, match=r"rewards.jsonl, line 1, key 'r_step': it stands in extras.jsonl too"):
+    with pytest.raises(errors.InputError, match=r"rewards.jsonl, line 1, key 'r_step': it is in extras.jsonl too"):
         list(apex.read_rewards(path))
     write(log.folder / "extras.jsonl", {"log": "rewards.jsonl", "episode": 1})
-    with pytest.raises(errors.InputError, match=r"extras.jsonl, line 1: it needs a `log`"):
+    with pytest.raises(errors.InputError, match=r"extras.jsonl, line 1: a row needs `log`"):
         list(apex.read_rewards(path))
 
 
@@ -305,7 +305,7 @@ def test_a_row_is_on_the_disk_unless_the_caller_does_without(tmp_path, monkeypat
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
     (tmp_path / "artifacts").write_text("")
-    with pytest.raises(errors.FileError, match="artifacts cannot be made"):
+    with pytest.raises(errors.FileError, match="artifacts cannot be created"):
         Artifacts(tmp_path)
 
 

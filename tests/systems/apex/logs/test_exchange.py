@@ -200,7 +200,7 @@ def test_rewards_of_another_formula_are_listed_and_nothing_is_recorded(ledger, t
     folder = put(tmp_path / "in", rows)
     with pytest.raises(errors.InputError) as caught:
         apex.import_artifacts(ledger, folder, run="r")
-    assert "25 of its rewards are not what the formula gives" in str(caught.value)
+    assert "25 of its rewards do not match the formula" in str(caught.value)
     assert "line 1 (step 2): -0.01, by the formula -0.005" in str(caught.value)
     assert "and 20 more" in str(caught.value)
     assert ledger.history().count() == 0
@@ -279,7 +279,7 @@ def test_other_rewards_of_the_run_are_no_part_of_its_logs(ledger, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(ledger, tmp_path):
     (tmp_path / "out").write_text("")
-    with pytest.raises(errors.FileError, match="out cannot be made"):
+    with pytest.raises(errors.FileError, match="out cannot be created"):
         apex.export_artifacts(ledger, tmp_path / "out", run="r")
 
 
@@ -416,7 +416,7 @@ def test_episodes_that_are_mixed_are_told_apart(ledger, tmp_path):
 
 def test_a_row_that_is_there_twice_is_refused(ledger, tmp_path):
     rewards, decisions, latencies = episode(1, 3)
-    with pytest.raises(errors.InputError, match=r"controller_decisions.jsonl has two rows of the same step"):
+    with pytest.raises(errors.InputError, match=r"controller_decisions.jsonl has two rows for the same step"):
         apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions + decisions[:1], latencies), run="r")
     assert ledger.history().count() == 0
 
@@ -426,12 +426,12 @@ def test_a_row_that_is_there_twice_is_refused(ledger, tmp_path):
     [
         (REWARDS[:2], DECISIONS[:3] + DECISIONS[:2], "rewards.jsonl has 1, controller_decisions.jsonl has 2"),
         (REWARDS[:2] + REWARDS[:2], DECISIONS[:2], "rewards.jsonl has 2, controller_decisions.jsonl has 1"),
-        (REWARDS[:3], DECISIONS[:2], "no decision of step 3 in episode 1"),
+        (REWARDS[:3], DECISIONS[:2], "no decision is logged for step 3 of episode 1"),
         (REWARDS[:2] + REWARDS[1:3], DECISIONS[:2] + DECISIONS[1:3], "the steps go back, but not to 1"),
     ],
 )
 def test_logs_that_do_not_agree_on_their_episodes_are_refused(ledger, tmp_path, rewards, decisions, message):
-    with pytest.raises(errors.InputError, match="is unclear, and nothing was recorded") as raised:
+    with pytest.raises(errors.InputError, match="It is unclear which .*, so nothing was recorded") as raised:
         apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions, []), run="r")
     assert message in str(raised.value)
     assert ledger.history().count() == 0

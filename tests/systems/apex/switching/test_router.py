@@ -75,7 +75,7 @@ def test_a_time_that_is_none_is_an_error(router, expires):
 
 def test_a_message_is_given_whole_or_in_parts_and_not_both(router):
     for arguments, parts in (((), {}), ((message(),), {"payload": 2})):
-        with pytest.raises(WrongType, match="a message, or the parts"):
+        with pytest.raises(WrongType, match="a message or its fields"):
             router.send(*arguments, **parts)
     assert router.count_pending() == 0
 

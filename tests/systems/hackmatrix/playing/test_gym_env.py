@@ -147,7 +147,7 @@ def test_a_board_is_rendered_as_text():
 def test_a_seed_out_of_range_is_refused_and_one_of_numpy_is_the_same_game():
     assert Game(np.int64(12)).state == Game(12).state
     for seed in (-1, 2**32):
-        with pytest.raises(OutOfRange, match=f"the seed is {seed}; it goes from 0 to"):
+        with pytest.raises(OutOfRange, match=f"the seed is {seed}; it must be from 0 to"):
             Game(seed)
 
 
@@ -195,10 +195,10 @@ def test_a_reward_that_reads_what_the_game_does_not_measure_is_refused_with_what
 @pytest.mark.parametrize(
     ("action", "error", "told"),
     [
-        (28, OutOfRange, "the action is 28; it goes from 0 to 27"),
-        (-1, OutOfRange, "the action is -1; it goes from 0 to 27"),
+        (28, OutOfRange, "the action is 28; it must be from 0 to 27"),
+        (-1, OutOfRange, "the action is -1; it must be from 0 to 27"),
         (np.int64(99), OutOfRange, "the action is 99"),
-        (1.0, WrongType, "the action is 1.0; an integer from 0 to 27 is needed"),
+        (1.0, WrongType, "the action is 1.0; it must be an integer from 0 to 27"),
         ("up", WrongType, "the action is 'up'"),
         (True, WrongType, "the action is True"),
         (None, WrongType, "the action is None"),
@@ -217,7 +217,7 @@ def test_an_action_that_is_none_is_refused_and_nothing_happens(action, error, to
 def test_nothing_works_before_a_reset():
     env = HackMatrixEnv(render_mode="ansi")
     for ask in (lambda: env.step(UP), env.action_masks, env.render, lambda: env.state):
-        with pytest.raises(ResetNeeded, match=r"reset\(\) begins"):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) to start"):
             ask()
 
 
@@ -233,9 +233,9 @@ def test_a_step_after_the_end_is_refused():
     ("options", "error", "told"),
     [
         ({"reward": "2.0"}, DefinitionError, "hackmatrix has no version '2.0'"),
-        ({"render_mode": "human"}, OutOfRange, "render_mode='human': there is 'ansi', or None"),
-        ({"max_steps": 0}, OutOfRange, "max_steps=0: at least 1 is needed"),
-        ({"max_steps": 1.5}, WrongType, "max_steps=1.5: an integer"),
+        ({"render_mode": "human"}, OutOfRange, "render_mode='human' must be 'ansi', or None"),
+        ({"max_steps": 0}, OutOfRange, "max_steps=0 must be 1 or more"),
+        ({"max_steps": 1.5}, WrongType, "max_steps=1.5 must be an integer"),
     ],
 )
 def test_options_are_checked_when_it_is_made(options, error, told):
@@ -247,13 +247,13 @@ def test_options_are_checked_when_it_is_made(options, error, told):
     ("options", "error", "told"),
     [
         ({"sate": 1}, OutOfRange, "no option 'sate'. Did you mean 'state'?"),
-        ({"state": {}}, WrongType, r"options\['state'\] is a dict; a State or an EnvState is needed"),
-        ({"state": State(player=Player(hp=7))}, OutOfRange, "player.hp is 7; it goes from 0 to 3"),
-        ({"state": State(player=Player(row=2.5))}, WrongType, "player.row is 2.5; an integer is needed"),
-        ({"state": State(stage=12)}, OutOfRange, "stage is 12; it goes from 1 to 8"),
-        ({"state": State(exit=(2, 2))}, OutOfRange, r"exit is \(2, 2\); it is on a corner: \(0, 0\)"),
+        ({"state": {}}, WrongType, r"options\['state'\] is a dict; it must be a State or an EnvState"),
+        ({"state": State(player=Player(hp=7))}, OutOfRange, "player.hp is 7; it must be from 0 to 3"),
+        ({"state": State(player=Player(row=2.5))}, WrongType, "player.row is 2.5; it must be an integer"),
+        ({"state": State(stage=12)}, OutOfRange, "stage is 12; it must be from 1 to 8"),
+        ({"state": State(exit=(2, 2))}, OutOfRange, r"exit is \(2, 2\); it must be a corner: \(0, 0\)"),
         ({"state": State(enemies=[Enemy("virus", 6, 0)])}, OutOfRange, "is off the board"),
-        ({"state": State(cells={})}, OutOfRange, "cells are not the 36 of the board"),
+        ({"state": State(cells={})}, OutOfRange, "cells must be the 36 of the board"),
     ],
 )
 def test_options_of_a_reset_are_checked(options, error, told):

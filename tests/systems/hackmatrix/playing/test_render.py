@@ -191,5 +191,5 @@ def test_everything_on_one_cell_is_cut_and_does_not_move_the_others():
 
 
 def test_a_picture_of_many_games_is_refused_with_what_to_do(states):
-    with pytest.raises(ShapeMismatch, match=f"one game is needed, and the state holds .{SOME},. of them.*leaf.0."):
+    with pytest.raises(ShapeMismatch, match=f"the state holds a batch of .{SOME},. games, and one is needed.*leaf.0."):
         render.to_text(states)

@@ -207,12 +207,12 @@ def test_many_games_are_rendered_as_texts():
 @pytest.mark.parametrize(
     ("actions", "error", "told"),
     [
-        (np.zeros(GAMES + 1, int), ShapeMismatch, f"shape .{GAMES + 1},.; one for each of {GAMES} games"),
+        (np.zeros(GAMES + 1, int), ShapeMismatch, f"shape .{GAMES + 1},.; give one for each of {GAMES} games"),
         (0, ShapeMismatch, "shape .."),
         (np.zeros((GAMES, 1), int), ShapeMismatch, f"shape .{GAMES}, 1."),
-        (np.zeros(GAMES), WrongType, "the actions are of float64; integers from 0 to 27"),
+        (np.zeros(GAMES), WrongType, "the actions are of float64; they must be integers from 0 to 27"),
         (np.zeros(GAMES, bool), WrongType, "the actions are of bool"),
-        ([0] * (GAMES - 1) + [28], OutOfRange, f"action {GAMES - 1} is 28; it goes from 0 to 27"),
+        ([0] * (GAMES - 1) + [28], OutOfRange, f"action {GAMES - 1} is 28; it must be from 0 to 27"),
         ([-1] * GAMES, OutOfRange, "action 0 is -1"),
     ],
     ids=["one too many", "one for all", "a column", "floats", "flags", "too high", "negative"],
@@ -226,23 +226,23 @@ def test_actions_that_do_not_fit_are_refused(many, actions, error, told):
 def test_nothing_works_before_a_reset():
     envs = HackMatrixVectorEnv(GAMES, render_mode="ansi")
     for ask in (lambda: envs.step(np.zeros(GAMES, int)), envs.action_masks, envs.render):
-        with pytest.raises(ResetNeeded, match=r"reset\(\) begins"):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) to start"):
             ask()
 
 
 def test_the_number_of_games_is_checked():
-    with pytest.raises(OutOfRange, match="num_envs=0: at least 1"):
+    with pytest.raises(OutOfRange, match="num_envs=0 must be 1 or more"):
         HackMatrixVectorEnv(0)
     with pytest.raises(WrongType, match="num_envs='many'"):
         HackMatrixVectorEnv("many")
-    with pytest.raises(OutOfRange, match="max_steps=0: at least 1 is needed"):
+    with pytest.raises(OutOfRange, match="max_steps=0 must be 1 or more"):
         HackMatrixVectorEnv(max_steps=0)
 
 
 def test_options_of_a_reset_are_checked(many):
-    with pytest.raises(OutOfRange, match="no option 'state'. There are none."):
+    with pytest.raises(OutOfRange, match="no option 'state'. It takes none."):
         many.reset(options={"state": EnvState()})
-    with pytest.raises(WrongType, match=r"seed=\[1, 2\]: one integer is needed"):
+    with pytest.raises(WrongType, match=r"seed=\[1, 2\] must be one integer"):
         many.reset(seed=[1, 2])
 
 

@@ -74,10 +74,10 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, path):
         load(tmp_path, make_tree())
     for content in (b"", b"hello", b"\x93NUMPY" + bytes(100)):
         path.write_bytes(content)
-        with pytest.raises(FileError, match="damaged, or no checkpoint"):
+        with pytest.raises(FileError, match="damaged or not a checkpoint"):
             load(path, make_tree())
     np.savez(path, weights=np.zeros(3))
-    with pytest.raises(FileError, match="damaged, or no checkpoint"):
+    with pytest.raises(FileError, match="damaged or not a checkpoint"):
         load(path, make_tree())
 
 
@@ -94,11 +94,11 @@ def test_another_format_is_refused_with_the_version_that_wrote_it(path, monkeypa
     [
         (
             lambda tree: {**tree, "flags": jnp.zeros(3, bool)},
-            r"its flags is bool of shape \(2,\), and bool of shape \(3,\) is needed",
+            r"its flags is bool of shape \(2,\), but bool of shape \(3,\) is needed",
         ),
         (lambda tree: {**tree, "flags": jnp.zeros(2)}, "float32 of shape .* is needed"),
         (lambda tree: {**tree, "more": jnp.zeros(2)}, "its more is nothing"),
-        (lambda tree: {name: tree[name] for name in tree if name != "small"}, "and nothing is needed"),
+        (lambda tree: {name: tree[name] for name in tree if name != "small"}, "but nothing is needed"),
     ],
 )
 def test_a_tree_of_another_shape_is_refused(path, change, told):
@@ -112,7 +112,7 @@ def test_a_tree_of_another_shape_is_refused(path, change, told):
 def test_a_checkpoint_that_says_nonsense_of_itself_is_refused(path, about):
     with zipfile.ZipFile(path, "w") as archive, archive.open("about.npy", "w") as file:
         np.lib.format.write_array(file, np.array(about))
-    with pytest.raises(FileError, match="no checkpoint"):
+    with pytest.raises(FileError, match="not a checkpoint"):
         read_info(path)
 
 

@@ -21,18 +21,18 @@ def test_larger_batches_are_cut_into_more_minibatches_with_fewer_epochs(envs, mi
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"envs": 0}, "envs=0: it is 1 or more"),
+        ({"envs": 0}, "envs=0 must be 1 or more"),
         ({"steps": -1}, "steps=-1"),
-        ({"learning_rate": 0.0}, "learning_rate=0.0: it is above 0"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0 must be above 0"),
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
-        ({"gamma": 1.5}, "gamma=1.5: it is between 0 and 1"),
+        ({"gamma": 1.5}, "gamma=1.5 must be between 0 and 1"),
         ({"entropy": -0.1}, "entropy=-0.1"),
         ({"entropy_end": float("inf")}, "entropy_end=inf"),
         ({"hidden": (8, 0)}, "hidden"),
-        ({"precision": "float16"}, "precision='float16': it is float32 or bfloat16"),
+        ({"precision": "float16"}, "precision='float16' must be float32 or bfloat16"),
         ({"seed": 2**32}, "seed"),
         ({"max_steps": 0}, "max_steps=0"),
-        ({"envs": 3, "rollout": 5, "minibatches": 4}, "3 × 5 = 15 steps cannot be cut into 4 equal minibatches"),
+        ({"envs": 3, "rollout": 5, "minibatches": 4}, "3 × 5 = 15 steps does not divide into 4 equal minibatches"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, told):
@@ -52,7 +52,7 @@ def test_presets_can_be_run_and_changed(name):
 
 
 def test_a_preset_that_is_not_there_is_told():
-    with pytest.raises(DefinitionError, match="there is no preset 'gpo', only cpu, gpu. Did you mean 'gpu'"):
+    with pytest.raises(DefinitionError, match="there is no preset 'gpo'; choose from cpu, gpu. Did you mean 'gpu'"):
         get_preset("gpo")
 
 

@@ -20,8 +20,8 @@ def test_a_healthy_run_is_healthy_by_every_measure():
 
 def test_what_is_not_healthy_is_told_with_the_update_since_which():
     kl, clip_fraction, _ = judge_health(run(kl=[0.01, 0.07, 0.08], clip_fraction=[0.1, 0.31, 0.1]))
-    assert str(kl) == "not healthy since update 2: 2 of 3 updates, still at the end"
-    assert str(clip_fraction) == "not healthy since update 2: 1 of 3 updates, healthy again at the end"
+    assert str(kl) == "unhealthy since update 2: 2 of 3 updates, still at the end"
+    assert str(clip_fraction) == "unhealthy since update 2: 1 of 3 updates, healthy at the end"
     assert (kl.since, kl.worst, kl.last) == (2, 0.08, 0.08)
 
 

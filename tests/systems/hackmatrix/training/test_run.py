@@ -80,17 +80,17 @@ def test_a_run_of_constant_settings_can_be_made_longer(started):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"config": {"learning_rate": 0.5}}, "was trained with learning_rate=0.003, and not 0.5"),
-        ({"config": {"seed": 9}}, "was trained with seed=0, and not 9"),
+        ({"config": {"learning_rate": 0.5}}, "was trained with learning_rate=0.003, not 0.5"),
+        ({"config": {"seed": 9}}, "was trained with seed=0, not 9"),
         (
             {"config": {"steps": 10**6}},
-            "was trained with steps=128, and not 1000000. Its settings change along the run",
+            "was trained with steps=128, not 1000000. Its settings change over the run",
         ),
         ({"config": {"envs": 16}}, "was trained with envs=8"),
-        ({"reward": POTENTIAL}, "was trained on hackmatrix@1.0.0 .* and not on hackmatrix@potential"),
+        ({"reward": POTENTIAL}, "was trained on hackmatrix@1.0.0 .* not on hackmatrix@potential"),
         (
             {"reward": REWARD.with_params({"kills.weight": 1.0})},
-            "was trained on hackmatrix@1.0.0 .* and not on hackmatrix@1.0.0",
+            "was trained on hackmatrix@1.0.0 .* not on hackmatrix@1.0.0",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_a_checkpoint_of_another_plaudit_is_refused(started, tmp_path, monkeypat
 def test_a_policy_is_no_run(started, tmp_path):
     started()
     (tmp_path / "run" / "policy.npz").replace(tmp_path / "run" / "checkpoint.npz")
-    with pytest.raises(FileError, match="holds a policy, and a run is needed"):
+    with pytest.raises(FileError, match="holds a policy, but resuming needs a run"):
         started(resume=True)
 
 

@@ -29,10 +29,10 @@ def test_an_action_has_a_reason_where_it_is_not_allowed_and_only_there():
 @pytest.mark.parametrize(
     ("make", "action", "why"),
     [
-        (EnvState, "LEFT", "the board ends there"),
+        (EnvState, "LEFT", "that is off the board"),
         (lambda: EnvState(grid=Grid.of({(1, 0): data_block(3)})), "UP", "a block is in the way, and no enemy on it"),
-        (EnvState, "SIPHON", "there is no data siphon left"),
-        (EnvState, "PUSH", "you do not own PUSH; programs are siphoned from blocks"),
+        (EnvState, "SIPHON", "there are no data siphons left"),
+        (EnvState, "PUSH", "you do not own PUSH; siphon programs from blocks"),
         (
             lambda: make_rich(player=Player(energy=1)),
             "CRASH",
@@ -43,13 +43,13 @@ def test_an_action_has_a_reason_where_it_is_not_allowed_and_only_there():
             "RESET",
             "RESET costs 4 energy, and you have 0 credits and 3 energy",
         ),
-        (make_rich, "RESET", "you have all your hit points"),
+        (make_rich, "RESET", "your hit points are full"),
         (make_rich, "ROW", "no enemy is in your row"),
         (make_rich, "UNDO", "there is no turn to undo"),
         (make_rich, "SCORE", "it gives nothing on the last stage"),
         (lambda: make_rich(enemies=Enemies.of(Enemy("virus", 0, 0))), "D_BOM", "there is no daemon"),
-        (lambda: make_rich(calm=jnp.bool_(True)), "CALM", "CALM is on already"),
-        (lambda: make_rich(atk_uses=jnp.int32(2)), "ATK+", "it was run twice on this stage"),
+        (lambda: make_rich(calm=jnp.bool_(True)), "CALM", "CALM is already on"),
+        (lambda: make_rich(atk_uses=jnp.int32(2)), "ATK+", "it has already run twice on this stage"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

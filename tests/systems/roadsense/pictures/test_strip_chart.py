@@ -86,7 +86,9 @@ def test_nobody_heard_and_no_hazard_and_a_collision_can_be_drawn(drive, tmp_path
 
 
 def test_a_chart_under_another_ending_is_refused_and_leaves_nothing(drive, tmp_path):
-    with pytest.raises(FileError, match=r"drive\.jpg: a strip chart is saved as \.png or \.svg; name the file so\."):
+    with pytest.raises(
+        FileError, match=r"drive\.jpg: a strip chart is saved as \.png or \.svg; change the file name\."
+    ):
         save_strip_chart(drive(), tmp_path / "drive.jpg")
     assert not list(tmp_path.iterdir())
 

@@ -241,7 +241,7 @@ def test_one_frame_is_a_film(drive, tmp_path):
 
 
 def test_a_film_under_another_ending_is_refused_and_leaves_nothing(drive, tmp_path):
-    with pytest.raises(FileError, match=r"drive\.mp4: a film is saved as \.gif; name the file so\."):
+    with pytest.raises(FileError, match=r"drive\.mp4: a film is saved as \.gif; change the file name\."):
         save_film(drive(2), tmp_path / "drive.mp4")
     assert not list(tmp_path.iterdir())
 

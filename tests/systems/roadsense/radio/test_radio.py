@@ -141,7 +141,7 @@ def test_an_unknown_radio_or_transport_is_refused_with_what_there_is():
         build_radio("feild")
     with pytest.raises(DefinitionError, match="radio=3: give a RadioParameters"):
         build_radio(3)
-    with pytest.raises(DefinitionError, match="transport='mash': it is one of mesh, queue. Did you mean 'mesh'?"):
+    with pytest.raises(DefinitionError, match="transport='mash' must be one of mesh, queue. Did you mean 'mesh'?"):
         build_radio("ideal", transport="mash")
 
 

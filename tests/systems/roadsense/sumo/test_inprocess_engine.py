@@ -225,7 +225,7 @@ def test_a_libsumo_that_others_close_is_an_error_and_the_next_world_begins(fresh
         assert sumo.step() == first
         """
     )
-    assert "SUMO refuses to go on: A network was not yet constructed." in said
+    assert "SUMO stopped the simulation: A network was not yet constructed." in said
 
 
 def test_simulations_in_a_cycle_that_is_collected_leave_libsumo_and_no_process(fresh: Callable[..., str]) -> None:

@@ -242,7 +242,7 @@ def test_a_world_that_sumo_would_drive_as_nonsense_is_refused(change: dict[str, 
 def test_cars_need_ids_of_their_own(ids: tuple[str, ...]) -> None:
     """A second car of the same name would be lost."""
     cars = tuple(Departure(id, 30.0 * place, 10.0) for place, id in enumerate(ids))
-    with pytest.raises(InputError, match="an id of its own"):
+    with pytest.raises(InputError, match="needs its own id"):
         build_simulation("process").begin(World("straight", cars))
 
 

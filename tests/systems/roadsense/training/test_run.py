@@ -98,14 +98,14 @@ def test_the_policy_of_a_run_can_be_loaded_alone(halves, whole):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"config": {"learning_rate": 0.5}}, "was trained with learning_rate=0.0003, and not 0.5"),
-        ({"config": {"seed": 9}}, "was trained with seed=0, and not 9"),
-        ({"config": {"envs": 2}}, "was trained with envs=1, and not 2"),
-        ({"config": {"radio": "field"}}, "was trained with radio='ideal', and not 'field'"),
-        ({"reward": version("R7")}, "was trained on roadsense@R8 .* and not on roadsense@R7"),
+        ({"config": {"learning_rate": 0.5}}, "was trained with learning_rate=0.0003, not 0.5"),
+        ({"config": {"seed": 9}}, "was trained with seed=0, not 9"),
+        ({"config": {"envs": 2}}, "was trained with envs=1, not 2"),
+        ({"config": {"radio": "field"}}, "was trained with radio='ideal', not 'field'"),
+        ({"reward": version("R7")}, "was trained on roadsense@R8 .* not on roadsense@R7"),
         (
             {"reward": REWARD.with_params({"comfort.weight": 2.0})},
-            "was trained on roadsense@R8 .* and not on roadsense@R8",
+            "was trained on roadsense@R8 .* not on roadsense@R8",
         ),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_nothing_is_overwritten(halve
 
 
 def test_a_new_run_does_not_overwrite_another(halves):
-    with pytest.raises(FileError, match=r"holds a run already \(checkpoint.npz\). Go on with it: --resume"):
+    with pytest.raises(FileError, match=r"already holds a run \(checkpoint.npz\). Resume it with --resume"):
         train(CONFIG, REWARD, halves)
 
 
