@@ -1,17 +1,20 @@
 """The site: it builds, a broken link fails it, it opens from a folder, and its tutorials are notebooks too."""
 
+import inspect
 import json
 import os
 import re
 import runpy
 import subprocess
 import sys
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from support.browsers import FLAGS, need_chromium
+from test_public_docstrings import find, public_names
 
 pytest.importorskip("mkdocs", reason="the site needs plaudit[dev]")
 pytest.importorskip("material", reason="the site needs plaudit[dev]")
@@ -52,6 +55,18 @@ def test_an_example_in_a_docstring_is_shown_as_code(site):
     assert "<blockquote>" not in page
     assert page.count("&gt;&gt;&gt; ") > 20
     assert "<p>&gt;&gt;&gt;" not in page
+
+
+def test_every_public_function_and_class_is_in_the_api_reference(site):
+    inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    documented = {line.partition(" ")[0] for line in inventory.splitlines()}
+    missing = []
+    for path in public_names():
+        value = find(path)
+        home = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+        if (inspect.isfunction(value) or inspect.isclass(value)) and not {path, home} & documented:
+            missing.append(path)
+    assert missing == []
 
 
 @pytest.mark.parametrize(

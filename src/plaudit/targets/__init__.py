@@ -10,6 +10,7 @@ from plaudit.targets.compiled import About, Scores
 from plaudit.targets.registry import describe_registered, find_registered, list_options
 
 Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "polars", "c", "javascript"]
+"""The names of the built-in targets, for `reward.compile`."""
 OnBad = Literal["raise", "mask", "clip"]
 """How to treat a row that cannot be scored: raise an error, give no reward, or clip its numbers to their ranges."""
 

@@ -41,7 +41,9 @@ NO_BLOCK, DATA, PROGRAM, QUESTION = range(4)
 
 ACTIONS = 28
 ACTION_SIPHON = 4
+"""The action that siphons the blocks around the player."""
 ACTION_PROGRAM_START = 5
+"""The action that runs the first of `PROGRAMS`; the others follow in order."""
 
 PROGRAMS = (
     "PUSH",
@@ -68,13 +70,16 @@ PROGRAMS = (
     "ATK+",
     "HACK",
 )
+"""The names of the programs, in the order of their actions."""
 PROGRAM_CREDITS = (0, 0, 3, 2, 1, 0, 3, 3, 3, 1, 0, 5, 4, 2, 0, 2, 3, 1, 3, 0, 2, 4, 2)
 PROGRAM_ENERGY = (2, 2, 2, 2, 1, 1, 0, 1, 1, 0, 3, 0, 0, 0, 4, 4, 0, 2, 0, 5, 1, 4, 2)
 PROGRAM_SPAWN = (4, 4, 6, 5, 3, 1, 4, 2, 2, 3, 4, 7, 3, 2, 2, 6, 4, 4, 4, 5, 3, 8, 4)
 """Transmissions that siphoning a block with the program releases."""
 PROGRAM_RESET = PROGRAMS.index("RESET")
+"""The position of RESET in `PROGRAMS`."""
 
 ACTION_NAMES = ("UP", "DOWN", "LEFT", "RIGHT", "SIPHON", *PROGRAMS)
+"""The names of all actions, by number."""
 
 
 def interval_of(stage: Any) -> Any:
