@@ -51,7 +51,7 @@ class StepStream:
         self._dtypes: Dtypes = ()
         """Those of the first step that waits."""
         self._last_dtypes: Dtypes = ()
-        self._layout, self._scope, self._many = layout, scope, envs is not None
+        self._layout, self._scope, self._envs = layout, scope, envs
         self.most = max(1, most // (envs or 1))
         """How many entries may wait."""
         self._recomputer = get_recomputer(layout)
@@ -88,7 +88,7 @@ class StepStream:
     def count(self, taken: list[Any]) -> int:
         """Return how many steps were taken."""
         steps = [entry for entry in taken if type(entry) is not tuple]
-        return sum(len(entry.steps) for entry in steps) if self._many else len(steps)
+        return len(steps) if self._envs is None else sum(len(entry.steps) for entry in steps)
 
     def encode(self, taken: list[Any]) -> Iterator[Block]:
         """Yield steps as blocks; those whose inputs came in the same dtypes are scored at once."""
@@ -101,7 +101,7 @@ class StepStream:
                 yield from self._encode_alike(list(entries), dtypes)
 
     def _encode_alike(self, taken: list[Any], dtypes: Dtypes) -> Iterator[Block]:
-        steps = _join_steps(taken) if self._many else self._unpack(taken)
+        steps = self._unpack(taken) if self._envs is None else _sort_by_environment(_join_steps(taken), self._envs)
         unknown = np.isnan(steps.inputs)
         if unknown.any():  # of all NaN that there are, one: bytes are compared
             steps = steps._replace(inputs=np.where(unknown, np.nan, steps.inputs))
@@ -162,6 +162,12 @@ def _join_steps(taken: Sequence[Steps]) -> Steps:
     counts = [len(each.steps) for each in taken]
     times = np.repeat(np.array([each.times for each in taken], np.int64), counts)
     return Steps._make([times, *(np.concatenate([each[at] for each in taken]) for at in range(1, len(Steps._fields)))])
+
+
+def _sort_by_environment(steps: Steps, envs: int) -> Steps:
+    """Return steps environment after environment, so that an episode lies in few blocks; numbers rise by `envs`."""
+    order = np.argsort((steps.episodes - 1) % envs, kind="stable")
+    return Steps._make(column[order] for column in map(np.asarray, steps))
 
 
 def _encode_steps(steps: Integers) -> str:
