@@ -9,6 +9,7 @@ from sqlalchemy import select
 from plaudit.errors import ActorInUse
 from plaudit.ledger.context import validate_string
 from plaudit.ledger.storage.schema import blocks, scopes, summaries
+from plaudit.ledger.storage.segment_rows import LOCATED
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 
@@ -81,16 +82,16 @@ class Claims:
         )
         own = scopes.c.run.is_(None) if run is None else scopes.c.run == run
         statement = (
-            select(summaries.c.episode_high, limit_size(blocks.c.episodes))
+            select(summaries.c.episode_high, limit_size(blocks.c.episodes), *LOCATED)
             .select_from(located)
             .where(own, scopes.c.actor == actor, summaries.c.episode_high.is_not(None))
             .order_by(summaries.c.episode_high.desc())
         )
         last = 0
         with self._store.backend.snapshot() as connection, connection.execute(statement) as found:
-            for high, episodes in found:
-                if high <= last:
+            for row in found:
+                if row.episode_high <= last:
                     break
-                names = {name for name in json.loads(episodes) if name is not None}
+                names = set(json.loads(self._store.segments.hydrate(row).episodes)) - {None}
                 last = max([last, *(int(name) for name in names if _NUMBER.fullmatch(name))])
         return last

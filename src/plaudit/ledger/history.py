@@ -17,9 +17,10 @@ from plaudit.ledger.context import Scope, validate_integer
 from plaudit.ledger.query import Query
 from plaudit.ledger.ranking import rank_records
 from plaudit.ledger.record import Page, Record, Why, read_records
-from plaudit.ledger.search import BlockSearch, read_totals
+from plaudit.ledger.search import BlockSearch, Positions, read_totals
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes, summaries, writers
+from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.suggest import suggest_value
 from plaudit.ledger.totals import Tally, Totals
@@ -198,8 +199,8 @@ class History:
                     else:
                         found[tuple(group)].add_sum(count, total, low, high)
         for first in unsummed:
-            for row in search.read_blocks([first], (blocks.c.records, blocks.c.outputs, *groups)):
-                found[tuple(row[2:])].add(read_totals(row))
+            for row in search.read_totals([first], groups):
+                found[tuple(getattr(row, group.name) for group in groups)].add(read_totals(row))
         return found
 
     def arrow(self, rows: int = 65_536) -> "Iterator[pyarrow.RecordBatch]":
@@ -233,8 +234,11 @@ class History:
         """Return the records, all of one reward, as a data frame of Polars; raises what `to_arrow` does."""
         return build_polars(self.to_arrow())
 
-    def pages(self) -> Iterator[Page]:
-        """Yield blocks with their chosen records, reading a few at a time so that writers are never in the way."""
+    def pages(self, *, whole: bool = False) -> Iterator[Page]:
+        """Yield blocks with their chosen records, reading a few at a time so that writers are never in the way.
+
+        Of a segment's block only the part with the chosen records is loaded, but for `whole`.
+        """
         layouts: dict[int, RecordLayout] = {}
         for row, chosen in self._search.read(_WHOLE):
             layout = layouts.get(row.spec)
@@ -242,18 +246,21 @@ class History:
                 with self._store.backend.snapshot() as connection:
                     layout = layouts[row.spec] = self._store.specs.read(connection, [row.spec])[row.spec]
             name = self._store.backend.name
+            if isinstance(row, SegmentRow):
+                yield Page(name, *((row, chosen) if whole else _narrow(row, chosen)), layout)
+                continue
             with report_damage(name, f"the block of record {row.first}"):
                 whole = layout.fits(row.inputs, row.outputs, row.records)
             if not whole:
                 what = f"it does not hold {row.records} rows of {layout.reward.name!r}"
                 raise LedgerBroken(f"{name}: the block of record {row.first} is damaged: {what}.")
-            yield Page(name, row, layout, chosen)
+            yield Page(name, row, chosen, layout)
 
-    def read_batches(self, records: int) -> Iterator[list[Page]]:
+    def read_batches(self, records: int, *, whole: bool = False) -> Iterator[list[Page]]:
         """Yield pages in lists of about so many records, which are worth an array or a commit."""
         waiting: list[Page] = []
         count = 0
-        for page in self.pages():
+        for page in self.pages(whole=whole):
             waiting.append(page)
             count += page.row.records
             if count >= records:
@@ -267,6 +274,14 @@ def _list_paid(record: Record, terms: Sequence[str]) -> list[float | str | None]
     if math.isnan(record.total):
         return ["not scored", *(None for _ in terms)]
     return [record.total, *map(record.signal.values.get, terms)]
+
+
+def _narrow(row: SegmentRow, chosen: Positions | None) -> tuple[SegmentRow, Positions | None]:
+    """Return the part of a block in which the chosen records are; of a re-scoring, all of it."""
+    if chosen is None or row.origin is not None:
+        return row, chosen
+    start = int(chosen[0])
+    return row.narrow(start, int(chosen[-1]) + 1), chosen - start
 
 
 def find_record(store: Store, record: int | str) -> Record:

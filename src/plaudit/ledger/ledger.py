@@ -439,7 +439,7 @@ class Ledger:
             The problems that were found; `ok` if there are none.
         """
         checker = None if public_key is None else SignatureChecker(public_key)
-        return verify(self._store.backend, heads, checker, progress)
+        return verify(self._store, heads, checker, progress)
 
     def head(self) -> LedgerHead:
         """Return the head of the ledger: a digest of the ends of all chains. Keep it elsewhere, for `verify(heads=)`.
@@ -688,7 +688,7 @@ def _build_after_write(store: Store, publisher: Publisher | None) -> Callable[[]
     """Return what is called when a transaction is durable; it does not hold on to the ledger, which may be dropped."""
 
     def merge_and_publish() -> None:
-        if store.writer.whole_segments:
+        if store.writer.whole_stretches:
             merge_written(store)
         if publisher is not None:
             publisher.publish_if_due()

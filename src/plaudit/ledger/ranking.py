@@ -9,16 +9,16 @@ from sqlalchemy import select
 from plaudit.errors import InputError, NotInLedger, did_you_mean
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import validate_integer
-from plaudit.ledger.search import BlockSearch, Found, Positions
-from plaudit.ledger.storage.codec import FLOAT
+from plaudit.ledger.search import BlockSearch, Found, Positions, read_values
 from plaudit.ledger.storage.schema import blocks, summaries
+from plaudit.ledger.storage.segment_rows import LOCATED
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import read_terms
 from plaudit.ledger.storage.store import Store
 
 _TOGETHER = 16
 """Blocks to open at a time, those first in which the lowest, or the highest, totals are."""
-_READ = (blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.outputs)
+_READ = (*LOCATED, blocks.c.outputs)
 _LOAD = select(*map(limit_size, _READ))
 _STREAMED = {"yield_per": 10_000}
 
@@ -64,7 +64,7 @@ def _find_columns(store: Store, term: str | None) -> dict[int, int]:
     if term is None:
         return dict.fromkeys(listed, 0)
     check_term(term, tuple(dict.fromkeys(name for each in listed.values() for name in each.terms)))
-    return {spec: 2 + 2 * each.terms.index(term) for spec, each in listed.items() if term in each.terms}
+    return {spec: 1 + each.terms.index(term) for spec, each in listed.items() if term in each.terms}
 
 
 def _read_all(search: BlockSearch) -> Iterator[tuple[Found, float]]:
@@ -88,7 +88,8 @@ def _read_promising(store: Store, search: BlockSearch, sign: float) -> Iterator[
         order = sorted(bounds, key=lambda first: (bounds[first], first))
         for start in range(0, len(order), _TOGETHER):
             wanted = _LOAD.where(blocks.c.first.in_(order[start : start + _TOGETHER]))
-            for row in sorted(connection.execute(wanted), key=lambda row: (bounds[row.first], row.first)):
+            rows = store.segments.hydrate_all(connection.execute(wanted))
+            for row in sorted(rows, key=lambda row: (bounds[row.first], row.first)):
                 yield Found(row, None), bounds[row.first]
 
 
@@ -96,7 +97,7 @@ def _read_column(found: Found, column: int | None) -> tuple[NDArray[np.float64],
     """Return the numbers of one column, and the positions that they are at; what was refused has none."""
     if column is None:
         return np.empty(0), np.empty(0, np.intp)
-    values = np.frombuffer(found.row.outputs, FLOAT).reshape(found.row.records, -1)[:, column]
+    values = read_values(found.row)[:, column]
     positions = np.arange(len(values)) if found.chosen is None else found.chosen
     positions = positions[~np.isnan(values[positions])]
     return values[positions], positions

@@ -13,6 +13,7 @@ from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
+from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
@@ -158,18 +159,22 @@ class Page:
 
     ledger: str
     row: Any
-    layout: RecordLayout
     chosen: "np.ndarray[Any, np.dtype[np.intp]] | None"
     """Positions of the chosen records; None for all."""
+    layout: RecordLayout
 
     @property
     def inputs(self) -> Rows:
         """The inputs of all its records."""
+        if isinstance(self.row, SegmentRow):
+            return self.row.input_rows
         return self.layout.decode_inputs(self.row.inputs, self.row.records)
 
     @property
     def outputs(self) -> Rows:
         """The outputs of all its records."""
+        if isinstance(self.row, SegmentRow):
+            return self.row.output_rows
         return self.layout.decode_outputs(self.row.outputs, self.row.records)
 
     def report_damage(self) -> AbstractContextManager[None]:

@@ -16,6 +16,7 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, check_count, decode_column
 from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries
+from plaudit.ledger.storage.segment_rows import HELD, LOCATED, SegmentRow
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import list_forks, number_episode
@@ -55,7 +56,7 @@ class BlockSearch:
 
     def __init__(self, store: Store, query: Query) -> None:
         """Keep the query; nothing is read yet."""
-        self._backend = store.backend
+        self._backend, self._segments = store.backend, store.segments
         self.query = query
 
     @cached_property
@@ -66,9 +67,12 @@ class BlockSearch:
 
     def read(self, columns: Sequence[ColumnElement[Any]], *, newest_first: bool = False) -> Iterator[Found]:
         """Yield columns of the blocks that hold chosen records, in order, from one short transaction after another."""
-        wanted = [limit_size(column) for column in dict.fromkeys((*self._deciding, *columns))]
+        asked = dict.fromkeys((*self._deciding, *columns))
+        held = any(column.name in HELD for column in asked)
+        wanted = [limit_size(column) for column in dict.fromkeys((*asked, *LOCATED) if held else asked)]
         go_through = self._scan if self._is_ordered() else self._look_up
-        for row, window in go_through(wanted, newest_first=newest_first):
+        for found, window in go_through(wanted, newest_first=newest_first):
+            row = self._segments.hydrate(found) if held else found
             with report_damage(self._backend.name, f"the block of record {row.first}"):
                 check_count(row.records)
                 chosen = None if self.by_block and _lies_in(row, window) else self._find_chosen(row, window)
@@ -79,6 +83,11 @@ class BlockSearch:
         """Yield columns of the blocks with these numbers that are still there, in order."""
         with self._backend.snapshot() as connection:
             yield from connection.execute(_select_blocks(tuple(columns)), {"firsts": firsts}).all()
+
+    def read_totals(self, firsts: Sequence[int], columns: Sequence[ColumnElement[Any]]) -> Iterator[Any]:
+        """Yield columns of the blocks with these numbers, and what `read_totals` needs of them."""
+        wanted = dict.fromkeys((*columns, blocks.c.outputs, *LOCATED))
+        yield from map(self._segments.hydrate, self.read_blocks(firsts, tuple(wanted)))
 
     # -- two ways to go through blocks ---------------------------------------------------------------------------------
 
@@ -130,14 +139,16 @@ class BlockSearch:
         texts = [limit_size(column) for name, column in probed.items() if getattr(self.query, name) is not None]
         with self._backend.snapshot() as connection, report_damage(self._backend.name, "a block"):
             chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
-            statement = select(blocks.c.first, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
+            statement = select(blocks.c.first, blocks.c.segment, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
             with connection.execute(statement, execution_options=_PROBED) as rows:
                 return array("q", (row.first for row in rows if self._may_hold(row)))
 
     def _may_hold(self, row: Any) -> bool:
         """Return whether the texts of a block have the episode and the step wanted, perhaps of different records."""
         query = self.query
-        if not all(text.startswith("[") for text in row[1:]):
+        if row.segment is not None:
+            return True
+        if not all(text.startswith("[") for text in row[2:]):
             raise ValueError("its episodes or its steps are no list")
         if query.episode is not None and json.dumps(query.episode) not in row.episodes:
             return False
@@ -228,21 +239,44 @@ class BlockSearch:
         if query.id is not None:
             keep &= numbers == query.id
         if query.since is not None or query.until is not None:
-            times = row.earliest + np.asarray([0 if at is None else at for at in decode_column(row.times, row.records)])
+            times = _read_moments(row)
             keep &= times >= (query.since if query.since is not None else times.min())
             keep &= times < (query.until if query.until is not None else times.max() + 1)
         if query.step is not None:
-            keep &= _locate_step(row.steps, query.step, row.records)
-        for column, wanted in (("episodes", query.episode), ("keys", query.key)):
+            keep &= _locate_step(row, query.step)
+        for column, wanted in (("episode", query.episode), ("key", query.key)):
             if wanted is not None:
-                entries = decode_column(getattr(row, column), row.records)
-                keep &= np.fromiter((entry == wanted for entry in entries), np.bool_, row.records)
+                keep &= _locate_entry(row, column, wanted)
         return np.flatnonzero(keep)
 
 
 def read_totals(row: Any) -> NDArray[np.float64]:
     """Return the totals of the records of a block."""
+    if isinstance(row, SegmentRow):
+        return row.totals
     return np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
+
+
+def read_values(row: Any) -> NDArray[np.float64]:
+    """Return the totals of the records of a block, and the values of each term, as rows."""
+    if isinstance(row, SegmentRow):
+        return row.values
+    rows = np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)
+    return rows[:, [0, *range(2, rows.shape[1], 2)]]
+
+
+def _read_moments(row: Any) -> NDArray[np.int64]:
+    if isinstance(row, SegmentRow):
+        return row.moments
+    offsets = decode_column(row.times, row.records)
+    return row.earliest + np.asarray([0 if at is None else at for at in offsets], np.int64)
+
+
+def _locate_entry(row: Any, column: str, wanted: str) -> NDArray[np.bool_]:
+    if isinstance(row, SegmentRow):
+        return row.match(column, wanted)
+    entries = decode_column(getattr(row, f"{column}s"), row.records)
+    return np.fromiter((entry == wanted for entry in entries), np.bool_, row.records)
 
 
 def _find_steps(column: str, step: int) -> Iterator[int]:
@@ -252,7 +286,10 @@ def _find_steps(column: str, step: int) -> Iterator[int]:
             yield match.start()
 
 
-def _locate_step(column: str, step: int, count: int) -> NDArray[np.bool_]:
+def _locate_step(row: Any, step: int) -> NDArray[np.bool_]:
+    if isinstance(row, SegmentRow):
+        return row.match("step", step)
+    column, count = row.steps, row.records
     found = np.zeros(count, np.bool_)
     position = place = 0
     for start in _find_steps(column, step):

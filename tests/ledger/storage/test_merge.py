@@ -135,7 +135,7 @@ def test_a_history_that_is_being_read_misses_nothing_and_doubles_nothing(where, 
 
 def test_whoever_is_interrupted_while_merging_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(merge, "_TOGETHER", 10)
-    monkeypatch.setattr(merge, "MAX_RECORDS", 10)
+    monkeypatch.setattr(merge, "INLINE_RECORDS", 10)
     with Ledger(tmp_path / "ledger.db") as ledger:
         heads = fill(ledger)
         before = everything(ledger)
@@ -159,7 +159,7 @@ def test_whoever_is_interrupted_while_merging_loses_nothing(tmp_path, monkeypatc
 
 def test_blocks_are_not_merged_beyond_where_the_chain_begins_anew(tmp_path, monkeypatch):
     for module in (chain, merge):
-        monkeypatch.setattr(module, "SEGMENT", 16)
+        monkeypatch.setattr(module, "STRETCH", 16)
     with Ledger(tmp_path / "ledger.db") as ledger:
         heads = fill(ledger)
         ledger.record_batch(REWARD, columns(0, 100), run="two", step=range(100))
@@ -178,14 +178,14 @@ def test_blocks_are_not_merged_beyond_where_the_chain_begins_anew(tmp_path, monk
 
 
 @pytest.fixture
-def short_segments(monkeypatch):
+def short_stretches(monkeypatch):
     """Let a writer merge every 16 records what it wrote in 4 blocks or more."""
     for module in (chain, merge):
-        monkeypatch.setattr(module, "SEGMENT", 16)
+        monkeypatch.setattr(module, "STRETCH", 16)
     monkeypatch.setattr(merge, "_MANY", 4)
 
 
-def test_a_writer_merges_what_it_wrote_one_by_one_now_and_then_and_when_it_closes(where, short_segments):
+def test_a_writer_merges_what_it_wrote_one_by_one_now_and_then_and_when_it_closes(where, short_stretches):
     with Ledger(where) as ledger:
         heads = []
         for n in range(39):
@@ -201,7 +201,7 @@ def test_a_writer_merges_what_it_wrote_one_by_one_now_and_then_and_when_it_close
         assert ledger.compact() == 0
 
 
-def test_two_writers_that_take_turns_merge_nothing_that_is_not_theirs(where, short_segments):
+def test_two_writers_that_take_turns_merge_nothing_that_is_not_theirs(where, short_stretches):
     with Ledger(where) as one, Ledger(where) as two:
         for n in range(30):
             one.record(signal(n), run="one", step=n)
@@ -214,7 +214,7 @@ def test_two_writers_that_take_turns_merge_nothing_that_is_not_theirs(where, sho
         assert count_blocks(ledger) < 40 - 15
 
 
-def test_few_blocks_are_left_as_they_are(tmp_path, short_segments):
+def test_few_blocks_are_left_as_they_are(tmp_path, short_stretches):
     with Ledger(tmp_path / "ledger.db") as ledger:
         ledger.record_batch(REWARD, columns(0, 15), run="run")
         ledger.record(signal(1), run="run")
@@ -224,7 +224,7 @@ def test_few_blocks_are_left_as_they_are(tmp_path, short_segments):
 
 
 @pytest.mark.parametrize("failure", [LedgerError("the disk is full"), MemoryError()], ids=repr)
-def test_a_record_is_there_also_where_merging_fails(tmp_path, short_segments, monkeypatch, failure):
+def test_a_record_is_there_also_where_merging_fails(tmp_path, short_stretches, monkeypatch, failure):
     def fail(*arguments):
         raise failure
 

@@ -146,8 +146,8 @@ def test_a_block_of_a_wide_reward_has_fewer_records(tmp_path):
 
     reward = Reward("wide", version="1", terms=[most], fields=[Field("xs", length=3000)])
     layout = codec.RecordLayout(reward)
-    assert layout.most_records == codec.MAX_NUMBERS // (8 * 3000) < codec.MAX_RECORDS
-    assert codec.RecordLayout(REWARD).most_records == codec.MAX_RECORDS
+    assert layout.most_records == codec.MAX_NUMBERS // (8 * 3000) < codec.INLINE_RECORDS
+    assert codec.RecordLayout(REWARD).most_records == codec.INLINE_RECORDS
 
 
 @pytest.mark.parametrize("name", ["run", "key", "episode", "phase", "decision_class", "actor"])

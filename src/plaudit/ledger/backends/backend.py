@@ -64,6 +64,8 @@ class Backend(ABC):
     closed: bool = False
     engine: Engine
     """Connections to read with."""
+    segments: Any = None
+    """The `Segments` beside the ledger, which opening it sets; None where it can have none."""
     _next: int | None = None
     """The next number, while this writer has its turn; None where others may have written since."""
 

@@ -177,7 +177,7 @@ class _Import:
         """Return the records that the ledger does not have; one that it has must be the same."""
         backend = self.store.backend
         numbers = find_sources(backend, self.cursor, {record.source for record in records})
-        there = read_contents(backend, self.cursor, numbers.values())
+        there = read_contents(self.store.segments, self.cursor, numbers.values())
         new: dict[str, _Incoming] = {}
         for record in records:
             number, other = numbers.get(record.source), new.get(record.source)

@@ -232,7 +232,7 @@ def rescore(
     while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
         done, merged = 0, False
         replay = LedgerReplay(reward) if replayed else None
-        for pages in History(store, query).read_batches(_BATCH):
+        for pages in History(store, query).read_batches(_BATCH, whole=True):
             carried = carry_states(store.specs, layout, replay, pages)
             count = store.writer.transact(
                 lambda cursor, pages=pages, carried=carried: _score_pages(  # type: ignore[misc]

@@ -2,8 +2,9 @@
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from plaudit.ledger.context import (
     validate_string,
 )
 from plaudit.ledger.storage.codec import (
+    FEWEST,
     FLOAT,
     Block,
     PackedRecord,
@@ -61,7 +63,7 @@ def write_batch(
         if isinstance(parts["key"], str) and len(inputs) > 1:
             raise LedgerError("one key cannot name many records; pass a list of keys, one per row.")
         return writer.write(list(_build_records(layout, inputs, outputs, parts, now, target)))
-    return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now, target)))
+    return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now, target, writer.segments)))
 
 
 def score_batch(layout: RecordLayout, columns: Mapping[str, Any], target: str = "numpy") -> tuple[Rows, Rows, str]:
@@ -158,43 +160,99 @@ def _build_records(
 
 
 def _build_blocks(
-    layout: RecordLayout, inputs: Rows, outputs: Rows, parts: Mapping[str, Any], now: int, target: str
+    layout: RecordLayout,
+    inputs: Rows,
+    outputs: Rows,
+    parts: Mapping[str, Any],
+    now: int,
+    target: str,
+    segments: Any,
 ) -> Iterator[Block]:
-    """Yield the batch as blocks, a new one wherever the scope changes."""
-    for start, end in _find_runs(layout, parts, len(inputs)):
-        count = end - start
-        slices = {k: v[start:end] if isinstance(v, list) else [v] for k, v in parts.items()}
-        ats = [now if at is None else at for at in slices["at"]]
-        yield Block(
-            layout,
-            target,
-            Scope(*(slices[name][0] for name in Scope._fields)),
-            count,
-            min(ats),
-            max(ats),
-            inputs[start:end].astype(FLOAT, copy=False).tobytes(),
-            outputs[start:end].astype(FLOAT, copy=False).tobytes(),
-            encode_times(ats),
-            None,
-            encode_column(slices["episode"]),
-            encode_column(slices["step"]),
-            encode_contexts(slices["context"]),
-            moments=struct.pack(f"<{count}q", *ats) if len(ats) == count else None,
-        )
+    """Yield the batch as blocks, a new one wherever the scope changes; where many share one, in `segments`."""
+    for first, last in _find_scopes(parts, len(inputs)):
+        if segments is not None and last - first >= FEWEST:
+            with suppress(ValueError):  # inputs that are not what their dtypes say, of which blocks keep every bit
+                yield from _store(segments, layout, target, inputs, outputs, parts, now, first, last)
+                continue
+        for start, end in _find_runs(layout, parts, first, last):
+            part = _slice(parts, start, end, now)
+            yield Block(
+                layout,
+                target,
+                part.scope,
+                end - start,
+                min(part.ats),
+                max(part.ats),
+                inputs[start:end].astype(FLOAT, copy=False).tobytes(),
+                outputs[start:end].astype(FLOAT, copy=False).tobytes(),
+                encode_times(part.ats),
+                None,
+                encode_column(part.episodes),
+                encode_column(part.steps),
+                encode_contexts(part.contexts),
+                moments=struct.pack(f"<{end - start}q", *part.ats),
+            )
 
 
-def _find_runs(layout: RecordLayout, parts: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
-    """Yield where blocks begin and end: no longer than they may be, and never across a change of the scope."""
-    scopes, texts = (
-        [parts[name] for name in names if isinstance(parts[name], list)]
-        for names in (Scope._fields, ("episode", "context"))
-    )
-    start = 0
-    while start < count:
-        end = min(start + layout.most_records, count)
-        for column in scopes:
-            first = column[start]
-            end = next((at for at in range(start + 1, end) if column[at] != first), end)
+class _Slice(NamedTuple):
+    """What is said of some rows of a batch, an entry each."""
+
+    scope: Scope
+    ats: Sequence[int]
+    episodes: Sequence[str | None]
+    steps: Sequence[int | None]
+    contexts: Sequence[str | None]
+
+
+def _slice(parts: Mapping[str, Any], start: int, end: int, now: int) -> _Slice:
+    listed = {k: v[start:end] if isinstance(v, list) else [v] * (end - start) for k, v in parts.items()}
+    scope = Scope(*(listed[name][0] for name in Scope._fields))
+    ats = [now if at is None else at for at in listed["at"]]
+    return _Slice(scope, ats, listed["episode"], listed["step"], listed["context"])
+
+
+def _store(
+    segments: Any,
+    layout: RecordLayout,
+    target: str,
+    inputs: Rows,
+    outputs: Rows,
+    parts: Mapping[str, Any],
+    now: int,
+    first: int,
+    last: int,
+) -> Iterator[Block]:
+    """Write rows of one scope to segments, and yield their blocks."""
+    from plaudit.ledger.storage.record_table import describe_records
+    from plaudit.ledger.storage.segments import MOST, ROWS
+
+    def split(start: int, end: int) -> Iterator[Any]:
+        for low in range(start, end, ROWS):
+            high = min(low + ROWS, end)
+            part = _slice(parts, low, high, now)
+            context = describe_records(part.ats, [None] * (high - low), part.episodes, part.steps, part.contexts)
+            yield context, inputs[low:high], outputs[low:high]
+
+    scope = _slice(parts, first, first + 1, now).scope
+    computed = target.partition(" ")[0] == "numpy"
+    for start in range(first, last, MOST):
+        rows = split(start, min(start + MOST, last))
+        yield from segments.store(layout, target, scope, rows, computed=computed)
+
+
+def _find_scopes(parts: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
+    """Yield where the scope begins and ends to be the same."""
+    columns = [parts[name] for name in Scope._fields if isinstance(parts[name], list)]
+    changes = {at for column in columns for at in range(1, count) if column[at] != column[at - 1]}
+    starts = [0, *sorted(changes)] if count else []
+    yield from zip(starts, [*starts[1:], count], strict=False)
+
+
+def _find_runs(layout: RecordLayout, parts: Mapping[str, Any], start: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield where blocks that the database holds begin and end: no longer than they may be."""
+    texts = [parts[name] for name in ("episode", "context") if isinstance(parts[name], list)]
+    while start < last:
+        end = min(start + layout.most_records, last)
         if texts:
             end = start + find_fitting(*(column[start:end] for column in texts))
         yield start, end

@@ -204,10 +204,11 @@ class WriteBuffer:
         Add a step to what waits there, then `attend` if the moment `attend_at` has come.
         """
         scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
-        kind = self._open_store().specs.get_layout(reward), scope, envs
+        store = self._open_store()
+        kind = store.specs.get_layout(reward), scope, envs
         with self._starting:
             if kind not in self._streams:
-                stream = StepStream(*kind, most=MOST_WAITING)
+                stream = StepStream(*kind, most=MOST_WAITING, segments=store.backend.segments)
                 self._streams = {**self._streams, kind: stream}  # a new one: threads may be reading the old
             return self._streams[kind]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from plaudit.ledger.storage.decisions import is_packed, unpack_contexts
 
-SEGMENT = 4096
+STRETCH = 4096
 """Records after which the stream begins anew, at the end of a block, from the head so far; damage ends there."""
 EMPTY = bytes(32)
 """The head of a table without rows."""
@@ -129,8 +129,15 @@ class RecordChain:
         self.records += count
         self._since += count
         self.head = self._compute_head()
-        if self._since >= SEGMENT:
+        if self._since >= STRETCH:
             self._restart(self.head)
+        return self.head
+
+    def extend_digest(self, common: bytes, first: int, count: int, digest: bytes) -> bytes:
+        """Take in `count` records of which a segment has the columns; the stream begins anew after them."""
+        text = b"%b%b%b%b" % (self.head, _RUN(first, count), digest, common)
+        self.records += count
+        self._restart(hashlib.sha256(b"segment\0%b" % text).digest())
         return self.head
 
     def _compute_head(self) -> bytes:

@@ -34,8 +34,12 @@ from plaudit.reward.signal import Frame, Signal
 from plaudit.targets.compiled import Scores
 
 FLOAT = np.dtype("<f8")
-MAX_RECORDS = 4096
-"""Records in a block at most, so that one of them can be read without much of the rest."""
+INLINE_RECORDS = 4096
+"""Records in a block at most that the database holds, so that one of them can be read without much of the rest."""
+MAX_RECORDS = 16_384
+"""Records in any block at most: one of a segment is a row group."""
+FEWEST = 4096
+"""Records that are worth a segment: fewer are kept in the database until `compact` moves them."""
 MAX_NUMBERS = 32 << 20
 """Bytes of the inputs or the outputs of a block at most, but for a block of one record."""
 MAX_TEXT = 8 << 20
@@ -98,7 +102,7 @@ class RecordLayout:
     @cached_property
     def most_records(self) -> int:
         """How many records a block may hold."""
-        return max(1, min(MAX_RECORDS, MAX_NUMBERS // (8 * max(self.width, self.breadth))))
+        return max(1, min(INLINE_RECORDS, MAX_NUMBERS // (8 * max(self.width, self.breadth))))
 
     # -- from signals and scores to bytes ---------------------------------------------------------------------------
 
@@ -311,6 +315,16 @@ _KIND = itemgetter(0, 1, 2)
 _TEXTS = attrgetter("key", "episode", "context")
 
 
+class Stored(NamedTuple):
+    """Where the columns of a block lie that is written to a segment, and what is known of it."""
+
+    file: Any
+    """The `SegmentFile`."""
+    place: int
+    digest: bytes
+    summary: tuple[Any, ...]
+
+
 @dataclass(slots=True)
 class Block:
     """Records, ready to be written: what differs among them as JSON, their numbers as bytes."""
@@ -333,6 +347,8 @@ class Block:
     origin: int | None = None
     picked: str | None = None
 
+    stored: Stored | None = None
+    """Where its columns lie, if not in itself."""
     moments: bytes | None = None
     """When each record was made, where that is at hand, as the chain takes it."""
 

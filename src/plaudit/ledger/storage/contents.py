@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, select
 
-from plaudit.ledger.backends.backend import Backend, read_bytes
+from plaudit.ledger.backends.backend import read_bytes
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.storage.codec import PackedRecord, decode_column
 from plaudit.ledger.storage.schema import blocks, scopes, specs
+from plaudit.ledger.storage.segment_rows import HELD, LOCATED, SegmentReader
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import IDENTITY
 
-_COLUMNS = ("times", "keys", "episodes", "steps", "contexts", "inputs", "outputs")
 _GAP, _SPAN = 256, 8192
 """Numbers at most this far apart are looked for together, over at most so many."""
 
@@ -21,18 +22,18 @@ _other = blocks.alias()
 _holder = select(func.max(_other.c.first)).where(_other.c.first <= bindparam("low"))
 _READ = (
     select(
-        blocks.c.first,
-        blocks.c.records,
-        blocks.c.earliest,
+        *(column for column in LOCATED if column.name != "target"),
         blocks.c.target,
         *(specs.c[name] for name in IDENTITY),
         *(scopes.c[name] for name in Scope._fields),
-        *(limit_size(blocks.c[name]) for name in _COLUMNS),
+        *(limit_size(blocks.c[name]) for name in HELD),
     )
     .join(specs, specs.c.id == blocks.c.spec)
     .join(scopes, scopes.c.id == blocks.c.scope)
     .where(blocks.c.first >= _holder.scalar_subquery(), blocks.c.first <= bindparam("high"))
 )
+
+_NAMES = [column.name for column in _READ.selected_columns]
 
 
 class Content(NamedTuple):
@@ -81,11 +82,11 @@ def list_differences(there: Content, here: Content, names: Sequence[str] = Conte
     return found
 
 
-def read_contents(backend: Backend, cursor: Any, numbers: Iterable[int]) -> dict[int, Content]:
+def read_contents(reader: SegmentReader, cursor: Any, numbers: Iterable[int]) -> dict[int, Content]:
     """Return the contents of records by number, in a few statements; those that are not there are left out."""
     found: dict[int, Content] = {}
     for run in split_runs(numbers):
-        rows = cursor.execute(backend.render(_READ), (run[0], run[-1])).fetchall()
+        rows = cursor.execute(reader.backend.render(_READ), (run[0], run[-1])).fetchall()
         starts = {row[0]: row for row in rows}
         held: dict[int, list[int]] = {}
         order = sorted(starts)
@@ -96,13 +97,15 @@ def read_contents(backend: Backend, cursor: Any, numbers: Iterable[int]) -> dict
             if order and order[at] <= number < order[at] + starts[order[at]][1]:
                 held.setdefault(order[at], []).append(number)
         for first, wanted in held.items():
-            found.update(_read_block(starts[first], wanted))
+            found.update(_read_block(reader, starts[first], wanted))
     return found
 
 
-def _read_block(row: Sequence[Any], wanted: Sequence[int]) -> Iterator[tuple[int, Content]]:
-    first, count, earliest, target, *shared = row[: -len(_COLUMNS)]
-    *texts, inputs, outputs = row[-len(_COLUMNS) :]
+def _read_block(reader: SegmentReader, row: Sequence[Any], wanted: Sequence[int]) -> Iterator[tuple[int, Content]]:
+    block = reader.hydrate(SimpleNamespace(**dict(zip(_NAMES, row, strict=True))))
+    first, count, earliest, target = block.first, block.records, block.earliest, block.target
+    shared = [getattr(block, name) for name in (*IDENTITY, *Scope._fields)]
+    *texts, inputs, outputs = (getattr(block, name) for name in HELD)
     times, keys, episodes, steps, contexts = (list(decode_column(column, count)) for column in texts)
     sides = [(read_bytes(side), len(side) // count) for side in (inputs, outputs)]
     for number in wanted:

@@ -14,20 +14,20 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select
 
 from plaudit.ledger.backends.backend import read_bytes, report_damage
-from plaudit.ledger.storage.chain import SEGMENT, encode_moments, split_column
-from plaudit.ledger.storage.codec import MAX_NUMBERS, MAX_RECORDS, encode_times
+from plaudit.ledger.storage.chain import STRETCH, encode_moments, split_column
+from plaudit.ledger.storage.codec import INLINE_RECORDS, MAX_NUMBERS, encode_times
 from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import summarize
-from plaudit.ledger.storage.writer import ADD_PARTS, Segment
+from plaudit.ledger.storage.writer import ADD_PARTS, Stretch
 
 _TOGETHER = 32_768
 """Records to rewrite in one transaction, about; writers wait no longer than that takes."""
 _MANY = 64
-"""Blocks of a segment from which on a writer merges them; fewer are read fast enough."""
+"""Blocks of a stretch from which on a writer merges them; fewer are read fast enough."""
 _SHARED = ("writer", "spec", "scope", "target")
 _NAMES = [column.name for column in blocks.columns]
 _between: tuple[Any, Any] = (bindparam("low"), bindparam("high"))
@@ -47,37 +47,38 @@ Span = tuple[int, int]
 
 
 def merge_written(store: Store, *, closing: bool = False) -> None:
-    """Merge what this writer wrote in small blocks: segments that are whole and, when it is closing, the last one.
+    """Merge what this writer wrote in small blocks: stretches that are whole and, when it is closing, the last one.
 
     What was recorded is durable, merged or not: where merging fails, blocks stay as they are, for `compact`.
     """
-    for segment in store.writer.take_segments(open=closing):
-        if segment.blocks >= _MANY:
+    for stretch in store.writer.take_stretches(open=closing):
+        if stretch.blocks >= _MANY:
             try:
-                merge_blocks(store, segment)
+                merge_blocks(store, stretch)
             except Exception:  # whatever it is: to raise it would say that nothing was recorded
                 return
 
 
-def merge_blocks(store: Store, segment: Segment | None = None) -> int:
+def merge_blocks(store: Store, stretch: Stretch | None = None) -> int:
     """Merge small blocks that follow one another, of one writer, reward and scope; return how many there are fewer.
 
-    With `segment`, only blocks of that.
+    With `stretch`, only blocks of that.
     """
     merged = 0
     with report_damage(store.backend.name, "a block"):
-        for spans in _find_spans(store, segment):
+        for spans in _find_spans(store, stretch):
             merged += store.writer.transact(lambda cursor, spans=spans: _merge_spans(store, cursor, spans))  # type: ignore[misc]
     return merged
 
 
-def _find_spans(store: Store, segment: Segment | None) -> Iterator[list[Span]]:
+def _find_spans(store: Store, stretch: Stretch | None) -> Iterator[list[Span]]:
     """Yield blocks that can be merged, a few at a time."""
-    columns = [blocks.c[name] for name in ("first", "records", "job", *_SHARED)]
+    columns = [blocks.c[name] for name in ("first", "records", "job", "segment", *_SHARED)]
+    columns.append(blocks.c.digest.is_not(None).label("digested"))
     statement = select(*columns).order_by(blocks.c.first)
-    if segment is not None:
+    if stretch is not None:
         statement = statement.where(
-            blocks.c.first.between(segment.first, segment.last), blocks.c.writer == segment.writer
+            blocks.c.first.between(stretch.first, stretch.last), blocks.c.writer == stretch.writer
         )
     since: dict[int, int] = {}
     waiting: list[Span] = []
@@ -91,10 +92,10 @@ def _find_spans(store: Store, segment: Segment | None) -> Iterator[list[Span]]:
             if group and not _follows(group, row):
                 waiting, size = _close_group(group, waiting, size)
                 group = []
-            if row.job is None:
+            if row.job is None and row.segment is None:
                 group.append(row)
-            since[row.writer] = since.get(row.writer, 0) + row.records
-            if since[row.writer] >= SEGMENT:  # where the chain begins anew, a block has to end
+            since[row.writer] = STRETCH if row.digested else since.get(row.writer, 0) + row.records
+            if since[row.writer] >= STRETCH:  # where the chain begins anew, a block has to end
                 since[row.writer] = 0
                 waiting, size = _close_group(group, waiting, size)
                 group = []
@@ -110,7 +111,8 @@ def _follows(group: Sequence[Any], row: Any) -> bool:
     last = group[-1]
     records = row.first - group[0].first + row.records
     same = all(getattr(row, name) == getattr(last, name) for name in _SHARED)
-    return same and row.job is None and row.first == last.first + last.records and records <= MAX_RECORDS
+    same = same and row.job is None and row.segment is None
+    return same and row.first == last.first + last.records and records <= INLINE_RECORDS
 
 
 def _close_group(group: Sequence[Any], waiting: list[Span], size: int) -> tuple[list[Span], int]:

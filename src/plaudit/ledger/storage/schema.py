@@ -83,6 +83,18 @@ writers = Table(
     Column("signature", LargeBinary),  # of `head`, where the writer signs
 )
 
+segments = Table(
+    "segments",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("path", Text, nullable=False, unique=True),  # under the ledger's folder of segments
+    Column("records", NUMBER, nullable=False),
+    Column("size", NUMBER, nullable=False),
+    Column("sha256", LargeBinary, nullable=False),
+    Column("made", NUMBER, nullable=False),  # microseconds since 1970, UTC
+)
+"""Parquet files that hold the columns and the numbers of blocks."""
+
 blocks = Table(
     "blocks",
     metadata,
@@ -104,9 +116,12 @@ blocks = Table(
     Column("episodes", Text),
     Column("steps", Text),
     Column("contexts", Text),
-    # Row after row, little-endian float64.
-    Column("inputs", LargeBinary, nullable=False),
-    Column("outputs", LargeBinary, nullable=False),
+    # Row after row, little-endian float64; NULL, as all the columns of its records, where a segment has them.
+    Column("inputs", LargeBinary),
+    Column("outputs", LargeBinary),
+    Column("segment", NUMBER, ForeignKey("segments.id"), index=True),
+    Column("place", NUMBER),  # of its first record in the segment, from 0
+    Column("digest", LargeBinary),  # of its records, where they were written to a segment; see record_table.py
     Column("head", LargeBinary, nullable=False),  # of its writer's chain, after its last record
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)

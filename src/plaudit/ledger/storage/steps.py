@@ -3,6 +3,7 @@
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.ledger.context import Scope
-from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows
+from plaudit.ledger.storage.codec import FEWEST, FLOAT, Block, RecordLayout, Rows
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import ENDS, MASKED, encode_outcomes
 from plaudit.ledger.storage.recompute import get_recomputer
@@ -43,11 +44,14 @@ class StepStream:
     inputs of the steps after it came in, where that is narrower than float64.
     """
 
-    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, *, most: int) -> None:
+    def __init__(
+        self, layout: RecordLayout, scope: Scope, envs: int | None, *, most: int, segments: Any = None
+    ) -> None:
         """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone.
 
-        `most` steps may wait.
+        `most` steps may wait; many at once go to `segments`, where there are any.
         """
+        self._segments = segments
         self._dtypes: Dtypes = ()
         """Those of the first step that waits."""
         self._last_dtypes: Dtypes = ()
@@ -113,12 +117,33 @@ class StepStream:
         if masked.any():  # it was paid, so that it must have a score: this raises why it has none
             self._layout.scored.compile("numpy")(self._layout.split_columns(inputs[masked]))
         target = Computation("numpy", inputs=dtypes).format(self._layout.scored.program)
+        if self._segments is not None and len(outputs) >= FEWEST:
+            with suppress(ValueError):  # inputs that are not what their dtypes say, of which blocks keep every bit
+                yield from self._store(target, steps, outputs, about)
+                return
         most = self._layout.most_records
         for start in range(0, len(outputs), most):
             end = start + most
             part = Steps._make(column[start:end] for column in steps)
             said = {at - start: each for at, each in about.items() if start <= at < end}
             yield self._build_block(target, part, outputs[start:end], said)
+
+    def _store(
+        self, target: str, steps: Steps, outputs: Rows, about: Mapping[int, Mapping[str, Any]]
+    ) -> Iterator[Block]:
+        """Write steps to segments, and yield their blocks."""
+        from plaudit.ledger.storage.record_table import describe_steps
+        from plaudit.ledger.storage.segments import MOST, ROWS
+
+        def split(first: int, last: int) -> Iterator[Any]:
+            for start in range(first, last, ROWS):
+                *known, inputs = (column[start : min(start + ROWS, last)] for column in steps)
+                said = {at - start: each for at, each in about.items() if start <= at < start + len(inputs)}
+                yield describe_steps(known[0] // 1000, *known[1:], said), inputs, outputs[start : start + len(inputs)]
+
+        for first in range(0, len(outputs), MOST):
+            parts = split(first, min(first + MOST, len(outputs)))
+            yield from self._segments.store(self._layout, target, self._scope, parts, computed=True)
 
     def _unpack(self, taken: list[bytes]) -> Steps:
         table = np.frombuffer(b"".join(taken), self._packed)

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from plaudit.errors import FileError, InputError, LedgerError, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.storage.revisions import prepare_tables
+from plaudit.ledger.storage.segment_rows import SegmentReader
 from plaudit.ledger.storage.signing import Signer
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
@@ -23,6 +25,8 @@ class Store:
     backend: Backend
     specs: SpecCache
     writer: BlockWriter
+    segments: SegmentReader
+    """Reads the columns of blocks that lie in Parquet files."""
 
 
 def open_store(
@@ -43,10 +47,26 @@ def open_store(
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
     try:
         prepare_tables(backend)
+        backend.segments = _open_segments(backend)
     except BaseException:
         backend.close()
         raise
-    return Store(backend, SpecCache(backend), BlockWriter(backend, clock, signer))
+    specs = SpecCache(backend)
+    reader = SegmentReader(backend, specs)
+    return Store(backend, specs, BlockWriter(backend, reader, clock, signer), reader)
+
+
+def _open_segments(backend: Backend) -> Any:
+    """Return the segments beside a ledger in a file; None on a server, and where pyarrow is not installed."""
+    if not isinstance(backend, SqliteBackend):
+        return None
+    try:
+        from plaudit.ledger.storage.segments import Segments
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyarrow":
+            raise
+        return None
+    return Segments(backend.path.with_name(f"{backend.path.name}.segments"))
 
 
 def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: float) -> Backend:

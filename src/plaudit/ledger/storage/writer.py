@@ -41,11 +41,21 @@ from plaudit.ledger.storage.codec import (
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
 from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
-from plaudit.ledger.storage.schema import CONFLICTS, appended, episode_parts, keys, scopes, table_heads, writers
+from plaudit.ledger.storage.schema import (
+    CONFLICTS,
+    appended,
+    episode_parts,
+    keys,
+    scopes,
+    segments,
+    table_heads,
+    writers,
+)
+from plaudit.ledger.storage.segment_rows import SegmentReader
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
-from plaudit.ledger.storage.summary import summarize
+from plaudit.ledger.storage.summary import Summary, summarize
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
 ADD_PARTS = insert(episode_parts).values({column.name: bindparam(column.name) for column in episode_parts.columns})
@@ -64,6 +74,11 @@ _MOVE_HEAD = (
     .where(table_heads.c.name == bindparam("wanted"))
 )
 
+_ADD_SEGMENT = insert(segments).values(
+    {column.name: bindparam(column.name) for column in segments.columns if column.name != "id"}
+)
+_FIND_SEGMENT = select(segments.c.id).where(segments.c.path == bindparam("wanted"))
+
 Result = TypeVar("Result")
 
 _ATTEMPTS = 50
@@ -71,7 +86,7 @@ _KNOWN = 50_000
 """Scopes to remember; beyond that all are forgotten and looked up again."""
 
 
-class Segment(NamedTuple):
+class Stretch(NamedTuple):
     """Blocks of one writer, from where its stream of records begins anew: the numbers of the first and of the last."""
 
     writer: int
@@ -86,6 +101,7 @@ class BlockWriter:
     def __init__(
         self,
         backend: Backend,
+        reader: SegmentReader,
         clock: Callable[[], datetime] | None,
         signer: Signer | None = None,
         *,
@@ -95,7 +111,7 @@ class BlockWriter:
 
         `made_with` is what computed the numbers of its records, where that is not this process.
         """
-        self._backend = backend
+        self._backend, self._reader = backend, reader
         self._clock = clock
         self._made_with = made_with
         self.signer = signer
@@ -112,21 +128,26 @@ class BlockWriter:
         self._number: int | None = None
         self._chain = RecordChain(b"")
         self._moved = False
-        self._segment: Segment | None = None
-        self.whole_segments: list[Segment] = []
-        """Segments that may be merged; `take_segments` empties the list."""
+        self._stretch: Stretch | None = None
+        self.whole_stretches: list[Stretch] = []
+        """Stretches that may be merged; `take_stretches` empties the list."""
         self._known: dict[tuple[RecordLayout, str, Scope], tuple[int, int, bytes]] = {}
+
+    @property
+    def segments(self) -> Any:
+        """Where many records at once are written; None where everything lies in the database."""
+        return self._backend.segments
 
     def open_sibling(self, made_with: str) -> "BlockWriter":
         """Return another writer of the same ledger, for records whose numbers were computed elsewhere."""
-        return BlockWriter(self._backend, self._clock, self.signer, made_with=made_with)
+        return BlockWriter(self._backend, self._reader, self._clock, self.signer, made_with=made_with)
 
-    def take_segments(self, *, open: bool = False) -> list[Segment]:
-        """Return the segments that are whole since the last call, and with `open` the one that is being written."""
-        if open and self._segment is not None:
-            self.whole_segments.append(self._segment)
-            self._segment = None
-        taken, self.whole_segments = self.whole_segments, []
+    def take_stretches(self, *, open: bool = False) -> list[Stretch]:
+        """Return the stretches that are whole since the last call, and with `open` the one that is being written."""
+        if open and self._stretch is not None:
+            self.whole_stretches.append(self._stretch)
+            self._stretch = None
+        taken, self.whole_stretches = self.whole_stretches, []
         return taken
 
     def now(self) -> int:
@@ -236,7 +257,12 @@ class BlockWriter:
                 job = block.job[0]
                 times = block.earliest, block.latest, block.times
                 common, moments = common + format_job(block.job[1], block.origin, block.picked, times), b""
-            head = chain.extend(common, first, block.count, block, moments)
+            stored, segment = block.stored, None
+            if stored is None:
+                head = chain.extend(common, first, block.count, block, moments)
+            else:
+                segment = self._enter_segment(cursor, stored.file)
+                head = chain.extend_digest(common, first, block.count, stored.digest)
             closing = close_chain(self.token, chain.records, head)
             values = (
                 first,
@@ -256,28 +282,38 @@ class BlockWriter:
                 block.episodes,
                 block.steps,
                 block.contexts if block.contexts is None or block.count == 1 else pack_contexts(block.contexts),
-                block.inputs,
-                block.outputs,
+                *((block.inputs, block.outputs, None, None, None) if stored is None else (None, None)),
+                *(() if stored is None else (segment, stored.place, stored.digest)),
                 head,
                 closing,
                 None if self.signer is None else self.signer.sign(format_writer_end(closing)),
-                *summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs),
+                *(_summarize(block, job) if stored is None else stored.summary),
             )
             cursor.execute(self._block_text, values)
-            if block.count > 1 and block.episodes is not None:
+            if stored is None and block.count > 1 and block.episodes is not None:
                 texts = block.times, block.episodes, block.steps, block.contexts
                 parts = summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
                 if parts:
                     cursor.executemany(self._backend.render(ADD_PARTS), [(first, *part) for part in parts])
             written.append((first, block.count))
             total += block.count
-            _, start, _, blocks = self._segment or (writer, first, first, 0)
-            self._segment = Segment(writer, start, first, blocks + 1)
+            _, start, _, blocks = self._stretch or (writer, first, first, 0)
+            self._stretch = Stretch(writer, start, first, blocks + 1)
             if chain.begins_anew:
-                self.whole_segments.append(self._segment)
-                self._segment = None
+                self.whole_stretches.append(self._stretch)
+                self._stretch = None
         self.recorded += total
         return written
+
+    def _enter_segment(self, cursor: Any, file: Any) -> int:
+        """Return the number of a segment, giving its file its name and entering it with its first block."""
+        found = cursor.execute(self._backend.render(_FIND_SEGMENT), (file.path,)).fetchone()
+        if found is None:
+            self._backend.segments.publish(file)
+            values = file.path, file.records, file.size, file.sha256, self.now()
+            cursor.execute(self._backend.render(_ADD_SEGMENT), values)
+            found = cursor.execute(self._backend.render(_FIND_SEGMENT), (file.path,)).fetchone()
+        return int(found[0])
 
     def _insert_keyed(self, cursor: Any, records: Sequence[PackedRecord]) -> list[int]:
         numbers: list[int] = [0] * len(records)
@@ -286,7 +322,7 @@ class BlockWriter:
         given = [record.key for record in records if record.key is not None]
         taken: dict[str, int] = dict(look_up(self._backend, cursor, _FIND_KEYS, given))
         with report_damage(self._backend.name, "a record under one of these keys"):
-            there = read_contents(self._backend, cursor, taken.values()) if taken else {}
+            there = read_contents(self._reader, cursor, taken.values()) if taken else {}
         for at, record in enumerate(records):
             found = None if record.key is None else taken.get(record.key)
             if found is not None:
@@ -359,6 +395,11 @@ class BlockWriter:
             cursor.execute(self._backend.render(_ADD_SCOPE), (digest, *scope))
             found = cursor.execute(self._backend.render(_FIND_SCOPE), (digest,)).fetchone()
         return int(found[0])
+
+
+def _summarize(block: Block, job: int | None) -> Summary:
+    columns = block.episodes, block.steps, block.outputs
+    return summarize(block.count, block.earliest, block.latest, job, *columns)
 
 
 def _check_conflict(ledger: str, error: LedgerError) -> None:

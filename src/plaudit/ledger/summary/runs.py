@@ -14,8 +14,7 @@ from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
-from plaudit.ledger.search import BlockSearch
-from plaudit.ledger.storage.codec import FLOAT
+from plaudit.ledger.search import BlockSearch, read_values
 from plaudit.ledger.storage.schema import blocks, scopes, specs
 from plaudit.ledger.storage.specs import read_terms
 from plaudit.ledger.storage.store import Store
@@ -112,7 +111,7 @@ def _tally_terms(store: Store, query: Query) -> dict[tuple[Any, ...], Tally]:
     found: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
     for row, chosen in BlockSearch(store, query).read((blocks.c.outputs, *_BLOCK)):
         with report_damage(store.backend.name, f"the block of record {row.first}"):
-            values = np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 2::2]
+            values = read_values(row)[:, 1:]
         for at, column in enumerate((values if chosen is None else values[chosen]).T):
             found[row.spec, row.scope, at].add(column)
     return found

@@ -38,7 +38,15 @@ class BlockRow(NamedTuple):
     contexts: str | None
     inputs: bytes
     outputs: bytes
+    segment: int | None
+    place: int | None
+    digest: bytes | None
     head: bytes
+
+    @property
+    def span(self) -> str:
+        """What errors call its records."""
+        return f"records {self.first} to {self.first + self.records - 1}" if self.records > 1 else "it"
 
 
 @dataclass(slots=True)
@@ -67,11 +75,11 @@ class WriterChain:
             problem = "removed", f"writer {self.row.token[:8]}: {what}"
             self.chain = None
         if self.chain is not None:
-            if self.kept:
+            if self.kept and block.digest is None:
                 self._meet_inside(block, common, moments)
             odd = job is None and (block.origin, block.picked) != (None, None)
             if not _fits(self.chain, block, common, moments) or odd:
-                problem = "edited", _describe_edit(block)
+                problem = "edited", f"{block.span} changed after being written: the checksum does not match"
                 self.chain = None
         if self.chain is None:
             fresh = RecordChain(self.last, block.seq - 1)
@@ -146,12 +154,9 @@ def take_first(block: BlockRow, count: int) -> BlockRow:
 
 
 def _fits(chain: RecordChain, block: BlockRow, common: bytes, moments: bytes | None) -> bool:
+    if block.digest is not None:
+        return chain.extend_digest(common, block.first, block.records, read_bytes(block.digest)) == block.head
     try:
         return chain.extend(common, block.first, block.records, block, moments) == block.head
     except ValueError:
         return False
-
-
-def _describe_edit(block: BlockRow) -> str:
-    span = f"records {block.first} to {block.first + block.records - 1}" if block.records > 1 else "it"
-    return f"{span} changed after being written: the checksum does not match"

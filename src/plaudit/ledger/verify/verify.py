@@ -9,21 +9,24 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
 from plaudit.errors import LedgerBroken, LedgerBusy, LedgerError
-from plaudit.ledger.backends.backend import LARGEST_VALUE, UNREADABLE, Backend, TooLarge
+from plaudit.ledger.backends.backend import LARGEST_VALUE, UNREADABLE, TooLarge
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads, list_heads, read_head
 from plaudit.ledger.storage.codec import RecordLayout, format_origin
 from plaudit.ledger.storage.computation import LIBRARIES, parse_computation
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, scopes, writers
+from plaudit.ledger.storage.segment_rows import HELD
 from plaudit.ledger.storage.signing import SignatureChecker
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import list_specs, load_spec
+from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
 from plaudit.ledger.verify.keys import KeyCheck
 from plaudit.ledger.verify.objects import NothingToCompare, find_changed_objects, find_wrong_types
 from plaudit.ledger.verify.result import Verification
+from plaudit.ledger.verify.segments import check_segments
 from plaudit.ledger.verify.tables import check_derived, find_problems, find_unsigned
 
 _ROWS = 32_768
@@ -31,6 +34,7 @@ _ROWS = 32_768
 _BLOCKS = 4096
 """Blocks to read at a time, at most."""
 _BYTES = 16 << 20
+_INPUTS = BlockRow._fields.index("inputs")
 _EMPTY = re.compile(r"\[null(?:, ?null)*\]")
 """A column without an entry, which no ledger writes and which changes no record."""
 _PAGE = (
@@ -46,7 +50,7 @@ _FIND_SCOPE = select(*(scopes.c[name] for name in Scope._fields)).where(scopes.c
 
 
 def verify(
-    backend: Backend,
+    store: Store,
     heads: Any = (),
     checker: SignatureChecker | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -56,13 +60,14 @@ def verify(
     `heads` are ends of chains that were kept elsewhere; each must still occur. With `checker`, those that are stored
     must be signed, and signatures of those that were kept must be right.
     """
+    backend = store.backend
     result = Verification(backend.name)
     kept = list(list_heads(heads))
     for text in backend.find_damage():
         result.add("damaged", None, text)
     try:
         with backend.snapshot() as connection:
-            walk = _Walk(backend, connection, result, *collect_heads(kept), progress)
+            walk = _Walk(store, connection, result, *collect_heads(kept), progress)
             walk.run()
             result.head = read_head(connection).digest
             if checker is not None:
@@ -84,14 +89,14 @@ class _Walk:
 
     def __init__(
         self,
-        backend: Backend,
+        store: Store,
         connection: Connection,
         result: Verification,
         heads: Sequence[Head],
         table_heads: Sequence[tuple[str, TableHead]],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        self.backend = backend
+        self.backend, self.segments = store.backend, store.segments
         self.connection = connection
         self.result = result
         self.progress = progress
@@ -125,6 +130,8 @@ class _Walk:
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
         self._recompute()
+        for text in check_segments(self.connection, self.backend):
+            self.result.add("damaged", None, text)
         for record, text in self.keys.find_problems(self.connection):
             self.result.add("key", record, text)
         for chain in self.chains.values():
@@ -192,7 +199,7 @@ class _Walk:
                 continue
             yield from found
             after += span
-            size = sum(len(row[-3] or b"") + len(row[-2] or b"") for row in found)
+            size = sum(len(row[_INPUTS] or b"") + len(row[_INPUTS + 1] or b"") for row in found)
             if not found:
                 following = self.connection.execute(_NEXT, {"after": after}).scalar()
                 after = max(after, (following or last + 1) - 1)
@@ -230,7 +237,11 @@ class _Walk:
             return
         scope = block.scope
         common = self.common.get((writer, spec, target, scope)) or self._find_common(writer, spec, target, scope)
-        if not layout.fits(block.inputs, block.outputs, count):
+        if block.segment is not None:
+            block, inputs, outputs = self._open_segment(block)
+        else:
+            inputs, outputs = block.inputs, block.outputs
+        if not layout.fits(inputs, outputs, count):
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
             chain.skip(block.seq, count, block.head)
             return
@@ -242,6 +253,8 @@ class _Walk:
                 chain.skip(block.seq, count, block.head)
                 return
             self.targets.add((spec, target))
+        if block.segment is None and (block.place, block.digest) != (None, None):
+            result.add("edited", first, "it says where in a segment its records lie, and names no segment")
         columns = (block.keys, block.episodes, block.steps, block.contexts)
         if any(column is not None and _EMPTY.fullmatch(column) for column in columns):
             result.add("edited", first, "one of its columns has no value for any record: a ledger writes NULL there")
@@ -251,10 +264,24 @@ class _Walk:
         if block.keys is not None:
             self.keys.add(first, count, block.keys)
         here = chain.row.made_with == self.here
-        self.waiting.setdefault((spec, target, here), []).append((first, count, block.inputs, block.outputs))
+        self.waiting.setdefault((spec, target, here), []).append((first, count, inputs, outputs))
         self.waiting_rows += count
         if self.waiting_rows >= _ROWS:
             self._recompute()
+
+    def _open_segment(self, block: BlockRow) -> tuple[BlockRow, bytes | None, bytes | None]:
+        """Return a block of a segment as its chain takes it, and its numbers; None where they cannot be read."""
+        opened = self.segments.hydrate(block)
+        try:
+            if block.digest is None:  # `compact` moved it: its chain runs over what the database held
+                block = block._replace(**{name: getattr(opened, name) for name in HELD})
+            elif opened.digest() != block.digest:
+                name = self.segments.name_file(block)
+                self.result.add("edited", block.first, f"{block.span} changed in the segment {name}")
+            return block, opened.inputs, opened.outputs
+        except LedgerBroken as error:
+            self.result.add("damaged", block.first, f"{block.span} cannot be read: {error}")
+            return block, None, None
 
     def _find_common(self, writer: int, spec: int, target: str, scope: int) -> bytes:
         if len(self.common) > 50_000:
