@@ -538,10 +538,11 @@ class Ledger:
         return backup(self._store, path, overwrite=overwrite)
 
     def compact(self) -> int:
-        """Merge small blocks and free unused space.
+        """Merge small blocks, move records into Parquet segments, join small segments, and free unused space.
 
         Records that were written one by one are then read and verified as fast as those written in bulk. Numbers, keys,
-        heads and exports do not change, and nothing is lost if the process is killed halfway.
+        heads and exports do not change, and nothing is lost if the process is killed halfway. Without pyarrow, and on
+        a server, records stay in the database.
 
         Returns:
             By how many the number of blocks shrank.
@@ -550,6 +551,10 @@ class Ledger:
             store = self._reopen_if_forked()
             store.backend.check_writable()
             merged = merge_blocks(store)
+            if store.backend.segments is not None:
+                from plaudit.ledger.storage.moving import move_blocks
+
+                move_blocks(store)
             store.backend.compact()
             return merged
 

@@ -139,7 +139,11 @@ class BlockSearch:
         texts = [limit_size(column) for name, column in probed.items() if getattr(self.query, name) is not None]
         with self._backend.snapshot() as connection, report_damage(self._backend.name, "a block"):
             chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
-            statement = select(blocks.c.first, blocks.c.segment, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
+            statement = (
+                select(blocks.c.first, blocks.c.segment, *texts)
+                .where(blocks.c.first.in_(chosen))
+                .order_by(blocks.c.first)
+            )
             with connection.execute(statement, execution_options=_PROBED) as rows:
                 return array("q", (row.first for row in rows if self._may_hold(row)))
 

@@ -94,9 +94,7 @@ def compare_rounding(store: Store, layout: RecordLayout, job: int, rounding: Rou
         after = rows[-1].origin
 
 
-def _compare_blocks(
-    found: Translation, target: str, pairs: Sequence[tuple[Any, Any]], rounding: Rounding
-) -> None:
+def _compare_blocks(found: Translation, target: str, pairs: Sequence[tuple[Any, Any]], rounding: Rounding) -> None:
     """Compare blocks, each with the one that was made from it."""
     chosen = [
         np.arange(origin.records) if row.picked is None else np.asarray(json.loads(row.picked)) for origin, row in pairs

@@ -21,6 +21,7 @@ from plaudit.ledger.storage.codec import (
     FEWEST,
     FLOAT,
     Block,
+    NotFaithful,
     PackedRecord,
     RecordLayout,
     Rows,
@@ -171,7 +172,7 @@ def _build_blocks(
     """Yield the batch as blocks, a new one wherever the scope changes; where many share one, in `segments`."""
     for first, last in _find_scopes(parts, len(inputs)):
         if segments is not None and last - first >= FEWEST:
-            with suppress(ValueError):  # inputs that are not what their dtypes say, of which blocks keep every bit
+            with suppress(NotFaithful):
                 yield from _store(segments, layout, target, inputs, outputs, parts, now, first, last)
                 continue
         for start, end in _find_runs(layout, parts, first, last):

@@ -315,6 +315,10 @@ _KIND = itemgetter(0, 1, 2)
 _TEXTS = attrgetter("key", "episode", "context")
 
 
+class NotFaithful(Exception):
+    """A segment would not give records back to the bit: they are kept in the database."""
+
+
 class Stored(NamedTuple):
     """Where the columns of a block lie that is written to a segment, and what is known of it."""
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from plaudit.language.program import find_reachable
 from plaudit.ledger.context import Scope
-from plaudit.ledger.storage.codec import FLOAT, RecordLayout, Rows
+from plaudit.ledger.storage.codec import FLOAT, NotFaithful, RecordLayout, Rows
 from plaudit.ledger.storage.computation import LIBRARIES, Computation
 from plaudit.ledger.storage.episode_parts import ENDS, encode_outcomes, find_end, find_original_reward
 from plaudit.ledger.storage.recompute import get_recomputer
@@ -95,7 +95,7 @@ class RecordTable:
         """Return records as a table; `computed` says that the NumPy target gave the outputs in this process.
 
         Raises:
-            ValueError: The inputs are not of the dtypes that the target says they came in.
+            NotFaithful: The inputs are not of the dtypes that the target says they came in.
         """
         count = len(inputs)
         columns: dict[str, pa.Array] = {
@@ -130,7 +130,7 @@ class RecordTable:
             elif name in self._narrow:
                 narrow = column.astype(np.float32)
                 if not _is_same(self._widen(name, narrow), column):
-                    raise ValueError(f"{name} is not of the dtype that it came in")
+                    raise NotFaithful(f"{name} is not of the dtype that it came in")
                 found[name] = pa.array(narrow, mask=mask)
             else:
                 found[name] = pa.array(np.ascontiguousarray(column), mask=mask)
@@ -273,7 +273,6 @@ def describe_records(
     words = pa.array(episodes, pa.string()).dictionary_encode()
     numbers = pa.array(steps, pa.int64())
     return Context(np.array(times, np.int64), words, numbers, pa.array(keys, pa.string()), ends, paid, whole)
-
 
 
 def build_outcomes(

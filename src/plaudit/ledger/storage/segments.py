@@ -1,7 +1,8 @@
 """Segments: immutable Parquet files that hold records, of which the database keeps where they lie and what they sum to.
 
-A segment is written and synced under a hidden name, gets its own when the transaction that enters it begins to commit,
-and is never changed. A file that no row of `segments` names is left over from a write that never became durable.
+A segment is written and synced under a hidden name. The transaction that enters it gives it its own; when that is
+durable the hidden one goes. It is never changed. A file that no row of `segments` names is left over from a write that
+never became durable: `compact` removes it.
 """
 
 import hashlib
@@ -9,10 +10,11 @@ import io
 import json
 import os
 import re
+import shutil
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
@@ -27,7 +29,7 @@ from plaudit.atomic import sync_folder
 from plaudit.errors import LedgerBroken, UnusableFile
 from plaudit.ledger.context import Scope
 from plaudit.ledger.storage.codec import MAX_RECORDS, Block, RecordLayout, Rows, Stored
-from plaudit.ledger.storage.record_table import TARGET, Context, RecordTable, get_table
+from plaudit.ledger.storage.record_table import Context, RecordTable, get_table
 from plaudit.ledger.storage.summary import summarize
 
 ROWS = MAX_RECORDS
@@ -72,25 +74,26 @@ class Segments:
         """Write records to a segment, a block for each part of them: what is known of them, inputs and outputs.
 
         Raises:
-            ValueError: The inputs are not of the dtypes that the target says they came in.
+            NotFaithful: A file would not give the inputs back to the bit.
         """
         records = get_table(layout, target)
-        described = [(*part, records.build(scope, *part, computed=computed)) for part in parts]
-        file = self.write(records, [table for *_, table in described])
-        made, place = [], 0
-        for context, _, outputs, table in described:
+        tables, made, place = [], [], 0
+        for context, inputs, outputs in parts:
+            table = records.build(scope, context, inputs, outputs, computed=computed)
             count, (earliest, latest) = len(table), (int(end(context.times)) for end in (np.min, np.max))
-            episodes = json.dumps(context.episodes.unique().to_pylist())
-            summary = summarize(count, earliest, latest, None, episodes, _find_ends(context.steps), outputs.tobytes())
-            stored = Stored(file, place, records.digest(table), summary)
+            columns = _list_names(context.episodes), _find_ends(context.steps), outputs.tobytes()
+            summary = summarize(count, earliest, latest, None, *columns)
+            stored = Stored(None, place, records.digest(table), summary)
             made.append(Block(layout, target, scope, count, earliest, latest, b"", b"", stored=stored))
+            tables.append(table)
             place += count
-        return made
+        file = self.write(records, tables)
+        return [replace(block, stored=block.stored._replace(file=file)) for block in made if block.stored is not None]
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def write(self, records: RecordTable, tables: Sequence[pa.Table]) -> SegmentFile:
-        """Write blocks of records as one file, a row group each, under a hidden name."""
+        """Write blocks of records as one file under a hidden name; a block of `ROWS` is a row group."""
         path = f"{_name_folder(records.layout)}/{time.strftime('%Y%m%d', time.gmtime())}-{token_hex(8)}.parquet"
         data = encode_tables(records, tables)
         target = self._hide(path)
@@ -109,17 +112,33 @@ class Segments:
         return SegmentFile(path, sum(map(len, tables)), len(data), hashlib.sha256(data).digest())
 
     def publish(self, file: SegmentFile) -> None:
-        """Give a file its name, for good; a file that has it already keeps it."""
+        """Give a file its name besides the hidden one, in the transaction that enters it."""
         target, hidden = self.folder / file.path, self._hide(file.path)
         if not target.exists():
-            hidden.rename(target)
+            try:
+                os.link(hidden, target)
+            except OSError:  # a file system without links
+                shutil.copyfile(hidden, target)
         for folder in (target.parent, self.folder, self.folder.parent):
             sync_folder(folder)
 
-    def discard(self, file: SegmentFile) -> None:
-        """Remove a file that no ledger names."""
-        for path in (self.folder / file.path, self._hide(file.path)):
-            path.unlink(missing_ok=True)
+    def settle(self, path: str) -> None:
+        """Remove the hidden name of a file whose transaction is durable."""
+        self._hide(path).unlink(missing_ok=True)
+
+    def remove(self, path: str) -> None:
+        """Remove a file that no row names any more."""
+        (self.folder / path).unlink(missing_ok=True)
+
+    def list_orphans(self, known: Collection[str]) -> list[str]:
+        """Return the files that no row names; hidden ones when they are a day old: somebody may be writing them."""
+        found = []
+        for each in sorted(self.folder.glob("*/*.parquet")) if self.folder.is_dir() else ():
+            path = each.relative_to(self.folder).as_posix()
+            old = not each.name.startswith(".") or time.time() - each.stat().st_mtime > 86_400
+            if path not in known and old:
+                found.append(path)
+        return found
 
     def _hide(self, path: str) -> Path:
         target = self.folder / path
@@ -193,6 +212,11 @@ class Segments:
             self._groups.clear()
 
 
+def _list_names(episodes: pa.Array) -> str | None:
+    """Return the names of episodes as a column of a block; None where no record has one."""
+    return None if episodes.null_count == len(episodes) else json.dumps(episodes.unique().to_pylist())
+
+
 def _find_ends(steps: pa.Array) -> str | None:
     """Return the lowest and the highest step as a column of a block; None where no record has one."""
     ends = pc.min_max(steps).as_py()
@@ -202,8 +226,8 @@ def _find_ends(steps: pa.Array) -> str | None:
 def encode_tables(records: RecordTable, tables: Sequence[pa.Table]) -> bytes:
     """Return blocks of records as the bytes of a Parquet file."""
     names = list(dict.fromkeys(name for table in tables for name in table.column_names))
-    whole = [_add_absent(table, names, tables) for table in tables]
-    schema = whole[0].schema.with_metadata(records.describe())
+    whole = pa.concat_tables([_add_absent(table, names, tables) for table in tables]).unify_dictionaries()
+    schema = whole.schema.with_metadata(records.describe())
     floats = [field.name for field in schema if pa.types.is_floating(field.type)]
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     integers = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
@@ -217,8 +241,7 @@ def encode_tables(records: RecordTable, tables: Sequence[pa.Table]) -> bytes:
         use_byte_stream_split=floats or False,
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
     ) as writer:
-        for table in whole:
-            writer.write_table(table, row_group_size=ROWS)
+        writer.write_table(whole, row_group_size=ROWS)
     return buffer.getvalue()
 
 
@@ -229,12 +252,6 @@ def _add_absent(table: pa.Table, names: Sequence[str], tables: Iterable[pa.Table
             kind = next(other.schema.field(name).type for other in tables if name in other.column_names)
             table = table.append_column(name, pa.nulls(len(table), kind))
     return table.select(names)
-
-
-def open_table(path: Path, layout: RecordLayout) -> RecordTable:
-    """Return how the records of a file are read; ValueError where it does not say so."""
-    about = pq.read_schema(path).metadata or {}
-    return get_table(layout, about[TARGET].decode())
 
 
 def _name_folder(layout: RecordLayout) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.ledger.context import Scope
-from plaudit.ledger.storage.codec import FEWEST, FLOAT, Block, RecordLayout, Rows
+from plaudit.ledger.storage.codec import FEWEST, FLOAT, Block, NotFaithful, RecordLayout, Rows
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import ENDS, MASKED, encode_outcomes
 from plaudit.ledger.storage.recompute import get_recomputer
@@ -118,7 +118,7 @@ class StepStream:
             self._layout.scored.compile("numpy")(self._layout.split_columns(inputs[masked]))
         target = Computation("numpy", inputs=dtypes).format(self._layout.scored.program)
         if self._segments is not None and len(outputs) >= FEWEST:
-            with suppress(ValueError):  # inputs that are not what their dtypes say, of which blocks keep every bit
+            with suppress(NotFaithful):
                 yield from self._store(target, steps, outputs, about)
                 return
         most = self._layout.most_records

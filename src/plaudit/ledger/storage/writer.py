@@ -121,6 +121,8 @@ class BlockWriter:
         """Records written so far, those of transactions that failed included."""
         self._block_text = backend.render(_WRITE)
         self._busy = False
+        self._published: list[str] = []
+        """Files of the transaction that still have a hidden name besides their own."""
         self._begin_chain()
 
     def _begin_chain(self) -> None:
@@ -210,6 +212,9 @@ class BlockWriter:
                 f"{self._backend.name}: other writers were faster {_ATTEMPTS} times{why}. Nothing was recorded. If "
                 "there are no others, verify the ledger."
             )
+        for path in self._published:
+            self._backend.segments.settle(path)
+        self._published.clear()
         if self.after_write is not None:
             self.after_write()
         return done[0]
@@ -261,7 +266,7 @@ class BlockWriter:
             if stored is None:
                 head = chain.extend(common, first, block.count, block, moments)
             else:
-                segment = self._enter_segment(cursor, stored.file)
+                segment = self.enter_segment(cursor, stored.file)
                 head = chain.extend_digest(common, first, block.count, stored.digest)
             closing = close_chain(self.token, chain.records, head)
             values = (
@@ -305,11 +310,12 @@ class BlockWriter:
         self.recorded += total
         return written
 
-    def _enter_segment(self, cursor: Any, file: Any) -> int:
+    def enter_segment(self, cursor: Any, file: Any) -> int:
         """Return the number of a segment, giving its file its name and entering it with its first block."""
         found = cursor.execute(self._backend.render(_FIND_SEGMENT), (file.path,)).fetchone()
         if found is None:
             self._backend.segments.publish(file)
+            self._published.append(file.path)
             values = file.path, file.records, file.size, file.sha256, self.now()
             cursor.execute(self._backend.render(_ADD_SEGMENT), values)
             found = cursor.execute(self._backend.render(_FIND_SEGMENT), (file.path,)).fetchone()
