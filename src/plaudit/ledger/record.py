@@ -13,8 +13,8 @@ from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
-from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
+from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 

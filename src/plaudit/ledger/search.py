@@ -273,7 +273,7 @@ def _read_moments(row: Any) -> NDArray[np.int64]:
     if isinstance(row, SegmentRow):
         return row.moments
     offsets = decode_column(row.times, row.records)
-    return row.earliest + np.asarray([0 if at is None else at for at in offsets], np.int64)
+    return np.asarray([0 if at is None else at for at in offsets], np.int64) + int(row.earliest)
 
 
 def _locate_entry(row: Any, column: str, wanted: str) -> NDArray[np.bool_]:

@@ -74,8 +74,7 @@ def merge_blocks(store: Store, stretch: Stretch | None = None) -> int:
 def _find_spans(store: Store, stretch: Stretch | None) -> Iterator[list[Span]]:
     """Yield blocks that can be merged, a few at a time."""
     columns = [blocks.c[name] for name in ("first", "records", "job", "segment", *_SHARED)]
-    columns.append(blocks.c.digest.is_not(None).label("digested"))
-    statement = select(*columns).order_by(blocks.c.first)
+    statement = select(*columns, blocks.c.digest.is_not(None).label("digested")).order_by(blocks.c.first)
     if stretch is not None:
         statement = statement.where(
             blocks.c.first.between(stretch.first, stretch.last), blocks.c.writer == stretch.writer

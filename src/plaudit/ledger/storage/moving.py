@@ -7,7 +7,6 @@ blocks, so whoever is killed in between loses nothing.
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np

@@ -24,6 +24,7 @@ from plaudit.ledger.storage.codec import FLOAT, NotFaithful, RecordLayout, Rows
 from plaudit.ledger.storage.computation import LIBRARIES, Computation
 from plaudit.ledger.storage.episode_parts import ENDS, encode_outcomes, find_end, find_original_reward
 from plaudit.ledger.storage.recompute import get_recomputer
+from plaudit.ledger.storage.steps import Steps
 from plaudit.targets.columns import name_columns
 from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import list_slots
@@ -142,10 +143,9 @@ class RecordTable:
         found: dict[str, pa.Array] = {}
         for at, name in enumerate(self.outputs):
             column = outputs[:, at]
-            is_score = at % 2 == 1
-            if is_score and at // 2 not in self.kept_scores:
-                if again is outputs or _is_same(again[:, at], column):
-                    continue
+            recomputes = at % 2 == 1 and at // 2 not in self.kept_scores
+            if recomputes and (again is outputs or _is_same(again[:, at], column)):
+                continue
             unknown = np.isnan(column)
             found[name] = pa.array(np.ascontiguousarray(column), mask=unknown if unknown.any() else None)
         return found
@@ -210,15 +210,16 @@ class RecordTable:
         if originals.null_count == texts.null_count == len(table):
             return None
         said = ends.combine_chunks().cast(pa.string())
-        flags = [np.asarray(pc.fill_null(pc.equal(said, end), False)) for end in ENDS]
+        terminated, truncated = (np.asarray(pc.fill_null(pc.equal(said, end), False)) for end in ENDS)
         paid = _to_floats(originals.combine_chunks())
         if not originals.null_count and texts.null_count == len(table):
-            return encode_outcomes(paid, *flags)
+            return encode_outcomes(paid, terminated, truncated)
         listed = texts.to_pylist()
         known = np.asarray(originals.is_valid())
         for at in range(len(table)):
             if listed[at] is None and known[at]:
-                listed[at] = encode_outcomes(paid[at : at + 1], flags[0][at : at + 1], flags[1][at : at + 1])[1:-1]
+                one = slice(at, at + 1)
+                listed[at] = encode_outcomes(paid[one], terminated[one], truncated[one])[1:-1]
         if listed.count(listed[0]) == len(listed):
             return None if listed[0] is None else f"[{listed[0]}]"
         return f"[{','.join('null' if text is None else text for text in listed)}]"
@@ -246,23 +247,16 @@ def _find_inexact(layout: RecordLayout, computation: Computation) -> frozenset[i
 # -- what is said of records, in columns -------------------------------------------------------------------------------
 
 
-def describe_steps(
-    times: Integers,
-    episodes: Integers,
-    steps: Integers,
-    originals: Sequence[Any] | NDArray[Any],
-    terminated: NDArray[np.bool_],
-    truncated: NDArray[np.bool_],
-    about: Mapping[int, Mapping[str, Any]],
-) -> Context:
-    """Return what is known of the steps of environments."""
-    count = len(times)
-    said = build_outcomes(originals, terminated, truncated, about)
-    return Context(times, build_words(episodes, count), pa.array(steps), pa.nulls(count, pa.string()), *said)
+def describe_steps(steps: Steps, about: Mapping[int, Mapping[str, Any]]) -> Context:
+    """Return what is known of the steps of environments; `about` is what else the contexts of some say."""
+    count = len(steps.steps)
+    said = build_outcomes(steps.originals, steps.terminated, steps.truncated, about)
+    keys = pa.nulls(count, pa.string())
+    return Context(steps.times // 1000, build_words(steps.episodes, count), pa.array(steps.steps), keys, *said)
 
 
 def describe_records(
-    times: Sequence[int],
+    times: Sequence[int] | Integers,
     keys: Sequence[str | None],
     episodes: Sequence[str | None],
     steps: Sequence[int | None],
@@ -368,9 +362,9 @@ def _list_bytes(column: pa.Array) -> Iterator[bytes | memoryview]:
     elif pa.types.is_boolean(column.type):
         yield np.packbits(np.asarray(column.fill_null(False))).tobytes()
     elif pa.types.is_floating(column.type):
-        yield memoryview(np.ascontiguousarray(column.fill_null(0.0).to_numpy()))
+        yield np.ascontiguousarray(column.fill_null(0.0).to_numpy()).data
     else:
-        yield memoryview(np.ascontiguousarray(column.cast(pa.int64()).fill_null(0).to_numpy()))
+        yield np.ascontiguousarray(column.cast(pa.int64()).fill_null(0).to_numpy()).data
 
 
 def _is_same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:

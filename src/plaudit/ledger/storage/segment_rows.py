@@ -123,7 +123,7 @@ class SegmentRow:
     def match(self, name: str, wanted: str | int) -> NDArray[np.bool_]:
         """Return which records have this entry in a column of the context."""
         own = self._records.names[name]
-        found: NDArray[np.bool_] = self._reader.match(self._read(own).column(own), wanted)
+        found: NDArray[np.bool_] = self._reader.files.match(self._read(own).column(own), wanted)
         return found
 
     def digest(self) -> bytes:
@@ -152,18 +152,18 @@ class SegmentReader:
     def read(self, row: Any, start: int, count: int, names: Sequence[str] | None) -> Any:
         """Return columns of a block from its segment; where `compact` has moved them meanwhile, from where they are."""
         try:
-            return self._files.read(self._find_path(row.segment), row.place + start, count, names)
+            return self.files.read(self._find_path(row.segment), row.place + start, count, names)
         except LedgerBroken:
             with self.backend.snapshot() as connection:
                 where = blocks.c.first == row.first
                 now = connection.execute(select(blocks.c.segment, blocks.c.place).where(where)).one_or_none()
             if now is None or now.segment in (None, row.segment):
                 raise
-            return self._files.read(self._find_path(now.segment), now.place + start, count, names)
+            return self.files.read(self._find_path(now.segment), now.place + start, count, names)
 
     def name_file(self, row: Any) -> str:
         """Return what errors call the file that a block lies in."""
-        name: str = self._files.name_file(self._find_path(row.segment))
+        name: str = self.files.name_file(self._find_path(row.segment))
         return name
 
     def find_layout(self, row: Any) -> RecordLayout:
@@ -173,23 +173,22 @@ class SegmentReader:
 
     def find_table(self, row: Any) -> Any:
         """Return how the records of a block lie in its segment."""
-        self._check_installed()
-        from plaudit.ledger.storage.record_table import get_table
-
         with report_damage(self.backend.name, f"the block of record {row.first}"):
-            return get_table(self.find_layout(row), row.target)
+            return self.files.find_table(self.find_layout(row), row.target)
 
     @property
-    def _files(self) -> Any:
-        self._check_installed()
-        return self.backend.segments
+    def files(self) -> Any:
+        """The files beside the ledger.
 
-    def _check_installed(self) -> None:
+        Raises:
+            MissingExtra: pyarrow is not installed.
+        """
         if self.backend.segments is None:
             raise MissingExtra(
                 f"{self.backend.name} has records in Parquet files, and reading them needs pyarrow. Install it: "
                 "pip install 'plaudit[data]'"
             )
+        return self.backend.segments
 
     def _find_path(self, number: int) -> str:
         if number not in self._paths:
@@ -199,10 +198,3 @@ class SegmentReader:
                 raise LedgerBroken(f"{self.backend.name} is damaged: segment {number} is missing; verify the ledger.")
             self._paths[number] = path
         return self._paths[number]
-
-    @staticmethod
-    def match(column: Any, wanted: str | int) -> NDArray[np.bool_]:
-        """Return where a column of Arrow has an entry."""
-        import pyarrow.compute as pc
-
-        return np.asarray(pc.fill_null(pc.equal(column, wanted), False))

@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -24,12 +24,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from plaudit.atomic import sync_folder
 from plaudit.errors import LedgerBroken, UnusableFile
 from plaudit.ledger.context import Scope
 from plaudit.ledger.storage.codec import MAX_RECORDS, Block, RecordLayout, Rows, Stored
-from plaudit.ledger.storage.record_table import Context, RecordTable, get_table
+from plaudit.ledger.storage.record_table import Context, RecordTable, describe_steps, get_table
+from plaudit.ledger.storage.steps import Steps
 from plaudit.ledger.storage.summary import summarize
 
 ROWS = MAX_RECORDS
@@ -89,6 +91,32 @@ class Segments:
             place += count
         file = self.write(records, tables)
         return [replace(block, stored=block.stored._replace(file=file)) for block in made if block.stored is not None]
+
+    def store_steps(
+        self,
+        layout: RecordLayout,
+        target: str,
+        scope: Scope,
+        steps: Steps,
+        outputs: Rows,
+        about: Mapping[int, Mapping[str, Any]],
+    ) -> Iterator[Block]:
+        """Write steps that the NumPy target has scored; yield their blocks. `about` is what some contexts say besides.
+
+        Raises:
+            NotFaithful: As `store` does.
+        """
+
+        def split(first: int, last: int) -> Iterator[tuple[Context, Rows, Rows]]:
+            for start in range(first, last, ROWS):
+                end = min(start + ROWS, last)
+                part = Steps._make(column[start:end] for column in steps)
+                said = {at - start: each for at, each in about.items() if start <= at < end}
+                yield describe_steps(part, said), part.inputs, outputs[start:end]
+
+        for first in range(0, len(outputs), MOST):
+            parts = split(first, min(first + MOST, len(outputs)))
+            yield from self.store(layout, target, scope, parts, computed=True)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -184,6 +212,14 @@ class Segments:
     def open_file(self, path: str) -> Any:
         """Open a file to read its bytes."""
         return (self.folder / path).open("rb")
+
+    def find_table(self, layout: RecordLayout, target: str) -> RecordTable:
+        """Return how the records of a reward lie in files."""
+        return get_table(layout, target)
+
+    def match(self, column: pa.ChunkedArray, wanted: str | int) -> NDArray[np.bool_]:
+        """Return where a column has an entry."""
+        return np.asarray(pc.fill_null(pc.equal(column, wanted), False))
 
     def _open(self, path: str) -> pq.ParquetFile:
         with self._lock:

@@ -119,7 +119,7 @@ class StepStream:
         target = Computation("numpy", inputs=dtypes).format(self._layout.scored.program)
         if self._segments is not None and len(outputs) >= FEWEST:
             with suppress(NotFaithful):
-                yield from self._store(target, steps, outputs, about)
+                yield from self._segments.store_steps(self._layout, target, self._scope, steps, outputs, about)
                 return
         most = self._layout.most_records
         for start in range(0, len(outputs), most):
@@ -127,23 +127,6 @@ class StepStream:
             part = Steps._make(column[start:end] for column in steps)
             said = {at - start: each for at, each in about.items() if start <= at < end}
             yield self._build_block(target, part, outputs[start:end], said)
-
-    def _store(
-        self, target: str, steps: Steps, outputs: Rows, about: Mapping[int, Mapping[str, Any]]
-    ) -> Iterator[Block]:
-        """Write steps to segments, and yield their blocks."""
-        from plaudit.ledger.storage.record_table import describe_steps
-        from plaudit.ledger.storage.segments import MOST, ROWS
-
-        def split(first: int, last: int) -> Iterator[Any]:
-            for start in range(first, last, ROWS):
-                *known, inputs = (column[start : min(start + ROWS, last)] for column in steps)
-                said = {at - start: each for at, each in about.items() if start <= at < start + len(inputs)}
-                yield describe_steps(known[0] // 1000, *known[1:], said), inputs, outputs[start : start + len(inputs)]
-
-        for first in range(0, len(outputs), MOST):
-            parts = split(first, min(first + MOST, len(outputs)))
-            yield from self._segments.store(self._layout, target, self._scope, parts, computed=True)
 
     def _unpack(self, taken: list[bytes]) -> Steps:
         table = np.frombuffer(b"".join(taken), self._packed)

@@ -11,7 +11,11 @@ from plaudit.ledger.storage.schema import blocks, segments
 
 _READ = 4 << 20
 _HOLDS = (
-    select(*segments.c, func.min(blocks.c.first).label("low"), func.max(blocks.c.first + blocks.c.records - 1))
+    select(
+        *segments.c,
+        func.min(blocks.c.first).label("low"),
+        func.max(blocks.c.first + blocks.c.records - 1).label("high"),
+    )
     .outerjoin(blocks, blocks.c.segment == segments.c.id)
     .group_by(segments.c.id)
     .order_by(segments.c.id)
@@ -20,7 +24,8 @@ _HOLDS = (
 
 def check_segments(connection: Connection, backend: Backend) -> Iterator[str]:
     """Yield what is wrong with each file, and which records it holds."""
-    for _, path, records, size, sha256, _, low, high in connection.execute(_HOLDS):
+    for row in connection.execute(_HOLDS):
+        path, records, size, low, high = row.path, row.records, row.size, row.low, row.high
         holds = f"it holds {records:,} records, from {low} to {high}"
         if backend.segments is None:
             yield f"the segment {path} cannot be read without pyarrow (pip install 'plaudit[data]'); {holds}"
@@ -32,7 +37,7 @@ def check_segments(connection: Connection, backend: Backend) -> Iterator[str]:
             reason = "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
             yield f"the segment {name} {reason}; {holds}"
             continue
-        if digest != read_bytes(sha256):
+        if digest != read_bytes(row.sha256):
             name = backend.segments.name_file(path)
             changed = "has other bytes" if found == size else f"has {found:,} bytes instead of {size:,}"
             yield f"the segment {name} {changed}: it was changed after being written; {holds}"

@@ -241,7 +241,7 @@ class _Walk:
             block, inputs, outputs = self._open_segment(block)
         else:
             inputs, outputs = block.inputs, block.outputs
-        if not layout.fits(inputs, outputs, count):
+        if inputs is None or outputs is None or not layout.fits(inputs, outputs, count):
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
             chain.skip(block.seq, count, block.head)
             return
