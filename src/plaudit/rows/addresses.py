@@ -25,6 +25,9 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 _QUERY = r"\?[\w.-]+=.*"
 """Settings behind an address, which may be secrets; a `?` in a pattern is not followed by them."""
 
+UNEXPLAINED = "the storage says"
+"""In the message of an error whose reason is not known."""
+
 Patience = Literal["reading", "writing"]
 _ATTEMPTS, _CONNECT, _ANSWER = 3, 3, {"reading": 4, "writing": 60}
 """How often to try, and seconds until a server is given up: about 15 in all, once it is known to be there a minute."""
@@ -227,4 +230,4 @@ def _explain(address: str, text: str) -> FileError:
         if os.environ.get(name):
             text = text.replace(os.environ[name], "***")
     said = " ".join(re.sub(r"\x1b\[\d*m|<[^>]*>", " ", text).split())
-    return FileError(f"{address}: the storage says: {said[:300]}")
+    return FileError(f"{address}: {UNEXPLAINED}: {said[:300]}")
