@@ -41,14 +41,13 @@ from plaudit.ledger.storage.codec import (
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
 from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
-from plaudit.ledger.storage.schema import CONFLICTS, appended, episode_parts, keys, scopes, table_heads, writers
+from plaudit.ledger.storage.schema import CONFLICTS, appended, keys, scopes, table_heads, writers
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
 from plaudit.ledger.storage.summary import summarize
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
-ADD_PARTS = insert(episode_parts).values({column.name: bindparam(column.name) for column in episode_parts.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
 _FIND_KEYS = build_lookup(select(keys.c.key, keys.c.record), keys.c.key)
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
@@ -262,13 +261,12 @@ class BlockWriter:
                 closing,
                 None if self.signer is None else self.signer.sign(format_writer_end(closing)),
                 *summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs),
+                *summarize_episodes(
+                    *(block.count, block.earliest, job, block.times, block.episodes),
+                    *(block.steps, block.contexts, block.outputs),
+                ),
             )
             cursor.execute(self._block_text, values)
-            if block.count > 1 and block.episodes is not None:
-                texts = block.times, block.episodes, block.steps, block.contexts
-                parts = summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
-                if parts:
-                    cursor.executemany(self._backend.render(ADD_PARTS), [(first, *part) for part in parts])
             written.append((first, block.count))
             total += block.count
             _, start, _, blocks = self._segment or (writer, first, first, 0)

@@ -11,11 +11,10 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, LedgerHead, TableHead
 from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
-from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
+from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import (
     POWERS,
     blocks,
-    episode_parts,
     jobs,
     labels,
     metadata,
@@ -26,7 +25,7 @@ from plaudit.ledger.storage.schema import (
 )
 from plaudit.ledger.storage.signing import SignatureChecker, format_ledger_end, format_table_end, format_writer_end
 from plaudit.ledger.storage.sizes import limit_size
-from plaudit.ledger.storage.summary import Summary, summarize
+from plaudit.ledger.storage.summary import summarize
 
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
 _SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
@@ -40,19 +39,14 @@ _CHAINED = {
 }
 _CHAINS = select(table_heads.c.name)
 _TABLE_HEAD = select(table_heads).where(table_heads.c.name == bindparam("wanted"))
-_COUNTS = {table.name: select(func.count()).select_from(table) for table in (summaries, episode_parts)}
+_SUMMARIES = select(func.count()).select_from(summaries)
 _OF_BLOCK = ("first", *dict.fromkeys((*_SUMMARIZED, *_SPLIT)))
 _DERIVED = (
-    select(*(limit_size(blocks.c[name]) for name in _OF_BLOCK), *(summaries.c[name] for name in Summary._fields))
+    select(*(limit_size(blocks.c[name]) for name in _OF_BLOCK), *map(limit_size, summaries.c))
     .select_from(blocks.outerjoin(summaries, summaries.c.first == blocks.c.first))
     .order_by(blocks.c.first)
 )
 _TAKE_SUMMARIZED, _TAKE_SPLIT = (itemgetter(*map(_OF_BLOCK.index, names)) for names in (_SUMMARIZED, _SPLIT))
-_PARTS = (
-    select(episode_parts.c.first, *(episode_parts.c[name] for name in EpisodePart._fields))
-    .where(episode_parts.c.first.between(bindparam("start"), bindparam("end")))
-    .order_by(episode_parts.c.first, episode_parts.c.position)
-)
 
 Kept = Sequence[tuple[str, TableHead]]
 
@@ -121,36 +115,18 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
 
 def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
     """Yield the first record of each block of which another table says what does not follow from it; None for all."""
-    counted = split = 0
+    counted = 0
     with connection.execute(_DERIVED, execution_options=_STREAMED) as rows:
-        for page in rows.partitions():
-            parts = _read_parts(connection, page[0].first, page[-1].first)
-            for row in page:
-                counted += 1
-                if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(row[len(_OF_BLOCK) :])):
-                    yield (
-                        row.first,
-                        ("its summary does not match its records: searches may miss it, and sums may be wrong"),
-                    )
-                own = parts.get(row.first, [])
-                split += len(own)
-                if not _follows(summarize_episodes, _TAKE_SPLIT(row), own):
-                    yield (
-                        row.first,
-                        "its episode sums do not match its records: listings of its episodes are wrong",
-                    )
-    for table, wanted, what in (("summaries", counted, "summaries"), ("episode_parts", split, "parts of episodes")):
-        found = connection.execute(_COUNTS[table]).scalar_one()
-        if found != wanted:
-            yield None, f"there are {found:,} {what} of {counted:,} blocks"
-
-
-def _read_parts(connection: Connection, first: int, last: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Return what is kept of the episodes of some blocks, by block."""
-    found: dict[int, list[tuple[Any, ...]]] = {}
-    for block, *part, terms in connection.execute(_PARTS, {"start": first, "end": last}):
-        found.setdefault(block, []).append((*part, read_bytes(terms)))
-    return found
+        for row in rows:
+            counted += 1
+            _, *summary, telling, parts = row[len(_OF_BLOCK) :]
+            if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(summary)):
+                yield row.first, "its summary does not match its records: searches may miss it, and sums may be wrong"
+            if not _follows(summarize_episodes, _TAKE_SPLIT(row), (telling, parts)):
+                yield row.first, "its episode sums do not match its records: listings of its episodes are wrong"
+    found = connection.execute(_SUMMARIES).scalar_one()
+    if found != counted:
+        yield None, f"there are {found:,} summaries of {counted:,} blocks"
 
 
 def _follows(compute: Callable[..., Any], block: Sequence[Any], stored: Any) -> bool:
