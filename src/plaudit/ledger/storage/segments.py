@@ -7,7 +7,6 @@ never became durable: `compact` removes it.
 
 import hashlib
 import io
-import json
 import os
 import re
 import shutil
@@ -32,7 +31,6 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.storage.codec import MAX_RECORDS, Block, RecordLayout, Rows, Stored
 from plaudit.ledger.storage.record_table import Context, RecordTable, describe_steps, get_table
 from plaudit.ledger.storage.steps import Steps
-from plaudit.ledger.storage.summary import summarize
 
 ROWS = MAX_RECORDS
 """Records in a row group, and in a block of a segment, at most: one of them is read without much of the rest."""
@@ -83,9 +81,7 @@ class Segments:
         for context, inputs, outputs in parts:
             table = records.build(scope, context, inputs, outputs, computed=computed)
             count, (earliest, latest) = len(table), (int(end(context.times)) for end in (np.min, np.max))
-            columns = _list_names(context.episodes), _find_ends(context.steps), outputs.tobytes()
-            summary = summarize(count, earliest, latest, None, *columns)
-            stored = Stored(None, place, records.digest(table), summary)
+            stored = Stored(None, place, records.digest(table), records.summarize(table))
             made.append(Block(layout, target, scope, count, earliest, latest, b"", b"", stored=stored))
             tables.append(table)
             place += count
@@ -246,17 +242,6 @@ class Segments:
         with self._lock:
             self._opened.clear()
             self._groups.clear()
-
-
-def _list_names(episodes: pa.Array) -> str | None:
-    """Return the names of episodes as a column of a block; None where no record has one."""
-    return None if episodes.null_count == len(episodes) else json.dumps(episodes.unique().to_pylist())
-
-
-def _find_ends(steps: pa.Array) -> str | None:
-    """Return the lowest and the highest step as a column of a block; None where no record has one."""
-    ends = pc.min_max(steps).as_py()
-    return None if ends["min"] is None else json.dumps([ends["min"], ends["max"]])
 
 
 def encode_tables(records: RecordTable, tables: Sequence[pa.Table]) -> bytes:

@@ -155,7 +155,7 @@ class _Walk:
     def _check_derived(self) -> None:
         """Check what other tables say of blocks; of one that was changed itself, that is said already."""
         changed = {problem.id for problem in self.result.problems} - {None}
-        for record, text in check_derived(self.connection):
+        for record, text in check_derived(self.connection, self.segments):
             if record not in changed:
                 self.result.add("edited", record, text)
 
