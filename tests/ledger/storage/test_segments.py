@@ -19,8 +19,8 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.storage import batch, moving, segments, steps
 from plaudit.ledger.storage.codec import NotFaithful, RecordLayout
 from plaudit.ledger.storage.computation import Computation
-from plaudit.ledger.storage.record_table import describe_records, get_table
 from plaudit.ledger.storage.recompute import get_recomputer
+from plaudit.ledger.storage.record_table import describe_records, get_table
 from plaudit.systems import BUILT_IN, load, system
 from plaudit.targets.dtypes import round_array
 from support import walks
@@ -188,7 +188,7 @@ def test_steps_of_environments_go_to_segments(tmp_path, many, monkeypatch):
         monkeypatch.setattr(steps, "FEWEST", fewest)
         with Ledger(tmp_path / f"{name}.db") as ledger:
             env = SyncVectorEnv([walks.Walk] * 4) if many else walks.Walk()
-            env = RewardWrapper(env, walks.REWARD, walks.features, ledger=ledger, run="r", flush_every=60)
+            env = RewardWrapper(env, walks.reward(), walks.features, ledger=ledger, run="r", flush_every=60)
             env.reset(seed=1)
             for n in range(30):
                 *_, ended, cut, _ = env.step(np.full(4, n % 3) if many else n % 3)
@@ -208,7 +208,9 @@ def record_singles(ledger, count=60):
     with ledger.writer() as writer:
         for n in range(count):
             context = ({"original_reward": 0.1 * n}, {"note": [n]}, None)[n % 3]
-            writer.record(made(n), run="single", episode=n // 20, step=n, key=f"k{n}" if n % 4 else None, context=context)
+            writer.record(
+                made(n), run="single", episode=n // 20, step=n, key=f"k{n}" if n % 4 else None, context=context
+            )
 
 
 def test_compact_moves_records_and_changes_nothing_that_can_be_asked(tmp_path):
@@ -361,7 +363,9 @@ def test_a_folder_that_cannot_be_written_loses_nothing(tmp_path):
         assert ledger.verify().ok
 
 
-def test_a_transaction_that_fails_after_its_file_is_written_leaves_no_record_and_can_be_done_again(tmp_path, monkeypatch):
+def test_a_transaction_that_fails_after_its_file_is_written_leaves_no_record_and_can_be_done_again(
+    tmp_path, monkeypatch
+):
     with Ledger(tmp_path / "rewards.db") as ledger:
         record(ledger, 40)
         writer = ledger._store.writer

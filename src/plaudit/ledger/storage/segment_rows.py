@@ -131,7 +131,7 @@ class SegmentRow:
         found: tuple[Any, ...] = self._records.summarize(self._reader.read(self._row, 0, self.records, None))
         return found
 
-    def digest(self) -> bytes:
+    def compute_digest(self) -> bytes:
         """Return the digest of its records as they lie in the segment."""
         table = self._reader.read(self._row, 0, self.records, None)
         found: bytes = self._records.digest(table)

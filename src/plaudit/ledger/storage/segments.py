@@ -13,6 +13,7 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -128,7 +129,8 @@ class Segments:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            target.unlink(missing_ok=True)
+            with suppress(OSError):
+                target.unlink()
             raise UnusableFile(
                 f"{target.parent} cannot be written: {error.strerror or error}. Nothing was recorded; free some space "
                 "or mend the folder and try again."

@@ -1,6 +1,6 @@
 """What is wrong with the tables beside the blocks: rewards, labels, scopes, re-scorings, imports, what is derived."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select

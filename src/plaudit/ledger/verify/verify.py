@@ -275,7 +275,7 @@ class _Walk:
         try:
             if block.digest is None:  # `compact` moved it: its chain runs over what the database held
                 block = block._replace(**{name: getattr(opened, name) for name in HELD})
-            elif opened.digest() != block.digest:
+            elif opened.compute_digest() != block.digest:
                 name = self.segments.name_file(block)
                 self.result.add("edited", block.first, f"{block.span} changed in the segment {name}")
             return block, opened.inputs, opened.outputs
