@@ -77,25 +77,33 @@ class Job:
         whole = [np.ascontiguousarray(np.broadcast_to(column, rows), np.float64) for column in columns]
         return dict(zip(self.new_columns, [*whole, scored.ok], strict=True))
 
-    def make_changes(self) -> "Changes | None":
-        """Return what counts changes, where there is something to compare with."""
+    def make_changes(self, first: int = 0) -> "Changes | None":
+        """Return what counts changes of rows from `first` on, where there is something to compare with."""
         if self.against is None:
             return None
         from plaudit.ledger.rescore.changes import Changes  # which loads what reads ledgers
 
-        return Changes()
+        return Changes(first=first)
 
 
 class Run:
     """One file on its way through a job."""
 
-    def __init__(self, job: Job, source: str, read: Format, written: Format, changes: "Changes | None") -> None:
+    def __init__(
+        self,
+        job: Job,
+        source: str,
+        read: Format,
+        written: Format,
+        changes: "Changes | None",
+        groups: range | None = None,
+    ) -> None:
         """Open the file, to be `written` in a format; a column that lacks is an error here, before any row is read."""
         self.job = job
         self.written = written
         self.changes = changes
         self.rows = self.unreadable = 0
-        self.source = open_rows(source, read, job.batch_rows)
+        self.source = open_rows(source, read, job.batch_rows, groups)
         try:
             self._find_columns()
         except BaseException:
@@ -155,7 +163,7 @@ class Run:
                     for chunk, scored in self.score(bad, progress):
                         hand_over(chunk, self.job.list_added(scored, chunk.rows), scored.ok)
                 if hasattr(sink, "note"):
-                    sink.note({NOTE: json.dumps({**self.job.identity, **self._count()})})
+                    sink.note({NOTE: json.dumps({**self.job.identity, **self.count()})})
                 sink.close()
             except (FileError, BrokenPipeError):
                 raise
@@ -215,15 +223,17 @@ class Run:
         episode, step = read_episodes(chunk, self.source), read_steps(chunk, self.source)
         changes.add(before, after, classes, decision, episode=episode, step=step)
         if self.narrow is not None:
-            self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=self.rows)
+            first = self.source.first + self.rows
+            self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=first)
 
-    def _count(self) -> dict[str, Any]:
+    def count(self) -> dict[str, Any]:
+        """Return how many rows there were, and the bad ones by reason."""
         return {"rows": self.rows, "bad": self.scoring.bad, "reasons": dict(self.scoring.reasons)}
 
     def build_outcome(self, target: str, bad: BadRows | None) -> FileScoring:
         """Return what happened."""
         kept = bad.path if bad is not None and bad.count else None
-        counts = {**self._count(), "unreadable": self.unreadable, "bad_rows": kept, "remarks": self.scoring.remarks}
+        counts = {**self.count(), "unreadable": self.unreadable, "bad_rows": kept, "remarks": self.scoring.remarks}
         return build_outcome(self.job, self.source.name, target, self.scoring.target, counts, self.changes)
 
 
