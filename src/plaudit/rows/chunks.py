@@ -76,7 +76,7 @@ class RowSource(ABC):
     total: int | None
     """Bytes, or rows of Parquet; None where that is not known."""
     rows: int | None = None
-    first: int = 0
+    before: int = 0
     """Rows of the file before the first that is read."""
     columns: Sequence[str]
     """The columns that can be kept."""

@@ -40,9 +40,9 @@ _BOOLS = {0: False, 1: True}
 class ArrowChunk(Chunk):
     """Rows of an Arrow batch; NULL is an absent value."""
 
-    def __init__(self, batch: pa.RecordBatch, done: int, first: int = 0) -> None:
+    def __init__(self, batch: pa.RecordBatch, done: int, before: int = 0) -> None:
         self.batch, self.done = batch, done
-        self.numbers = range(first + done - batch.num_rows + 1, first + done + 1)
+        self.numbers = range(before + done - batch.num_rows + 1, before + done + 1)
         self.refused: list[Refused] = []
 
     @property
@@ -117,7 +117,7 @@ class ParquetSource(RowSource):
         self.paths = list_paths(self.schema, path)
         self.groups = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
         self._chosen = range(len(self.groups)) if groups is None else groups
-        self.first = sum(self.groups[: self._chosen.start])
+        self.before = sum(self.groups[: self._chosen.start])
         self.rows = self.total = sum(self.groups[at] for at in self._chosen)
 
     def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
@@ -127,7 +127,7 @@ class ParquetSource(RowSource):
             size = self._batch_rows or self._choose_rows(needed)
             for batch in self._iter_batches(size, needed):
                 done += batch.num_rows
-                yield ArrowChunk(batch, done, self.first)
+                yield ArrowChunk(batch, done, self.before)
 
     def _iter_batches(self, size: int, needed: Sequence[str]) -> Iterator[pa.RecordBatch]:
         found: Iterator[pa.RecordBatch] = self._file.iter_batches(size, row_groups=[*self._chosen], columns=[*needed])
@@ -171,6 +171,22 @@ class ParquetSource(RowSource):
             group = self._file.metadata.row_group(0)
             for i in range(group.num_columns):
                 yield group.column(i).path_in_schema, group.column(i)
+
+
+def copy_parquet(sources: Sequence[str], target: str, notes: Mapping[str, str]) -> None:
+    """Write the rows of Parquet files with one schema to a file, batch by batch, encoded as in the first with rows."""
+    opened = [ParquetSource(path) for path in sources]
+    model = next((each for each in opened if each.rows), opened[0])
+    sink = ParquetSink(target, model.schema, compression=model.codecs(), words=model.dictionaries())
+    try:
+        for source in opened:
+            for chunk in source.chunks(source.columns):
+                sink.write(chunk, {}, None)
+            source.close()
+        sink.note(notes)
+        sink.close()
+    finally:
+        sink.abandon()
 
 
 def list_paths(schema: pa.Schema, source: str) -> dict[Path, pa.DataType]:

@@ -223,7 +223,7 @@ class Run:
         episode, step = read_episodes(chunk, self.source), read_steps(chunk, self.source)
         changes.add(before, after, classes, decision, episode=episode, step=step)
         if self.narrow is not None:
-            first = self.source.first + self.rows
+            first = self.source.before + self.rows
             self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=first)
 
     def count(self) -> dict[str, Any]:

@@ -36,14 +36,15 @@ def load_changes(path: str | os.PathLike[str]) -> Changes:
     """Return what `save_changes` wrote."""
     with np.load(path, allow_pickle=False) as file:
         text, positions, pairs, sums = (file[name] for name in ("text", "positions", "pairs", "sums"))
-    plain: dict[str, Any] = json.loads(text.tobytes())
+    plain = json.loads(text.tobytes())
+    spreads: dict[str, Any] = {name: Spread(**each) for name, each in zip(_SPREADS, plain["spreads"], strict=True)}
     changes = Changes(
         **dict(zip(_COUNTS, plain["counts"], strict=True)),
-        **{name: Spread(**spread) for name, spread in zip(_SPREADS, plain["spreads"], strict=True)},
+        **spreads,
         flips={label: Flips(**flips) for label, flips in plain["flips"]},
         rounding=Rounding(**plain["rounding"]),
         episodes=EpisodeReturns.restore([tuple(key) for key in plain["episodes"]], sums),
     )
     changes.ends = [Candidates(*each) for each in plain["ends"]]
-    changes.sample.add(*pairs, positions)
+    changes.sample.add(pairs[0], pairs[1], positions)
     return changes

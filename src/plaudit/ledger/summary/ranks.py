@@ -23,7 +23,7 @@ class Reservoir:
         self._key = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         self._limit = np.iinfo(np.uint64).max
         self._next = self._held = 0
-        self._blocks: list[tuple[Positions, NDArray[np.uint64], Numbers]] = []
+        self._blocks = [(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty((2, 0)))]
 
     @property
     def pairs(self) -> Numbers:
@@ -45,14 +45,14 @@ class Reservoir:
     def settle(self) -> tuple[Positions, Numbers]:
         """Return positions and pairs of the sample, after the others are dropped."""
         if len(self._blocks) != 1 or self._held > self.size:
-            positions, chances = (np.concatenate([each[at] for each in self._blocks] or [[]]) for at in (0, 1))
-            pairs = np.concatenate([each[2] for each in self._blocks] or [np.empty((2, 0))], axis=1)
+            positions, chances = (np.concatenate([each[at] for each in self._blocks]) for at in (0, 1))
+            pairs = np.concatenate([each[2] for each in self._blocks], axis=1)
             if len(positions) > self.size:
                 lowest = np.argpartition(chances, self.size - 1)[: self.size]
                 self._limit = chances[lowest].max()
                 positions, chances, pairs = positions[lowest], chances[lowest], pairs[:, lowest]
             order = np.argsort(positions, kind="stable")
-            self._blocks = [(positions[order].astype(np.int64), chances[order].astype(np.uint64), pairs[:, order])]
+            self._blocks = [(positions[order], chances[order], pairs[:, order])]
             self._held = len(positions)
         positions, _, pairs = self._blocks[0]
         return positions, pairs
