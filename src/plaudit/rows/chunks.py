@@ -88,6 +88,10 @@ class RowSource(ABC):
     def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
         """Yield the rows in order, with the needed columns."""
 
+    def may_hold(self, column: str, values: Sequence[Any]) -> bool:
+        """Return whether a column may have one of some values; False where that is known without reading rows."""
+        return True
+
     @abstractmethod
     def check_column(self, where: str, found: FoundColumn) -> None:
         """Raise WrongType where a column cannot hold what a reward reads; `where` begins the message."""

@@ -133,6 +133,20 @@ class ParquetSource(RowSource):
         found: Iterator[pa.RecordBatch] = self._file.iter_batches(size, row_groups=[*self._chosen], columns=[*needed])
         return found
 
+    def may_hold(self, column: str, values: Sequence[Any]) -> bool:
+        """Return whether a column may have one of some values, by the statistics of the row groups."""
+        at = self.columns.index(column) if self._file.metadata.num_columns == len(self.columns) else None
+        if at is None:
+            return True
+        for group in self._chosen:
+            known = self._file.metadata.row_group(group).column(at).statistics
+            if known is None or not known.has_min_max:
+                return True
+            alike = [value for value in values if type(value) is type(known.min)]
+            if len(alike) < len(values) or any(known.min <= value <= known.max for value in alike):
+                return True
+        return False
+
     def check_column(self, where: str, found: FoundColumn) -> None:
         """Refuse a column whose type cannot hold what is read."""
         check_type(where, found)

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError, InputError, PlauditError, TargetError
 from plaudit.file_lock import lock_folder
+from plaudit.ledger.dataset.earlier import find_first_step
 from plaudit.ledger.dataset.files import FileScoring, find_parts
 from plaudit.ledger.dataset.job import Job, Progress, build_outcome
-from plaudit.ledger.dataset.manifest import FOLDER, Part, inspect_part
+from plaudit.ledger.dataset.manifest import FOLDER, Part, chain_stamps, inspect_part
 from plaudit.ledger.dataset.parts import SUMMARY
 from plaudit.ledger.dataset.pieces import BAD, CHANGES, Piece, Task, join_texts, read_note, run_task
 from plaudit.rows.streams import STANDARD, Format, choose_format, read_status, refuse_overlap
@@ -63,13 +64,14 @@ def score_on_engine(
     if STANDARD in (source, target):
         raise FileError("an engine reads and writes files: name them instead of - (--output).")
     if paths is None:
-        parts, work = [_inspect_file(job, source, target, format, overwrite)], _name_work(Path(target))
+        found, work = [_inspect_file(job, source, target, format, overwrite)], _name_work(Path(target))
     else:
         if bad_rows is not None:
             raise FileError(f"{source} becomes a folder of parts: bad_rows= (--bad) is for a single file.")
-        parts, work = _inspect_folder(job, paths, Path(target)), Path(target).resolve() / FOLDER
-        for part in [] if overwrite else parts:
+        found, work = _inspect_folder(job, paths, Path(target)), Path(target).resolve() / FOLDER
+        for part in [] if overwrite else found:
             part.refuse_other(job)
+    parts = chain_stamps(found)
     with _open_work(work, target, keep=paths is not None):
         notes = {part.source: note for part in parts if (note := part.find_note(job)) is not None}
         resumed = len(notes)
@@ -77,7 +79,11 @@ def score_on_engine(
             (work.parent / SUMMARY).unlink(missing_ok=True)
         with engine as at_work:
             if resumed < len(parts):
-                _Course(job, parts, at_work, notes, progress, keeps_bad=bad_rows is not None).run()
+                options: dict[str, Any] = {"data": os.path.abspath(source), "keeps_bad": bad_rows is not None}
+                if any(part.in_order for part in parts):
+                    steps = (find_first_step(part.source, part.read) for part in parts)
+                    options["begins"] = next((step for step in steps if step is not None), None)
+                _Course(job, parts, at_work, notes, progress, options).run()
             name = at_work.name
         outcome = _add_up(job, source, target, name, parts, notes, resumed, bad_rows)
         if paths is not None:
@@ -143,7 +149,8 @@ class _Course:
     engine: Engine
     notes: dict[str, dict[str, Any]]
     progress: Progress | None
-    keeps_bad: bool
+    options: dict[str, Any]
+    """Those of each piece."""
     queue: deque[Task] = field(default_factory=deque)
     waiting: dict[str, tuple[Part, list[Piece]]] = field(default_factory=dict)
     """By the source of a part, its pieces, as long as one is not scored."""
@@ -170,7 +177,7 @@ class _Course:
         for part in self.parts:
             if part.source not in self.notes:
                 count = -int(-(part.rows or 0) // most) if most else 1
-                pieces = part.cut(self.job, count, first, keeps_bad=self.keeps_bad)
+                pieces = part.cut(self.job, count, first, **self.options)
                 todo = [piece for piece in pieces if read_note(piece.folder) is None]
                 self.waiting[part.source] = part, pieces
                 self.left[part.source] = len(todo)

@@ -11,6 +11,7 @@ import numpy as np
 
 from plaudit.atomic import build_write_error
 from plaudit.errors import DefinitionError, FileError, WrongType
+from plaudit.ledger.dataset.carried import EpisodeScoring, Track, make_scoring
 from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.files import FileScoring
 from plaudit.reward.reward import Reward
@@ -86,6 +87,11 @@ class Job:
         return Changes(first=first)
 
 
+def make_tracks(first: float | None = None) -> tuple[Track, Track]:
+    """Return what the two rewards of a job carry through a data set, before its first row."""
+    return Track(first), Track(first)
+
+
 class Run:
     """One file on its way through a job."""
 
@@ -97,12 +103,14 @@ class Run:
         written: Format,
         changes: "Changes | None",
         groups: range | None = None,
+        tracks: tuple[Track, Track] | None = None,
     ) -> None:
         """Open the file, to be `written` in a format; a column that lacks is an error here, before any row is read."""
         self.job = job
         self.written = written
         self.changes = changes
         self.rows = self.unreadable = 0
+        self.tracks = tracks or make_tracks()
         self.source = open_rows(source, read, job.batch_rows, groups)
         try:
             self._find_columns()
@@ -112,12 +120,12 @@ class Run:
 
     def _find_columns(self) -> None:
         job, source = self.job, self.source
-        self.scoring = Scoring(job.reward, source, job.columns)
-        self.old = None
+        self.scoring = make_scoring(job.reward, source, job.columns, self.tracks[0])
+        self.old: Scoring | None = None
         if isinstance(job.against, Reward):
             names = {each for place in list_slots(job.against.program) for each in (place.name, place.column)}
             renamed = {one: column for one, column in (job.columns or {}).items() if one in names}
-            self.old = Scoring(job.against, source, renamed)
+            self.old = make_scoring(job.against, source, renamed, self.tracks[1])
         self._extra = [job.decision_class, job.decision, job.against if isinstance(job.against, str) else None]
         for column in (*self._extra, *(job.keep or ())):
             if column is not None and column not in source.columns:
@@ -138,11 +146,16 @@ class Run:
             self.narrow = None if dtype is None else NarrowScorer(dtype, self.scoring, self.old)
 
     @property
+    def in_order(self) -> list[EpisodeScoring]:
+        """Its rewards that need more than one row: those of an episode in their order."""
+        return [scoring for scoring in (self.scoring, self.old) if isinstance(scoring, EpisodeScoring)]
+
+    @property
     def needed(self) -> list[str]:
         """What is read, by dotted names: the columns that are kept, and what the rewards need."""
         extra = [*self._extra, *(() if self.changes is None else find_context(self.source))]
-        inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
-        names = [one.dotted for one in inputs if one.path[0] not in self.kept]
+        paths = [path for scoring in (self.scoring, self.old) if scoring for path in scoring.reads]
+        names = [".".join(path) for path in paths if path[0] not in self.kept]
         return list(dict.fromkeys([*self.kept, *names, *(name for name in extra if name is not None)]))
 
     def write(self, target: str, bad: BadRows | None, progress: Progress | None) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,14 @@ class Part:
     """Where its note and its pieces are."""
     read: Format
     written: Format
-    stamp: tuple[int, int]
+    stamp: tuple[int | str, ...]
     """Size and time of the source: a part whose source changed is scored again."""
     groups: tuple[int, ...]
     """The rows of each row group that can be scored by itself."""
     rows: int | None
     remarks: tuple[str, ...]
+    in_order: bool
+    """Whether a reward needs more than a row: what is carried into this part comes from those before it."""
 
     def find_note(self, job: Job) -> dict[str, Any] | None:
         """Return the note of this part if it is finished; None where it is to be scored."""
@@ -60,14 +62,14 @@ class Part:
         except OSError:
             return False
 
-    def cut(self, job: Job, count: int, first: int, *, keeps_bad: bool) -> list[Piece]:
-        """Return this part as so many pieces, or as many as it has row groups."""
+    def cut(self, job: Job, count: int, first: int, **options: Any) -> list[Piece]:
+        """Return this part as so many pieces, or as many as it has row groups; `options` are those of each."""
         pieces = []
         for groups in _share(self.groups, count):
             about = [*_hash_both(job), self.stamp, self.written, groups and [groups.start, groups.stop]]
             folder = self.folder / _hash(about)
             before = first if groups is None else first + sum(self.groups[: groups.start])
-            pieces.append(Piece(job, self.source, self.read, self.written, groups, before, folder, keeps_bad))
+            pieces.append(Piece(job, self.source, self.read, self.written, groups, before, folder, **options))
         return pieces
 
     def join(self, job: Job, pieces: Sequence[Piece]) -> Join:
@@ -106,9 +108,19 @@ def inspect_part(job: Job, source: Path, target: Path, work: Path, read: Format,
     stamp = (status.st_size, status.st_mtime_ns) if status else (0, 0)
     groups = tuple(getattr(run.source, "groups", ())) if written == "parquet" else ()
     folder = work / f"{target.name}.d"
-    return Part(
-        os.fspath(source), target, folder, read, written, stamp, groups, run.source.rows, tuple(run.scoring.remarks)
-    )
+    rows, remarks, in_order = run.source.rows, tuple(run.scoring.remarks), bool(run.in_order)
+    return Part(os.fspath(source), target, folder, read, written, stamp, groups, rows, remarks, in_order)
+
+
+def chain_stamps(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with stamps that change where a part before them does, if a reward carries something."""
+    if not any(part.in_order for part in parts):
+        return [*parts]
+    chained, last = list[Part](), ""
+    for part in parts:
+        last = _hash([last, os.path.basename(part.source), part.stamp])
+        chained.append(replace(part, stamp=(*part.stamp, last)))
+    return chained
 
 
 def hash_job(job: Job) -> str:

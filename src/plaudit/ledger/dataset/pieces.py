@@ -12,7 +12,8 @@ from typing import Any
 
 from plaudit.atomic import AtomicFile, AtomicPath
 from plaudit.errors import DefinitionError, InputError, PlauditError
-from plaudit.ledger.dataset.job import NOTE, Job, Run
+from plaudit.ledger.dataset.earlier import catch_up
+from plaudit.ledger.dataset.job import NOTE, Job, Run, make_tracks
 from plaudit.rows.bad_rows import BadRows
 from plaudit.rows.streams import Format
 
@@ -32,13 +33,20 @@ class Piece:
     first: int
     """How many rows of the data set come before them."""
     folder: Path
+    data: str = ""
+    """The data set."""
     keeps_bad: bool = False
+    begins: float | None = None
+    """The number of the first step of its first episode, where rewards carry something from row to row."""
 
     def run(self) -> None:
         """Score the rows, compare them, and write what came of it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         changes = self.job.make_changes(self.first)
-        run = Run(self.job, self.part, self.read, self.written, changes, self.groups)
+        tracks = make_tracks(self.begins if self.begins in (0, 1) else None)
+        run = Run(self.job, self.part, self.read, self.written, changes, self.groups, tracks)
+        if run.in_order:
+            catch_up(self.job, self.data, run, self.groups, self.read, self.begins)
         with BadRows(os.fspath(self.folder / BAD)) if self.keeps_bad else nullcontext() as bad:
             run.write(os.fspath(self.folder / ROWS), bad, None)
         if changes is not None:
@@ -94,14 +102,12 @@ Task = Piece | Join
 def run_task(task: Task) -> PlauditError | None:
     """Do a task, in a process of an engine; an error that a second attempt would meet again is returned.
 
-    Any other one is raised with the name of the part, and the engine tries again, somewhere else perhaps.
+    At any other one the engine tries again, somewhere else perhaps.
     """
     try:
         task.run()
     except (InputError, DefinitionError) as error:
         return error
-    except Exception as error:
-        raise RuntimeError(f"{task.part}: {error}") from error
     return None
 
 
