@@ -29,7 +29,7 @@ class InOrder:
                 raise RuntimeError("worker died\nSIGKILL")
             future.set_result(work(pickle.loads(pickle.dumps(task))))
             self.done.append((name, type(task).__name__))
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             future.set_exception(error)
         return future
 
@@ -41,5 +41,6 @@ class InOrder:
 def score_in_order(reward, source, target, engine=None, *, on_bad="mask", keep=None, **options):
     """Score with `InOrder`, or the given one."""
     own = {name: options.pop(name) for name in ("overwrite", "progress", "bad_rows", "format") if name in options}
+    own |= {"bad_rows": os.fspath(own["bad_rows"])} if "bad_rows" in own else {}
     job = Job(reward, masks=on_bad == "mask", keep=keep and tuple(keep), **options)
     return score_on_engine(job, os.fspath(source), os.fspath(target), (engine or InOrder()).open(), **own)

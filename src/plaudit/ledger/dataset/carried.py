@@ -94,7 +94,8 @@ class EpisodeScoring(Scoring):
         if self.replays:
             told.append("What the reward carries is computed from the first step of each episode.")
         self.remarks = [*self.remarks, *told]
-        self._given: dict[str, Array] = {}
+        self._given: dict[str, Values] = {}
+        """What was carried to the rows of the last chunk."""
 
     @property
     def reads(self) -> list[Path]:
@@ -132,8 +133,8 @@ class EpisodeScoring(Scoring):
             array, field = before[one.name], one.place.field
             array[~there] = find_stand_in(field)
             absent = None if field.missing is not None else before[f"{one.name} absent"] | ~there
-            yield one, Values(array, absent, before[f"{one.name} wrong"] & there)
-            self._given[one.name] = array
+            self._given[one.name] = Values(array, absent, before[f"{one.name} wrong"] & there)
+            yield one, self._given[one.name]
 
     def _compute(self, chunk: Chunk, columns: dict[str, Array], refused: Mapping[str, Flags]) -> Scores:
         if not self.replays:
@@ -152,7 +153,7 @@ class EpisodeScoring(Scoring):
             raise BrokenEpisode(f"{self._source.name}, {error}") from None
         states = {f"prev.{name}": array for name, array in found.states.items()}
         columns |= states
-        self._given |= states
+        self._given |= {name: Values(array) for name, array in states.items()}
         return found.scores
 
     def _read_order(self, chunk: Chunk) -> tuple[Classes, Numbers]:
@@ -162,9 +163,12 @@ class EpisodeScoring(Scoring):
         return episodes, steps
 
     def _get_row(self, chunk: Chunk, row: int) -> dict[str, Any]:
-        given = {name: array[row].tolist() for name, array in self._given.items()}
+        given: dict[str, Any] = {
+            name: None if values.absent is not None and values.absent[row] else values.array[row].tolist()
+            for name, values in self._given.items()
+        }
         for one in self._joined:
-            if one.place.field.kind == "category":
+            if one.place.field.kind == "category" and given[one.name] is not None:
                 labels = one.place.field.labels
                 given[one.name] = labels[given[one.name]] if given[one.name] < len(labels) else None
         return super()._get_row(chunk, row) | given

@@ -166,7 +166,8 @@ class _Course:
             while self.queue and len(running) < TASKS_A_SLOT * self.engine.slots:
                 task = self.queue.popleft()
                 running[self.engine.submit(run_task, task)] = task
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            for future in [each for each in running if each in done]:
                 self._take(running.pop(future), future)
             self._report(running)
 

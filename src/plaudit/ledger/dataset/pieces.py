@@ -126,7 +126,7 @@ def read_note(folder: Path) -> dict[str, Any] | None:
     """Return the note in a folder; None where there is none."""
     try:
         found: dict[str, Any] = json.loads((folder / NOTES).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found
 
