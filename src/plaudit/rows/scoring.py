@@ -115,7 +115,7 @@ def build_missing(reward: Reward | None, names: Sequence[str], source: str, know
     for name in names:
         near = did_you_mean(name, known).strip()
         if reward is not None and name.rpartition(".")[2].partition("[")[0] in reward.states:
-            near = "It is a state that the reward carries; reward.score_episodes computes it from whole episodes."
+            near = "It is a state that the reward carries; with columns 'episode' and 'step' it is computed."
         lines += [f"  {name}: {near}"] if near else []
     shown = ", ".join(known[:40]) + (", …" if len(known) > 40 else "")
     return MissingField("\n".join([*lines, f"Its columns: {shown or 'none'}."]))

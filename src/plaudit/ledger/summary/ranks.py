@@ -39,23 +39,28 @@ class Reservoir:
         kept = np.flatnonzero(chances <= self._limit)
         self._blocks.append((positions[kept], chances[kept], np.stack([left[kept], right[kept]])))
         self._held += len(kept)
-        if self._held > 2 * max(self.size, _ROOM):
-            self.settle()
+        if self._held > self.size + max(self.size // 2, _ROOM):
+            self._drop()
 
     def settle(self) -> tuple[Positions, Numbers]:
-        """Return positions and pairs of the sample, after the others are dropped."""
-        if len(self._blocks) != 1 or self._held > self.size:
+        """Return positions and pairs of the sample in order, after the others are dropped."""
+        positions, chances, pairs = self._drop()
+        if np.any(positions[1:] < positions[:-1]):
+            order = np.argsort(positions, kind="stable")
+            positions, chances, pairs = positions[order], chances[order], pairs[:, order]
+            self._blocks = [(positions, chances, pairs)]
+        return positions, pairs
+
+    def _drop(self) -> tuple[Positions, NDArray[np.uint64], Numbers]:
+        if len(self._blocks) > 1:
             positions, chances = (np.concatenate([each[at] for each in self._blocks]) for at in (0, 1))
             pairs = np.concatenate([each[2] for each in self._blocks], axis=1)
             if len(positions) > self.size:
                 lowest = np.argpartition(chances, self.size - 1)[: self.size]
                 self._limit = chances[lowest].max()
                 positions, chances, pairs = positions[lowest], chances[lowest], pairs[:, lowest]
-            order = np.argsort(positions, kind="stable")
-            self._blocks = [(positions[order], chances[order], pairs[:, order])]
-            self._held = len(positions)
-        positions, _, pairs = self._blocks[0]
-        return positions, pairs
+            self._blocks, self._held = [(positions, chances, pairs)], len(positions)
+        return self._blocks[0]
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
