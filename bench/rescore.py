@@ -3,7 +3,9 @@
 `python bench/rescore.py [rows] [rounds] [folder] [narrow|wide]`. Two files: "narrow" has the three columns that
 roadsense reads and nothing else, which is the hardest case; "wide" is a data set as people keep them, with seven
 columns more. The peers read batches and write them again: with pyarrow's own settings, and told to leave out
-dictionaries, which do not pay for such numbers. Every measurement is a process of its own, in turns; peak memory is
+dictionaries, which do not pay for such numbers. "cluster" is
+the code that the processes of Ray and Spark run, here one after the other: a file is cut into four tasks, whose files
+are joined. Every measurement is a process of its own, in turns; peak memory is
 what the system says of that process, and rows a core-second are counted by the processor time of all its threads.
 
 The last table is `diff` of two versions on a file and on a ledger of the wide kind, beside the re-scoring that answers
@@ -16,8 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +31,8 @@ from peers import draw_roadsense
 from timing import QUICK, measure, size, table
 
 TOGETHER = 1 << 20
-WAYS = ("score_file", "pyarrow", "pyarrow, no dictionaries")
+WAYS = ("score_file", "pyarrow", "pyarrow, no dictionaries", "cluster", "cluster, against")
+PEERS = WAYS[1:3]
 
 
 def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
@@ -38,7 +44,8 @@ def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
         for layout in layouts:
             source = Path(place, f"{layout}.parquet")
             generate(source, rows, wide=layout == "wide")
-            best = dict.fromkeys(WAYS, float("inf"))
+            best, written = dict.fromkeys(WAYS, float("inf")), dict.fromkeys(WAYS, 0)
+            read = source.stat().st_size
             peak, work = dict.fromkeys(WAYS, 0.0), dict.fromkeys(WAYS, float("inf"))
             for _ in range(rounds):
                 for way in WAYS:
@@ -48,11 +55,10 @@ def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
                     work[way] = min(work[way], core)
                     size = target.stat().st_size
                     target.unlink()
-                    if way == "score_file":
-                        written = size
+                    written[way] = size
             for way in WAYS:
-                against = [f"{best[peer] / best[way]:.2f}x" for peer in WAYS[1:]]
-                bytes_a_row = f"{written / rows:.1f}" if way == "score_file" else ""
+                against = [f"{best[peer] / best[way]:.2f}x" for peer in PEERS]
+                bytes_a_row = f"{read / rows:.1f} → {written[way] / rows:.1f}"
                 shown.append(
                     (
                         f"{layout}: {way}",
@@ -133,6 +139,18 @@ def measured(way: str, source: Path, target: Path) -> tuple[float, float, float]
     return seconds, memory, core
 
 
+class InTurn:
+    """An engine in this process."""
+
+    name, slots = "in turn", 2
+
+    def submit(self, work: Callable[[Any], Any], task: Any) -> Future[Any]:
+        """Do a task at once."""
+        done: Future[Any] = Future()
+        done.set_result(work(task))
+        return done
+
+
 def one(way: str, source: str, target: str) -> None:
     """Do it, and print seconds and peak memory."""
     if way == "score_file":
@@ -143,6 +161,14 @@ def one(way: str, source: str, target: str) -> None:
         assert parquet_files  # loaded before the clock starts, as it is for the others
         start, before = time.perf_counter(), time.process_time()
         score_file(roadsense.reward, source, target)
+    elif way.startswith("cluster"):
+        from plaudit.ledger.dataset.cluster import score_on_engine
+        from plaudit.ledger.dataset.job import Job
+        from plaudit.systems import roadsense
+
+        against = roadsense.reward.with_weights(comfort=2.0) if way.endswith("against") else None
+        start, before = time.perf_counter(), time.process_time()
+        score_on_engine(Job(roadsense.reward, against=against), source, target, nullcontext(InTurn()))
     else:
         start, before = time.perf_counter(), time.process_time()
         file = pq.ParquetFile(source)

@@ -318,4 +318,4 @@ def test_a_state_is_a_column_and_one_that_lacks_is_told_where_it_comes_from(plau
     done = plaudit("score", "reward.json", "rows.csv", "--output", "scores.csv")
     assert done.exit_code == 2
     assert "lacks 'prev.air_time', which reward" in done.stderr
-    assert "reward.score_episodes computes it" in done.stderr
+    assert "with columns 'episode' and 'step' it is computed" in done.stderr

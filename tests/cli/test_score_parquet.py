@@ -315,14 +315,11 @@ def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
         (["roadsense", "nothing.parquet"], "does not exist"),
         (["roadsense", "."], "becomes a folder of parts: name it with --output"),
         (["roadsense", ".", "--output", "o", "--bad", "b.jsonl"], "and do not use --bad"),
-        (["roadsense", ".", "--engine", "ray"], "ray writes a folder of parts: name it with --output"),
+        (["roadsense", ".", "--engine", "ray"], "ray reads and writes files: name DATA, and what to write"),
+        (["roadsense", ".", "--engine", "ray", "--output", "o", "--bad", "b.jsonl"], "and do not use --bad"),
         (["rodsense", "steps.parquet"], "Did you mean 'roadsense'"),
         (["roadsense", "steps.parquet", "--column", "distance"], "--column distance: write INPUT=COLUMN"),
         (["roadsense", "steps.parquet", "--decision-class", "kind"], "need --against"),
-        (
-            ["roadsense", "steps.parquet", "--engine", "ray", "--against", "roadsense"],
-            "--against needs the local engine",
-        ),
         (["roadsense", "steps.parquet", "--output", "steps.parquet"], "is the input file"),
     ],
 )

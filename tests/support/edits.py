@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Double, LargeBinary, Table, Text, UniqueConstraint
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable
 
 from plaudit import Ledger
 from plaudit.errors import PlauditError
@@ -253,7 +255,10 @@ def _change_table(dialect: str, table: Table) -> Iterator[Edit]:
             for body in ("SELECT RAISE(IGNORE)", "SELECT RAISE(ABORT, 'no')", "SELECT 1"):
                 made = f"CREATE TRIGGER e BEFORE {event} ON {name} BEGIN {body}; END"
                 yield make(f"trigger added, {body}", made)
+        declared = str(CreateTable(table).compile(dialect=sqlite.dialect()))
         for old, new in ((" NOT NULL", ""), ("TEXT", "BLOB"), ("INTEGER", "TEXT"), ("PRIMARY KEY", "UNIQUE")):
+            if old not in declared:
+                continue
             edited = f"UPDATE sqlite_master SET sql = replace(sql, '{old}', '{new}') WHERE name = '{name}'"
             yield make(f"declared without {old.strip()}", "PRAGMA writable_schema = ON", edited)
         return

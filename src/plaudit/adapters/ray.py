@@ -1,17 +1,26 @@
-"""Ray Data: score a data set on every core of a machine or a cluster with the compiled NumPy reward."""
+"""Ray: score a data set on every core of a machine or a cluster, with the code of the local engine."""
 
-import glob
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plaudit.errors import FileError, MissingExtra, TargetError
+from plaudit.errors import MissingExtra, PlauditError
 from plaudit.ledger.dataset.files import FileScoring
+from plaudit.ledger.dataset.job import Job, Progress
 from plaudit.reward.reward import Reward
+from plaudit.rows.on_bad import apply_on_bad
+from plaudit.rows.streams import Format
+
+if TYPE_CHECKING:
+    from plaudit.ledger.dataset.pieces import Task
 
 __all__ = ["score_with_ray"]
+
+_RETRIES = 4
+"""How often a task is tried again: on another machine, where its own has died."""
 
 
 def score_with_ray(
@@ -19,77 +28,124 @@ def score_with_ray(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    keep: Sequence[str] | None = None,
+    against: Reward | str | None = None,
+    keep: Iterable[str] | None = None,
     on_bad: str = "mask",
+    decision_class: str | None = None,
+    decision: str | None = None,
     columns: Mapping[str, str] | None = None,
     scores: bool = False,
     prefix: str = "",
     overwrite: bool = False,
+    progress: Progress | None = None,
+    batch_rows: int | None = None,
+    bad_rows: str | os.PathLike[str] | None = None,
+    format: Format | None = None,
 ) -> FileScoring:
-    """Score a folder of Parquet files with Ray, and write another folder.
+    """Score a file or a folder with Ray, with the numbers, names and order that `score_file` gives.
 
-    The rows get the same new columns as with `score_file`. The folder `target` appears when it is complete. A connected
-    cluster is used; otherwise one is started on this machine and stopped at the end. On a cluster, both folders must be
-    on a file system that every machine can access.
+    A connected cluster is used, or the one in RAY_ADDRESS; otherwise one is started on this machine.
+    On a cluster, `source` and `target` must be on a file system that every machine can access, and plaudit must be
+    installed on each.
+
+    Large Parquet files are cut by their row groups. A task whose machine dies runs again on another one. Finished parts
+    are noted in the folder `_plaudit` of the target; a job that was stopped resumes with the missing parts. The target
+    is complete when it has the file `_plaudit.json`.
 
     Args:
-        reward: The reward.
-        source: A folder of Parquet files, or one file.
-        target: The folder to write.
-        keep: Columns to keep from the source; all if omitted.
-        on_bad: "mask" keeps rows that cannot be scored, without numbers; "raise" raises an error.
-        columns: Column names of inputs, where they differ: `{"distance": "gap_m"}`.
-        scores: Also write the score of each term before clamp and weight.
-        prefix: Prefix of the new columns.
-        overwrite: Replace `target` if it exists.
+        reward: The reward to score with.
+        source: A Parquet, CSV or JSON Lines file, or a folder or pattern of such files.
+        target: The file to write, or for a folder or pattern, the folder.
+        against: Another reward, or a column of old totals, to compare with; see `.changes` of the result.
+        keep: The columns to write; all if omitted.
+        on_bad: "mask" keeps rows that cannot be scored, "raise" raises an error, "clip" first limits numbers to their
+            declared ranges.
+        decision_class: The column to group flipped decisions by.
+        decision: The column whose equal values mark the candidates of one decision.
+        columns: Inputs with another column name: `{"distance": "gap_m"}`.
+        scores: Write `<term>.score` as well.
+        prefix: Prefix of the new columns' names.
+        overwrite: Replace an existing `target`.
+        progress: Called with the number of finished tasks, and of all.
+        batch_rows: Rows per batch.
+        bad_rows: A file for bad rows, where `source` is a single file.
+        format: The format of files whose ending does not name it.
 
     Returns:
-        The number of rows written, and of bad rows by reason.
+        Counts of rows, the reasons of bad ones, and the changes.
 
     Raises:
         MissingExtra: Ray is not installed.
         FileError: `source` cannot be read, or `target` exists.
-        InputError: Rows cannot be scored, and `on_bad` is "raise".
-        TargetError: Ray failed.
+        InputError: A row cannot be scored, and `on_bad` is not "mask".
+        LedgerBusy: Another run is writing to `target`.
+        TargetError: A task failed on every attempt; the message names its part.
 
     Example:
         ```python
         print(score_with_ray(following, "steps", "scored", keep=["episode"]))
         ```
     """
-    if glob.has_magic(os.fspath(source)) and not os.path.exists(source):
-        raise FileError(f"{os.fspath(source)} is a pattern; Ray reads a folder, or one file.")
     ray = _import_ray()
-    from plaudit.ledger.dataset.cluster import inspect_parts, write_parts
+    from plaudit.ledger.dataset.cluster import score_on_engine
 
-    parts = inspect_parts(
-        reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad
+    job = Job(
+        apply_on_bad(reward, on_bad),
+        against=against,
+        keep=None if keep is None else tuple(keep),
+        masks=on_bad == "mask",
+        decision_class=decision_class,
+        decision=decision,
+        columns=columns,
+        scores=scores,
+        prefix=prefix,
+        batch_rows=batch_rows,
     )
-    with write_parts(parts, os.fspath(target), "ray", overwrite=overwrite) as (folder, results), _connect(ray):
-        context = ray.data.DataContext.get_current()
-        quiet, context.enable_progress_bars = context.enable_progress_bars, False
-        try:
-            rows = ray.data.read_parquet(os.path.realpath(source))  # one path: several are listed in racing threads
-            scored = rows.map_batches(parts.scorer(), batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
-            scored.write_parquet(str(folder), use_dictionary=list(parts.dictionaries))
-        except ray.exceptions.RayError as error:
-            raise TargetError(f"Ray could not finish: {str(error).strip().splitlines()[-1]}") from error
-        finally:
-            context.enable_progress_bars = quiet
-    return results[0]
+    return score_on_engine(
+        job,
+        os.fspath(source),
+        os.fspath(target),
+        _connect(ray),
+        overwrite=overwrite,
+        progress=progress,
+        bad_rows=None if bad_rows is None else os.fspath(bad_rows),
+        format=format,
+    )
+
+
+class RayEngine:
+    """The processes of a Ray cluster."""
+
+    name = "ray"
+
+    def __init__(self, ray: Any) -> None:
+        """Use the connected cluster."""
+        self._ray = ray
+        self._remote: Any = None
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time, by the cores that are there now."""
+        return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+
+    def submit(self, work: "Callable[[Task], PlauditError | None]", task: "Task") -> "Future[PlauditError | None]":
+        """Start a task somewhere."""
+        if self._remote is None:
+            self._remote = self._ray.remote(work).options(max_retries=_RETRIES, retry_exceptions=True)
+        future: Future[PlauditError | None] = self._remote.remote(task).future()
+        return future
 
 
 @contextmanager
-def _connect(ray: Any) -> Iterator[None]:
+def _connect(ray: Any) -> Iterator[RayEngine]:
     """Use the connected cluster or the one in RAY_ADDRESS, or start one on this machine for the duration."""
     if ray.is_initialized():
-        yield
+        yield RayEngine(ray)
         return
     own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-    ray.init(log_to_driver=False, logging_level="ERROR", **own)
-    logging.getLogger("ray.data").setLevel("ERROR")
+    ray.init(log_to_driver=False, logging_level=logging.ERROR, **own)
     try:
-        yield
+        yield RayEngine(ray)
     finally:
         ray.shutdown()
 
@@ -97,7 +153,6 @@ def _connect(ray: Any) -> Iterator[None]:
 def _import_ray() -> Any:
     try:
         import ray
-        import ray.data
     except ModuleNotFoundError as error:
         raise MissingExtra(f"the ray engine needs {error.name}. Install it: pip install 'plaudit[ray]'") from None
     return ray

@@ -1,24 +1,27 @@
-"""Spark: score a data set in place with the reward as SQL, without Python on the workers."""
+"""Spark: score a data set on every core of a machine or a cluster, with the code of the local engine."""
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from plaudit.errors import MissingExtra, TargetError
-from plaudit.language.program import Program
+from plaudit.errors import MissingExtra, PlauditError
 from plaudit.ledger.dataset.files import FileScoring
+from plaudit.ledger.dataset.job import Job, Progress
 from plaudit.reward.reward import Reward
-from plaudit.targets.inputs import find_default, list_slots
+from plaudit.rows.on_bad import apply_on_bad
+from plaudit.rows.streams import Format
 
 if TYPE_CHECKING:
-    from plaudit.ledger.dataset.cluster import Parts
-    from plaudit.rows.columns import FoundColumn
+    from plaudit.ledger.dataset.pieces import Task
 
-__all__ = ["build_select", "score_with_spark"]
+__all__ = ["score_with_spark"]
 
-_VIEW = "plaudit_rows"
+_MOST_JOBS = 4096
+"""Threads that wait for a task each; they are started when there are as many tasks."""
 
 
 def score_with_spark(
@@ -26,152 +29,142 @@ def score_with_spark(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    keep: Sequence[str] | None = None,
+    against: Reward | str | None = None,
+    keep: Iterable[str] | None = None,
     on_bad: str = "mask",
+    decision_class: str | None = None,
+    decision: str | None = None,
     columns: Mapping[str, str] | None = None,
     scores: bool = False,
     prefix: str = "",
     overwrite: bool = False,
+    progress: Progress | None = None,
+    batch_rows: int | None = None,
+    bad_rows: str | os.PathLike[str] | None = None,
+    format: Format | None = None,
 ) -> FileScoring:
-    """Score a folder of Parquet files with Spark, and write another folder.
+    """Score a file or a folder with Spark, with the numbers, names and order that `score_file` gives.
 
-    The rows get the same new columns as with `score_file`. The folder `target` appears when it is complete. An active
-    session is used; otherwise one is started in local mode and stopped at the end. On a cluster, both folders must be
-    on a file system that every machine can access.
+    An active session is used, or what spark-submit set up; otherwise one is started in local mode.
+    On a cluster, `source` and `target` must be on a file system that every machine can access, and plaudit must be
+    installed on each.
+
+    Large Parquet files are cut by their row groups. A task whose machine dies runs again on another one. Finished parts
+    are noted in the folder `_plaudit` of the target; a job that was stopped resumes with the missing parts. The target
+    is complete when it has the file `_plaudit.json`.
 
     Args:
-        reward: The reward.
-        source: A folder of Parquet files, or one file.
-        target: The folder to write.
-        keep: Columns to keep from the source; all if omitted.
-        on_bad: "mask" keeps rows that cannot be scored, without numbers; "raise" raises an error.
-        columns: Column names of inputs, where they differ: `{"distance": "gap_m"}`.
-        scores: Also write the score of each term before clamp and weight.
-        prefix: Prefix of the new columns.
-        overwrite: Replace `target` if it exists.
+        reward: The reward to score with.
+        source: A Parquet, CSV or JSON Lines file, or a folder or pattern of such files.
+        target: The file to write, or for a folder or pattern, the folder.
+        against: Another reward, or a column of old totals, to compare with; see `.changes` of the result.
+        keep: The columns to write; all if omitted.
+        on_bad: "mask" keeps rows that cannot be scored, "raise" raises an error, "clip" first limits numbers to their
+            declared ranges.
+        decision_class: The column to group flipped decisions by.
+        decision: The column whose equal values mark the candidates of one decision.
+        columns: Inputs with another column name: `{"distance": "gap_m"}`.
+        scores: Write `<term>.score` as well.
+        prefix: Prefix of the new columns' names.
+        overwrite: Replace an existing `target`.
+        progress: Called with the number of finished tasks, and of all.
+        batch_rows: Rows per batch.
+        bad_rows: A file for bad rows, where `source` is a single file.
+        format: The format of files whose ending does not name it.
 
     Returns:
-        The number of rows written, and of bad rows by reason.
+        Counts of rows, the reasons of bad ones, and the changes.
 
     Raises:
-        MissingExtra: PySpark is not installed.
+        MissingExtra: Spark is not installed.
         FileError: `source` cannot be read, or `target` exists.
-        InputError: Rows cannot be scored, and `on_bad` is "raise".
-        TargetError: Spark failed.
+        InputError: A row cannot be scored, and `on_bad` is not "mask".
+        LedgerBusy: Another run is writing to `target`.
+        TargetError: A task failed on every attempt; the message names its part.
 
     Example:
         ```python
-        print(score_with_spark(following, "/data/steps", "/data/scored", keep=["episode"]))
+        print(score_with_spark(following, "steps", "scored", keep=["episode"]))
         ```
     """
-    session_class = _import_spark()
-    from plaudit.ledger.dataset.cluster import inspect_parts, write_parts
+    session = _import_spark()
+    from plaudit.ledger.dataset.cluster import score_on_engine
 
-    parts = inspect_parts(
-        reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad
+    job = Job(
+        apply_on_bad(reward, on_bad),
+        against=against,
+        keep=None if keep is None else tuple(keep),
+        masks=on_bad == "mask",
+        decision_class=decision_class,
+        decision=decision,
+        columns=columns,
+        scores=scores,
+        prefix=prefix,
+        batch_rows=batch_rows,
     )
-    statement = build_select(parts)
-    with (
-        write_parts(parts, os.fspath(target), "spark", overwrite=overwrite) as (folder, results),
-        _open_session(session_class) as spark,
-    ):
-        before = spark.conf.get("spark.sql.caseSensitive")
-        spark.conf.set("spark.sql.caseSensitive", "true")
-        try:
-            spark.read.parquet(*parts.paths).createOrReplaceTempView(_VIEW)
-            spark.sql(statement).write.parquet(str(folder))
-        except Exception as error:
-            if type(error).__module__.startswith(("pyspark", "py4j")):
-                raise TargetError(f"Spark could not finish: {str(error).splitlines()[0]}") from error
-            raise
-        finally:
-            spark.catalog.dropTempView(_VIEW)
-            spark.conf.set("spark.sql.caseSensitive", before)
-    return results[0]
+    return score_on_engine(
+        job,
+        os.fspath(source),
+        os.fspath(target),
+        _open_session(session),
+        overwrite=overwrite,
+        progress=progress,
+        bad_rows=None if bad_rows is None else os.fspath(bad_rows),
+        format=format,
+    )
 
 
-def build_select(parts: "Parts") -> str:
-    """Return the SQL statement that scores the view of the rows.
+class SparkEngine:
+    """The executors of a Spark session: a job of one task each, so that the end of each is known."""
 
-    Args:
-        parts: The source files and the scoring job, as `inspect_parts` returns them.
+    name = "spark"
 
-    Returns:
-        A SELECT statement over the view `plaudit_rows`, with the kept and the new columns.
+    def __init__(self, context: Any, threads: ThreadPoolExecutor) -> None:
+        """Wait for jobs in `threads`."""
+        self._context, self._threads = context, threads
+        self.group = f"plaudit-{uuid4()}"
 
-    Example:
-        ```python
-        from plaudit.ledger.dataset.cluster import inspect_parts
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time, by the cores of the executors that are there now."""
+        return int(self._context.defaultParallelism)
 
-        print(build_select(inspect_parts(following, "steps")))
-        ```
-    """
-    program, job = parts.job.reward.program, parts.job
-    compiled = job.reward.compile("sql", dialect="spark", on_bad="mask")
-    held = {f"plaudit keep {at}": name for at, name in enumerate(parts.kept)}
-    inner = [f"{_quote(name)} AS {_quote(alias)}" for alias, name in held.items()]
-    inner += [f"{text} AS {_quote(name)}" for name, text in _build_inputs(program, parts.scoring.found).items()]
-    view = f"SELECT {', '.join(inner)} FROM {_quote(_VIEW)}"
-    scored = compiled.select("plaudit_inputs", keep=tuple(held))
-    outer = [f"{_quote(alias)} AS {_quote(name)}" for alias, name in held.items()]
-    outer += [f"{_quote(name.removeprefix(job.prefix))} AS {_quote(name)}" for name in job.new_columns]
-    return f"WITH `plaudit_inputs` AS ({view}) SELECT {', '.join(outer)} FROM ({scored})"
+    def submit(self, work: "Callable[[Task], PlauditError | None]", task: "Task") -> "Future[PlauditError | None]":
+        """Start a task somewhere."""
 
+        def wait() -> PlauditError | None:
+            self._context.setJobGroup(self.group, f"plaudit: {os.path.basename(task.part)}")
+            [error] = self._context.parallelize([task], 1).map(work).collect()
+            found: PlauditError | None = error
+            return found
 
-def _build_inputs(program: Program, found: Sequence["FoundColumn"]) -> dict[str, str]:
-    by_name = {one.name: one for one in found}
-    terminal: object = object() if "terminal" in by_name else False
-    texts = {}
-    for place in list_slots(program):
-        one = by_name.get(place.name) or by_name.get(place.column)
-        if one is None:
-            texts[place.name] = _format_literal(find_default(program, place, terminal))
-            continue
-        column = ".".join(map(_quote, one.path))
-        texts[place.name] = _format_entry(column, one.shape, place.name) if one.shape else column
-        if place.name == "terminal":  # an episode continues unless a row says otherwise
-            texts[place.name] = f"COALESCE({column}, FALSE)"
-    return texts
-
-
-def _format_entry(column: str, shape: Sequence[int], name: str) -> str:
-    """Return the entry `name` of a list or nested lists; NULL if a list has another size."""
-    indices = name[name.index("[") + 1 : -1].split("][")
-    tests = []
-    for size, index in zip(shape, indices, strict=True):
-        tests.append(f"size({column}) = {size}")
-        column = f"{column}[{index}]"
-    return f"IF({' AND '.join(tests)}, {column}, NULL)"
-
-
-def _format_literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def _quote(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+        return self._threads.submit(wait)
 
 
 @contextmanager
-def _open_session(builder: Any) -> Iterator[Any]:
+def _open_session(builder: Any) -> Iterator[SparkEngine]:
     """Use the active session, or start one in local mode for the duration."""
     active = builder.getActiveSession()
-    if active is not None:
-        yield active
-        return
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    quiet = builder.builder.appName("plaudit").config("spark.ui.enabled", "false")
-    started = quiet.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    started.sparkContext.setLogLevel("ERROR")
+    if active is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        quiet = builder.builder.appName("plaudit").config("spark.ui.enabled", "false")
+        session = quiet.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+    else:
+        session = active
+    context = session.sparkContext
     try:
-        yield started
+        with ThreadPoolExecutor(_MOST_JOBS, "plaudit-spark") as threads:
+            engine = SparkEngine(context, threads)
+            try:
+                yield engine
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                context.cancelJobGroup(engine.group)
+                raise
     finally:
-        started.stop()
+        if active is None:
+            session.stop()
 
 
 def _import_spark() -> Any:

@@ -16,7 +16,7 @@ from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
 from plaudit.rows.streams import STANDARD, find_format
 from plaudit.targets import OnBad
-from plaudit.terminal import ExitCode, Screen, show_progress, show_status
+from plaudit.terminal import ExitCode, Screen, show_progress
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileScoring
@@ -83,17 +83,13 @@ def score(
     """
     if as_json and options["output"] == STANDARD:
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
-    for name in ("against", "decision_class", "decision") if engine != "local" else ():
-        if options[name]:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs the local engine; {engine} only writes.")
-    if engine != "local" and (options["output"] == STANDARD or options["bad"]):
-        raise click.UsageError(f"{engine} writes a folder of parts: name it with --output, and do not use --bad.")
     if (options["decision_class"] or options["decision"]) and not options["against"]:
         raise click.UsageError("--decision-class and --decision need --against.")
     found = tune(find_reward(reward), params, settings)
     found = found.with_version(label) if label is not None else found
     options["columns"] = _parse_columns(options["columns"])
     options["keep"] = options["keep"] or None
+    options["against"] = _find_old(options["against"])
     done = (_score_locally if engine == "local" else partial(_score_on_engine, engine))(found, data, options)
     if as_json:
         click.echo(json.dumps(done.to_dict(), indent=2, default=str))
@@ -111,11 +107,10 @@ def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "Fi
     from plaudit.rows.on_bad import apply_on_bad
 
     output, folder = options["output"], find_parts(data) is not None
-    if folder and (output == STANDARD or options["bad"]):
-        raise click.UsageError(f"{data} becomes a folder of parts: name it with --output, and do not use --bad.")
+    _refuse_options_of_files(data, folder, options)
     job = Job(
         apply_on_bad(reward, options["on_bad"]),
-        against=_find_old(options["against"]),
+        against=options["against"],
         masks=options["on_bad"] == "mask",
         **{name: options[name] for name in ("keep", "columns", "scores", "prefix", "decision_class", "decision")},
     )
@@ -137,15 +132,37 @@ def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "Fi
 
 
 def _score_on_engine(engine: str, reward: Reward, data: str, options: Mapping[str, Any]) -> "FileScoring":
-    chosen = {name: options[name] for name in ("keep", "columns", "on_bad", "scores", "prefix")}
-    with show_status(f"scoring on {engine}"):
-        if engine == "ray":
-            from plaudit.adapters.ray import score_with_ray
+    from plaudit.ledger.dataset.files import find_parts
 
-            return score_with_ray(reward, data, options["output"], overwrite=options["force"], **chosen)
-        from plaudit.adapters.spark import score_with_spark
+    if STANDARD in (data, options["output"]):
+        raise click.UsageError(f"{engine} reads and writes files: name DATA, and what to write with --output.")
+    folder = find_parts(data, text=True) is not None
+    _refuse_options_of_files(data, folder, options)
+    if engine == "ray":
+        from plaudit.adapters.ray import score_with_ray as score_there
+    else:
+        from plaudit.adapters.spark import score_with_spark as score_there
+    aside = None if folder else options["bad"] or _name_bad_rows(options["output"])
+    given = ("against", "keep", "columns", "scores", "prefix", "on_bad", "decision_class", "decision")
+    with show_progress(f"tasks of {Path(data).name}") as progress:
+        done = score_there(
+            reward,
+            data,
+            options["output"],
+            overwrite=options["force"],
+            progress=progress,
+            bad_rows=aside,
+            format=options["chosen"],
+            **{name: options[name] for name in given},
+        )
+    if aside and not done.bad_rows and not options["bad"]:
+        Path(aside).unlink(missing_ok=True)
+    return done
 
-        return score_with_spark(reward, data, options["output"], overwrite=options["force"], **chosen)
+
+def _refuse_options_of_files(data: str, folder: bool, options: Mapping[str, Any]) -> None:
+    if folder and (options["output"] == STANDARD or options["bad"]):
+        raise click.UsageError(f"{data} becomes a folder of parts: name it with --output, and do not use --bad.")
 
 
 def _find_old(text: str | None) -> Reward | str | None:

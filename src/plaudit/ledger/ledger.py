@@ -35,7 +35,8 @@ from plaudit.ledger.storage.recompute import check_recomputes
 from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.store import Store, open_store
-from plaudit.ledger.summary.episodes import Episodes, list_episodes
+from plaudit.ledger.summary.episodes import Episodes
+from plaudit.ledger.summary.listing import list_episodes
 from plaudit.ledger.summary.runs import Run, group_totals, list_runs
 from plaudit.ledger.summary.stats import Stats, compute_stats
 from plaudit.ledger.totals import Totals

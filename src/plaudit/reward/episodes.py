@@ -49,7 +49,13 @@ class EpisodeReplay:
         self._states: dict[str, Array] = build_initial_state(self._program, 0)
 
     def run(
-        self, columns: Mapping[str, Any], episodes: Sequence[Hashable], steps: Sequence[float], rows: Sequence[int]
+        self,
+        columns: Mapping[str, Any],
+        episodes: Sequence[Hashable],
+        steps: Sequence[float],
+        rows: Sequence[int],
+        *,
+        masked: "Array | None" = None,
     ) -> EpisodeScores:
         """Return what some rows are scored, masked where they cannot be; the state stays as it was there.
 
@@ -58,6 +64,7 @@ class EpisodeReplay:
             episodes: The episode of each row.
             steps: The step of each row.
             rows: The number of each, for errors.
+            masked: Rows that cannot be scored whatever the columns hold.
 
         Raises:
             BrokenEpisode: A step is missing, twice or out of order, or the first one is not there.
@@ -75,9 +82,10 @@ class EpisodeReplay:
             state = {name: array[places[part]] for name, array in self._states.items()}
             taken = {name: value[part] if value.ndim else value for name, value in columns.items()}
             scores, after = self._compiled.step(taken, state)
+            taking = part if masked is None else part[~masked[part]]
             for name in state:
                 before[name][part] = state[name]
-                self._states[name][places[part]] = after[name]
+                self._states[name][places[taking]] = after[name] if masked is None else after[name][~masked[part]]
             parts.append((part, scores))
         return EpisodeScores(_join_scores(self._compiled, parts, count), before)
 

@@ -76,6 +76,8 @@ class RowSource(ABC):
     total: int | None
     """Bytes, or rows of Parquet; None where that is not known."""
     rows: int | None = None
+    before: int = 0
+    """Rows of the file before the first that is read."""
     columns: Sequence[str]
     """The columns that can be kept."""
     paths: Mapping[Path, Any]
@@ -85,6 +87,10 @@ class RowSource(ABC):
     @abstractmethod
     def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
         """Yield the rows in order, with the needed columns."""
+
+    def may_hold(self, column: str, values: Sequence[Any]) -> bool:
+        """Return whether a column may have one of some values; False where that is known without reading rows."""
+        return True
 
     @abstractmethod
     def check_column(self, where: str, found: FoundColumn) -> None:

@@ -27,8 +27,8 @@ class Sink(Protocol):
         """Let go of the file without finishing it."""
 
 
-def open_rows(path: str, kind: Format, batch_rows: int | None = None) -> RowSource:
-    """Return a file to be read; `-` is standard input.
+def open_rows(path: str, kind: Format, batch_rows: int | None = None, groups: range | None = None) -> RowSource:
+    """Return a file to be read, of Parquet perhaps some row groups; `-` is standard input.
 
     Raises:
         FileError: It cannot be read.
@@ -43,7 +43,7 @@ def open_rows(path: str, kind: Format, batch_rows: int | None = None) -> RowSour
                 if source.path is None or source.size is None:
                     name = source.name
                     raise FileError(f"{name} cannot be read as Parquet from a stream; save it to a file.")
-            return ParquetSource(path, batch_rows)
+            return ParquetSource(path, batch_rows, groups)
     source = Source(path)
     try:
         return (CsvSource if kind == "csv" else JsonLinesSource)(source, batch_rows)

@@ -40,9 +40,9 @@ _BOOLS = {0: False, 1: True}
 class ArrowChunk(Chunk):
     """Rows of an Arrow batch; NULL is an absent value."""
 
-    def __init__(self, batch: pa.RecordBatch, done: int) -> None:
+    def __init__(self, batch: pa.RecordBatch, done: int, before: int = 0) -> None:
         self.batch, self.done = batch, done
-        self.numbers = range(done - batch.num_rows + 1, done + 1)
+        self.numbers = range(before + done - batch.num_rows + 1, before + done + 1)
         self.refused: list[Refused] = []
 
     @property
@@ -100,12 +100,12 @@ class ArrowChunk(Chunk):
 
 
 class ParquetSource(RowSource):
-    """A Parquet file."""
+    """A Parquet file, or some row groups of it that follow one another."""
 
     format = "parquet"
     unit = "row"
 
-    def __init__(self, path: str, batch_rows: int | None = None) -> None:
+    def __init__(self, path: str, batch_rows: int | None = None, groups: range | None = None) -> None:
         """Read the footer of the file at `path`."""
         self.name, self.status = path, read_status(path)
         self._batch_rows = batch_rows
@@ -115,16 +115,37 @@ class ParquetSource(RowSource):
         self.schema = self._file.schema_arrow
         self.columns = self.schema.names
         self.paths = list_paths(self.schema, path)
-        self.rows = self.total = self._file.metadata.num_rows
+        self.groups = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
+        self._chosen = range(len(self.groups)) if groups is None else groups
+        self.before = sum(self.groups[: self._chosen.start])
+        self.rows = self.total = sum(self.groups[at] for at in self._chosen)
 
     def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
         """Yield the rows in order, with the needed columns."""
         done = 0
         with translate_read_errors(self.name):
             size = self._batch_rows or self._choose_rows(needed)
-            for batch in self._file.iter_batches(size, columns=list(needed)):
+            for batch in self._iter_batches(size, needed):
                 done += batch.num_rows
-                yield ArrowChunk(batch, done)
+                yield ArrowChunk(batch, done, self.before)
+
+    def _iter_batches(self, size: int, needed: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        found: Iterator[pa.RecordBatch] = self._file.iter_batches(size, row_groups=[*self._chosen], columns=[*needed])
+        return found
+
+    def may_hold(self, column: str, values: Sequence[Any]) -> bool:
+        """Return whether a column may have one of some values, by the statistics of the row groups."""
+        at = self.columns.index(column) if self._file.metadata.num_columns == len(self.columns) else None
+        if at is None:
+            return True
+        for group in self._chosen:
+            known = self._file.metadata.row_group(group).column(at).statistics
+            if known is None or not known.has_min_max:
+                return True
+            alike = [value for value in values if type(value) is type(known.min)]
+            if len(alike) < len(values) or any(known.min <= value <= known.max for value in alike):
+                return True
+        return False
 
     def check_column(self, where: str, found: FoundColumn) -> None:
         """Refuse a column whose type cannot hold what is read."""
@@ -140,7 +161,7 @@ class ParquetSource(RowSource):
 
     def _choose_rows(self, needed: Sequence[str]) -> int:
         """Return how many rows make a chunk of the usual size, from the first ones and from what the footer says."""
-        for first in self._file.iter_batches(1_024, columns=list(needed)):
+        for first in self._iter_batches(1_024, needed):
             if first.num_rows:
                 each = max(first.nbytes / first.num_rows, self._measure_rows())
                 return int(min(max(CHUNK_BYTES / max(each, 1.0), 1_024), MAX_ROWS))
@@ -164,6 +185,22 @@ class ParquetSource(RowSource):
             group = self._file.metadata.row_group(0)
             for i in range(group.num_columns):
                 yield group.column(i).path_in_schema, group.column(i)
+
+
+def copy_parquet(sources: Sequence[str], target: str, notes: Mapping[str, str]) -> None:
+    """Write the rows of Parquet files with one schema to a file, batch by batch, encoded as in the first with rows."""
+    opened = [ParquetSource(path) for path in sources]
+    model = next((each for each in opened if each.rows), opened[0])
+    sink = ParquetSink(target, model.schema, compression=model.codecs(), words=model.dictionaries())
+    try:
+        for source in opened:
+            for chunk in source.chunks(source.columns):
+                sink.write(chunk, {}, None)
+            source.close()
+        sink.note(notes)
+        sink.close()
+    finally:
+        sink.abandon()
 
 
 def list_paths(schema: pa.Schema, source: str) -> dict[Path, pa.DataType]:

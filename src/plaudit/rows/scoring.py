@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -37,10 +37,10 @@ def find_columns(reward: Reward, source: RowSource, columns: Mapping[str, str] |
     renamed = _validate_names(program, columns or {}, paths, source.name)
     found: dict[str, FoundColumn] = {}
     lacking: list[str] = []
-    terminal: object = False if _find_path("terminal", renamed, paths) is None else _SomeRows()
+    terminal: object = False if find_path("terminal", renamed, paths) is None else _SomeRows()
     for place in list_slots(program):
         for name in dict.fromkeys((place.name, place.column)):
-            path = _find_path(name, renamed, paths)
+            path = find_path(name, renamed, paths)
             if path is not None and not (source.grows and name not in renamed and name != place.column):
                 if place.column in found and name != place.column:
                     raise make_duplicate_error(program, place.column)
@@ -85,7 +85,7 @@ class _SomeRows:
     """A placeholder for a column of flags, some of which may be true."""
 
 
-def _find_path(name: str, renamed: Mapping[str, Path], paths: Mapping[Path, Any]) -> Path | None:
+def find_path(name: str, renamed: Mapping[str, Path], paths: Mapping[Path, Any]) -> Path | None:
     """Return where a name lies: as given, under its own name, in its record, or after the step where it is plain."""
     if name in renamed:
         return renamed[name]
@@ -115,7 +115,7 @@ def build_missing(reward: Reward | None, names: Sequence[str], source: str, know
     for name in names:
         near = did_you_mean(name, known).strip()
         if reward is not None and name.rpartition(".")[2].partition("[")[0] in reward.states:
-            near = "It is a state that the reward carries; reward.score_episodes computes it from whole episodes."
+            near = "It is a state that the reward carries; with columns 'episode' and 'step' it is computed."
         lines += [f"  {name}: {near}"] if near else []
     shown = ", ".join(known[:40]) + (", …" if len(known) > 40 else "")
     return MissingField("\n".join([*lines, f"Its columns: {shown or 'none'}."]))
@@ -168,12 +168,11 @@ class Scoring:
         """Return the scores of some rows."""
         columns: dict[str, NDArray[Any]] = {}
         refused: dict[str, Flags] = {}
-        for one in self.found:
-            column = chunk.read(one)
+        for one, column in self._read(chunk):
             columns[one.name] = column.array
             self._note(one, column, refused)
         self._excuse(columns, refused)
-        scores = self._compiled(columns)
+        scores = self._compute(chunk, columns, refused)
         rows = chunk.rows
         ok = np.array(np.broadcast_to(scores.ok, rows)) if refused else np.broadcast_to(scores.ok, rows)
         for rows_refused in refused.values():
@@ -183,6 +182,21 @@ class Scoring:
             self.bad += bad
             self._count(columns, refused, ok)
         return Scored(scores, ok, bad, columns)
+
+    @property
+    def reads(self) -> list[Path]:
+        """Where what it reads lies."""
+        return [one.path for one in self.found]
+
+    def _read(self, chunk: Chunk) -> Iterator[tuple[FoundColumn, Values]]:
+        """Yield the columns to score."""
+        for one in self.found:
+            yield one, chunk.read(one)
+
+    def _compute(self, chunk: Chunk, columns: dict[str, NDArray[Any]], refused: Mapping[str, Flags]) -> Scores:
+        """Return the scores of columns; those of rows that are `refused` mean nothing."""
+        scores: Scores = self._compiled(columns)
+        return scores
 
     def _note(self, one: FoundColumn, column: Values, refused: dict[str, Flags]) -> None:
         absent = None if one.name == "terminal" else column.absent  # an episode goes on unless a row says otherwise
@@ -214,11 +228,14 @@ class Scoring:
             rows_left = np.flatnonzero(left)
             self.reasons += self._why({name: array[rows_left] for name, array in columns.items()})
 
+    def _get_row(self, chunk: Chunk, row: int) -> dict[str, Any]:
+        return {one.name: chunk.get_value(one, row) for one in self.found}
+
     def explain(self, chunk: Chunk, row: int) -> InputError:
         """Return the error for one row that cannot be scored."""
         name = self.reward.name
         try:
-            given = {one.name: chunk.get_value(one, row) for one in self.found}
+            given = self._get_row(chunk, row)
             row_given = {key: value for key, value in given.items() if value is not None}
             self.reward.score(**arrange_row(self.reward.program, row_given))
         except WrongType as error:

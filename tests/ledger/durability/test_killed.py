@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 
 # mode of recording, kills in `make test`, kills in `make soak`
 MODES = [("single", 10, 400), ("keyed", 6, 150), ("many", 6, 100), ("batch", 6, 100), ("buffered", 8, 150),
-         ("checkpoints", 6, 100)]  # fmt: skip
+         ("checkpoints", 6, 100), ("segments", 6, 200)]  # fmt: skip
 
 
 def kill(path, mode, kills, counted):

@@ -17,15 +17,14 @@ RUNS = {"night": COUNT, None: COUNT, "single": 3}
 
 def test_a_ledger_reads_archived_records_as_it_did_before(tmp_path):
     with fill(tmp_path / "rewards.db") as ledger:
-        before, head, why, size = read_all(ledger), ledger.head(), str(ledger.why(471)), ledger.size()
+        before, head, why = read_all(ledger), ledger.head(), str(ledger.why(471))
         episodes = [str(each) for each in ledger.episodes()]
         done = ledger.archive(tmp_path / "lake")
         assert (done.records, done.files) == (2 * COUNT + 3, 3)
         check(ledger, before, head)
         assert str(ledger.why(471)) == why
         assert [str(each) for each in ledger.episodes()] == episodes
-        assert ledger.history(run="night", step=17).one().id == 18
-        assert ledger.size() < size
+        assert [record.id for record in ledger.history(run="night", step=17)] == [18]
         ledger.compact()
         check(ledger, before, head)
     with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
@@ -139,7 +138,8 @@ def test_a_ledger_with_a_lake_can_be_pickled(tmp_path):
     import pickle
 
     with Ledger(tmp_path / "rewards.db", lake="file:///lake") as ledger, pickle.loads(pickle.dumps(ledger)) as other:
-        assert other._archiver is not None and other._lake == "file:///lake"
+        assert other._archiver is not None
+        assert other._lake == "file:///lake"
 
 
 def test_a_backup_has_the_files_of_a_ledger(tmp_path):
@@ -162,7 +162,4 @@ def test_the_command_says_what_it_moved(tmp_path, plaudit):
     )
     assert json.loads(shown.stdout)["records"] == COUNT + 3
     shown = plaudit("ledger", "archive", tmp_path / "rewards.db", "--to", lake)
-    assert "300 records in 1 file" in shown.stderr and shown.exit_code == 0
-
-
-# -- trouble -----------------------------------------------------------------------------------------------------------
+    assert (shown.exit_code, "300 records in 1 file" in shown.stderr) == (0, True)

@@ -18,6 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from plaudit import Entry, Ledger
+from plaudit.ledger.storage import batch as batches
+from plaudit.ledger.storage import moving
 from support.ledgers import REWARD, check_kept, columns
 from support.ledgers import signal as made
 
@@ -87,6 +89,22 @@ def checkpoints(ledger, run, say):
             ledger._store.backend.checkpoint()
 
 
+def segments(ledger, run, say):
+    """Record batches in Parquet files, and join these now and then."""
+    for module in (batches, moving):
+        module.FEWEST = 10
+    step = 0
+    while True:
+        ledger.record_batch(REWARD, columns(step, step + BATCH), run=run, step=range(step, step + BATCH))
+        step += BATCH
+        say(step)
+        if step % (4 * BATCH + 1) == 4 * BATCH:
+            ledger.record(made(step), run=run, step=step)
+            step += 1
+            say(step)
+            ledger.compact()
+
+
 MODES = {
     # How far a ledger may be ahead of what was acknowledged: what was under way when the writer was killed.
     "single": (single, 1),
@@ -95,6 +113,7 @@ MODES = {
     "batch": (batch, BATCH),
     "buffered": (buffered, None),
     "checkpoints": (checkpoints, 1),
+    "segments": (segments, BATCH),
 }
 
 

@@ -1,6 +1,7 @@
 """What changed between two sets of totals."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from plaudit.errors import ShapeMismatch
 from plaudit.ledger.rescore import changes as module
 from plaudit.ledger.rescore.changes import Changes, Flips, group_candidates
+from plaudit.ledger.rescore.stored import load_changes, save_changes
 from plaudit.ledger.summary.returns import Classes
 
 NAN = float("nan")
@@ -119,6 +121,28 @@ def test_beyond_the_stated_number_the_correlation_comes_from_a_sample_and_says_s
     assert sampled.rank_correlation == pytest.approx(exact.rank_correlation, abs=0.05)
     assert "of a sample of 2,000" in str(sampled)
     assert "sample" not in str(exact)
+
+
+@given(pairs=totals, decisions=st.lists(st.integers(0, 5), min_size=60, max_size=60), cuts=st.sets(st.integers(0, 60)))
+def test_changes_of_parts_merge_to_those_of_the_whole(pairs, decisions, cuts, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "changes.npz"
+    decisions = sorted(decisions)[: len(pairs)]
+    columns = [a for a, _ in pairs], [b for _, b in pairs], ["odd" if d % 2 else "even" for d in decisions], decisions
+    episodes = [(None, None, d // 2) for d in decisions]
+
+    def count(start, end):
+        made = Changes(first=start, ranked_at_most=20)
+        labels = list(dict.fromkeys(episodes[start:end]))
+        codes = np.array([labels.index(key) for key in episodes[start:end]], np.intp)
+        made.add(*(column[start:end] for column in columns), episode=Classes(labels, codes), step=range(start, end))
+        return made
+
+    ends = [0, *sorted(cut for cut in cuts if cut < len(pairs)), len(pairs)]
+    merged = Changes(ranked_at_most=20)
+    for start, end in pairwise(ends):
+        save_changes(count(start, end), path)
+        merged.merge(load_changes(path))
+    assert merged.to_dict() == count(0, len(pairs)).to_dict()  # sums of such numbers are exact
 
 
 def test_too_many_classes_are_counted_together(monkeypatch):

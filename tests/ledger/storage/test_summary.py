@@ -61,7 +61,7 @@ def read_rows(path, statement):
         ("UPDATE summaries SET total = NULL, low = NULL, high = NULL WHERE first = 4", "record 4: its summary"),
         ("UPDATE summaries SET high = high + 1e-9 WHERE first = 3", "record 3: its summary"),
         ("DELETE FROM summaries WHERE first = 3", "record 3: its summary"),
-        ("INSERT INTO summaries (first, time_fork) VALUES (77, 5)", "5 summaries of 4 blocks"),
+        ("INSERT INTO summaries (first, time_fork, telling) VALUES (77, 5, 0)", "5 summaries of 4 blocks"),
     ],
 )
 def test_verify_finds_a_summary_that_does_not_follow_from_its_block(tmp_path, change, what):

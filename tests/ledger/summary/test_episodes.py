@@ -12,8 +12,10 @@ import pytest
 from sqlalchemy import event
 
 from plaudit import Entry, Ledger, LedgerError, NotInLedger
-from plaudit.ledger.storage.episode_parts import MOST_PARTS
-from plaudit.ledger.summary import episodes as listing
+from plaudit.errors import LedgerBroken
+from plaudit.ledger.storage.parts import pack_record
+from plaudit.ledger.summary import part_reader
+from plaudit.ledger.summary.episodes import Episodes
 from support.ledgers import REWARD, columns, end, signal
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -129,18 +131,17 @@ def test_an_import_has_the_episodes_that_were_exported(tmp_path):
 
 def test_listing_opens_no_block_of_many_records(tmp_path, monkeypatch):
     opened = []
-    split = listing.split_episodes
-    monkeypatch.setattr(listing, "split_episodes", lambda count, *rest: opened.append(count) or split(count, *rest))
+    monkeypatch.setattr(part_reader, "pack_record", lambda *about: opened.append(about) or pack_record(*about))
     with Ledger(tmp_path / "ledger.db") as ledger:
         for run in range(20):
             ledger.record_batch(REWARD, columns(0, 500), run=f"r{run}", episode=[at // 50 for at in range(500)])
         ledger.record(signal(), run="r3", episode=9)
         assert len(ledger.episodes()) == 200
-        assert opened == [1]
+        assert len(opened) == 1
         rows, plans = watch(ledger)
         assert [each.length for each in ledger.episodes(run="r3")] == [50] * 9 + [51]
-        assert sum(rows) <= 15  # 10 episodes in 2 blocks, the reward and the scope
-        assert not [plan for plan in plans if re.match(r"SCAN (blocks|episode_parts|scopes)", plan)], plans
+        assert sum(rows) <= 7  # 2 blocks, the reward and the scope
+        assert not [plan for plan in plans if re.match(r"SCAN (blocks|summaries|scopes)", plan)], plans
 
 
 def watch(ledger):
@@ -189,15 +190,14 @@ def test_worst_and_best_are_by_return_or_by_a_term(tmp_path):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ("UPDATE episode_parts SET total = total + 1 WHERE position = 10", "record 1: its episode sums"),
-        ("UPDATE episode_parts SET terms = zeroblob(16) WHERE position = 10", "record 1: its episode sums"),
-        ("UPDATE episode_parts SET ended = 'terminated' WHERE position = 10", "record 1: its episode sums"),
-        ("UPDATE episode_parts SET episode = 'x' WHERE position = 10", "record 1: its episode sums"),
-        ("DELETE FROM episode_parts WHERE position = 10", "record 1: its episode sums"),
-        ("INSERT INTO episode_parts SELECT 77, position, last, episode, records, earliest, latest, step_low, step_high, "
-         "ended, total, terms FROM episode_parts WHERE position = 10", "6 parts of episodes of 2 blocks"),
+        ("UPDATE summaries SET parts = NULL WHERE first = 1", "record 1: its episode sums"),
+        ("UPDATE summaries SET parts = zeroblob(length(parts)) WHERE first = 1", "record 1: its episode sums"),
+        ("UPDATE summaries SET parts = substr(parts, 1, 60) WHERE first = 1", "record 1: its episode sums"),
+        ("UPDATE summaries SET parts = 'a text' WHERE first = 1", "record 1: its episode sums"),
+        ("UPDATE summaries SET parts = x'01' WHERE first = 51", "record 51: its episode sums"),
+        ("UPDATE summaries SET telling = 1 WHERE first = 51", "record 51: its episode sums"),
     ],
-)  # fmt: skip
+)
 def test_verify_finds_what_does_not_follow_from_its_block(tmp_path, change, what):
     path = tmp_path / "ledger.db"
     with Ledger(path) as ledger:
@@ -209,14 +209,21 @@ def test_verify_finds_what_does_not_follow_from_its_block(tmp_path, change, what
         connection.commit()
         connection.close()
         found = ledger.verify()
-        assert [problem.kind for problem in found.problems] == ["edited"]
+        assert {problem.kind for problem in found.problems} == {"edited"}
         assert what in str(found)
 
 
-def test_a_sum_too_large_for_a_float_is_infinite(tmp_path):
-    assert listing.add_up([1e308, 1e308, -1e308]) == 1e308
-    assert listing.add_up([1e308] * 3) == math.inf
-    assert math.isnan(listing.add_up([math.inf, -math.inf]))
+@pytest.mark.parametrize("change", ["NULL", "zeroblob(length(parts))", "substr(parts, 1, 60)", "'a text'", "x'01'"])
+def test_damaged_sums_are_not_listed(tmp_path, change):
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        ledger.record_batch(REWARD, columns(0, 50), episode=[at // 10 for at in range(50)])
+        connection = sqlite3.connect(path)
+        connection.execute(f"UPDATE summaries SET parts = {change}")
+        connection.commit()
+        connection.close()
+        with pytest.raises(LedgerBroken, match="what is kept of an episode cannot be read"):
+            ledger.episodes()
 
 
 def test_an_episode_is_plain_data(tmp_path):
@@ -227,17 +234,35 @@ def test_an_episode_is_plain_data(tmp_path):
     assert (found["first_step"], found["last_step"], found["began"]) == (4, 4, "2026-11-01T12:00:00Z")
 
 
-def test_a_block_of_very_many_episodes_is_opened_instead(tmp_path):
-    many = MOST_PARTS + 1
+@pytest.mark.parametrize("name", ["{}", "ep-{}"])
+def test_a_block_of_very_many_episodes_need_not_be_opened(tmp_path, monkeypatch, name):
+    many = 2000
     with Ledger(tmp_path / "ledger.db") as ledger:
-        ledger.record_batch(REWARD, columns(0, 2 * many), episode=[at % many for at in range(2 * many)])
-        ledger.record(signal(), episode="7")
-        assert {each.length for each in ledger.episodes()} == {2, 3}
-        assert len(ledger.episodes()) == many
+        names = [name.format(at % many) for at in range(2 * many)]
+        ledger.record_batch(REWARD, columns(0, 2 * many), episode=names)
+        ledger.record(signal(), episode=names[7])
+        found = ledger.episodes()
+        assert [each.episode for each in found] == names[:many]
+        assert [each.length for each in found] == [3 if at == 7 else 2 for at in range(many)]
+        check(found, ledger.history())
         assert ledger.verify().ok
-    connection = sqlite3.connect(tmp_path / "ledger.db")
-    assert connection.execute("SELECT count(*) FROM episode_parts").fetchone() == (0,)
-    connection.close()
+
+
+def test_episodes_made_of_objects_are_those_that_were_listed(tmp_path):
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        fill(ledger)
+        listed = ledger.episodes()
+    assert listed[3] == list(listed)[3] == listed[3:][0]
+    assert listed[-1] == next(reversed(listed))
+    made = Episodes(listed)
+    assert made.to_columns() == listed.to_columns()
+    assert list(made.finished) == list(listed.finished) == [each for each in listed if each.finished]
+    assert list(made.best(5)) == list(listed.best(5))
+    assert made._repr_html_() == listed._repr_html_()
+    assert made.term_names == tuple(dict.fromkeys(term for each in listed for term in each.terms))
+    terms = [[each.terms.get(term) for each in listed] for term in made.term_names]
+    columns = made.to_columns()
+    assert [columns.get(f"{term}.value", columns[term]) for term in made.term_names] == terms
 
 
 def test_an_episode_that_is_being_written_is_told_as_far_as_it_is_recorded(tmp_path):

@@ -1,116 +1,251 @@
-"""What engines beyond one process need of a data set: its parts looked at first, batches scored, the result counted."""
+"""A data set scored by an engine of many processes: cut into tasks, resumed where an earlier run was stopped."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import json
+import os
+import shutil
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
-import pyarrow as pa
-import pyarrow.dataset as arrow_dataset
-
-from plaudit.atomic import AtomicFolder
-from plaudit.errors import FileError, InputError
+from plaudit.atomic import AtomicFile, build_write_error
+from plaudit.errors import FileError, InputError, PlauditError, TargetError
+from plaudit.file_lock import lock_folder
+from plaudit.ledger.dataset.earlier import find_first_step
 from plaudit.ledger.dataset.files import FileScoring, find_parts
-from plaudit.ledger.dataset.job import Job, Run, build_outcome
-from plaudit.reward.reward import Reward
-from plaudit.rows.arrow import build_arrays
-from plaudit.rows.on_bad import apply_on_bad
-from plaudit.rows.parquet_files import ArrowChunk, ParquetSource
-from plaudit.rows.scoring import Scoring
-from plaudit.rows.streams import find_format
+from plaudit.ledger.dataset.job import Job, Progress, build_outcome
+from plaudit.ledger.dataset.manifest import FOLDER, Part, chain_stamps, inspect_part
+from plaudit.ledger.dataset.parts import SUMMARY
+from plaudit.ledger.dataset.pieces import BAD, CHANGES, Piece, Task, join_texts, read_note, run_task
+from plaudit.rows.streams import STANDARD, Format, choose_format, read_status, refuse_overlap
+
+TASKS_A_SLOT = 2
+"""Tasks for each one that can run at a time, at least: a slow one delays the end less."""
+_UNKNOWN = 1 << 32
+"""Rows that a text file is taken to have: where the next part begins among all rows."""
+_READERS = 16
+"""Parts that are looked at together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A data set that an engine is about to read."""
+class Engine(Protocol):
+    """What runs tasks in other processes."""
 
-    job: Job
-    source: str
-    paths: Sequence[str]
-    kept: Sequence[str]
-    scoring: Scoring
-    dictionaries: Sequence[str]
-    """Columns for which a dictionary pays."""
+    @property
+    def name(self) -> str:
+        """What the result and errors call it."""
 
-    def scorer(self) -> "Scorer":
-        """Return what scores a batch, to be sent to other processes."""
-        return Scorer(self.job, self.scoring, tuple(self.kept))
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time."""
+
+    def submit(self, work: Callable[[Task], PlauditError | None], task: Task) -> "Future[PlauditError | None]":
+        """Start a task somewhere; it is tried again where its process or machine dies."""
 
 
-class Scorer:
-    """From a table to the same rows with their rewards; it can travel to another process."""
-
-    def __init__(self, job: Job, scoring: Scoring, kept: tuple[str, ...]) -> None:
-        """Score with `scoring`, and keep the columns in `kept`."""
-        self._job, self._scoring, self._kept = job, scoring, kept
-
-    def __call__(self, table: pa.Table) -> pa.Table:
-        """Return the rows with their rewards."""
-        whole = table.combine_chunks()
-        batch = whole.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema=table.schema)
-        scored = self._scoring(ArrowChunk(batch, batch.num_rows))
-        added = build_arrays(self._job.list_added(scored, batch.num_rows), scored.ok)
-        new = dict(zip(self._job.new_columns, added, strict=True))
-        return pa.table({**{name: whole.column(name) for name in self._kept}, **new})
-
-
-def inspect_parts(
-    reward: Reward,
+def score_on_engine(
+    job: Job,
     source: str,
+    target: str,
+    engine: AbstractContextManager[Engine],
     *,
-    keep: Sequence[str] | None,
-    columns: Mapping[str, str] | None,
-    scores: bool,
-    prefix: str,
-    on_bad: str,
-) -> Parts:
-    """Return the parts of a data set; a column that lacks in one of them is an error here, before any row is read."""
-    reward = apply_on_bad(reward, on_bad)
-    kept = None if keep is None else tuple(keep)
-    job = Job(reward, keep=kept, masks=on_bad == "mask", columns=columns, scores=scores, prefix=prefix)
-    parts = find_parts(source)
-    paths = [str(part.resolve()) for part in parts or [Path(source)]]
-    for path in paths:
-        if find_format(path) != "parquet":
-            raise FileError(f"{path} is not Parquet, the only format read on Ray and Spark; use the local engine.")
-    runs = [Run(job, path, "parquet", "parquet", None) for path in paths]
-    for run in runs[1:]:
-        if run.source.columns != runs[0].source.columns:
-            raise FileError(
-                f"{run.source.name} has different columns from {runs[0].source.name}; all parts need the same columns."
-            )
-    first = runs[0]
-    return Parts(job, source, paths, first.kept, first.scoring, _find_dictionaries(first))
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    bad_rows: str | None = None,
+    format: Format | None = None,
+) -> FileScoring:
+    """Score a file or a folder as `score_file` does, in the processes of an engine, which is entered here.
+
+    Every process must see `source` and `target`. `progress` gets the number of tasks.
+    """
+    paths = find_parts(source, text=True)
+    if STANDARD in (source, target):
+        raise FileError("an engine reads and writes files: name them instead of - (--output).")
+    if paths is None:
+        found, work = [_inspect_file(job, source, target, format, overwrite)], _name_work(Path(target))
+    else:
+        if bad_rows is not None:
+            raise FileError(f"{source} becomes a folder of parts: bad_rows= (--bad) is for a single file.")
+        found, work = _inspect_folder(job, paths, Path(target)), Path(target).resolve() / FOLDER
+        for part in [] if overwrite else found:
+            part.refuse_other(job)
+    parts = chain_stamps(found)
+    with _open_work(work, target, keep=paths is not None):
+        notes = {part.source: note for part in parts if (note := part.find_note(job)) is not None}
+        resumed = len(notes)
+        if paths is not None:
+            (work.parent / SUMMARY).unlink(missing_ok=True)
+        with engine as at_work:
+            if resumed < len(parts):
+                options: dict[str, Any] = {"data": os.path.abspath(source), "keeps_bad": bad_rows is not None}
+                if any(part.in_order for part in parts):
+                    steps = (find_first_step(part.source, part.read) for part in parts)
+                    options["begins"] = next((step for step in steps if step is not None), None)
+                _Course(job, parts, at_work, notes, progress, options).run()
+            name = at_work.name
+        outcome = _add_up(job, source, target, name, parts, notes, resumed, bad_rows)
+        if paths is not None:
+            with AtomicFile(work.parent / SUMMARY) as draft:
+                draft.file.write(json.dumps(outcome.to_dict(), indent=2, default=str) + "\n")
+                draft.commit()
+    return outcome
 
 
-def _find_dictionaries(run: Run) -> list[str]:
-    """Return the columns that had a dictionary, and the new ones, which often are few distinct numbers."""
-    had = run.source.dictionaries() if isinstance(run.source, ParquetSource) else []
-    return [*(name for name in had if name.partition(".")[0] in run.kept or name in run.kept), *run.job.new_columns]
+def _inspect_file(job: Job, source: str, target: str, format: Format | None, overwrite: bool) -> Part:
+    read, written = choose_format(source, format), choose_format(target, format)
+    refuse_overlap(target, read_status(target), read_status(source))
+    if os.path.isfile(target) and not overwrite:
+        raise FileError(f"{target} already exists; name another file, or pass overwrite=True (--force).")
+    return inspect_part(job, Path(source).resolve(), Path(target).resolve(), _name_work(Path(target)), read, written)
+
+
+def _name_work(target: Path) -> Path:
+    return target.resolve().with_name(f".{target.name}.plaudit")
+
+
+def _inspect_folder(job: Job, paths: Sequence[Path], target: Path) -> list[Part]:
+    if any(path.parent.resolve() == target.resolve() for path in paths):
+        raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
+    folder = target.resolve()
+
+    def inspect(path: Path) -> Part:
+        kind = choose_format(path.name, None)
+        return inspect_part(job, path.resolve(), folder / path.name, folder / FOLDER, kind, kind)
+
+    with ThreadPoolExecutor(_READERS, "plaudit-parts") as readers:
+        return list(readers.map(inspect, paths))
 
 
 @contextmanager
-def write_parts(parts: Parts, target: str, engine: str, *, overwrite: bool) -> Iterator[tuple[Path, list[FileScoring]]]:
-    """Yield a folder to write Parquet to, and a list that holds what came of it when the folder is under its name."""
-    if any(Path(path).parent == Path(target).resolve() for path in parts.paths):
-        raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
-    results: list[FileScoring] = []
-    with AtomicFolder(target, overwrite=overwrite) as draft:
-        yield draft.path, results
-        rows, bad = _count_rows(draft.path, f"{parts.job.prefix}ok")
-        if bad and not parts.job.masks:
-            raise InputError(
-                f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. Run the local engine to list them."
-            )
-        draft.commit()
-    counts = {"rows": rows, "bad": bad, "reasons": {}, "remarks": parts.scoring.remarks}
-    results.append(build_outcome(parts.job, parts.source, target, engine, counts, None))
+def _open_work(work: Path, target: str, *, keep: bool) -> Iterator[None]:
+    """Make the folder of notes and pieces; LedgerBusy where another run writes there.
+
+    Unless it is to be kept, it goes when nothing can be resumed: at the end, and where the rows cannot be scored.
+    """
+    beside = Path(target).resolve().parent
+    if not beside.is_dir():
+        raise build_write_error(target, f"there is no folder {beside}")
+    if keep and Path(target).is_file():
+        raise FileError(f"{target} is a file; parts are written to a folder.")
+    with lock_folder(work):
+        try:
+            yield
+        except InputError:
+            if not keep:
+                shutil.rmtree(work, ignore_errors=True)
+            raise
+        if not keep:
+            shutil.rmtree(work, ignore_errors=True)
 
 
-def _count_rows(folder: Path, ok: str) -> tuple[int, int]:
-    """Return how many rows were written, and how many of them are bad."""
-    if not folder.is_dir():
-        return 0, 0
-    found = arrow_dataset.dataset(folder, format="parquet")
-    rows = found.count_rows()
-    return rows, rows - found.count_rows(filter=arrow_dataset.field((ok,))) if rows else 0
+@dataclass(slots=True)
+class _Course:
+    """The tasks of the parts that are not finished, on their way through an engine."""
+
+    job: Job
+    parts: Sequence[Part]
+    engine: Engine
+    notes: dict[str, dict[str, Any]]
+    progress: Progress | None
+    options: dict[str, Any]
+    """Those of each piece."""
+    queue: deque[Task] = field(default_factory=deque)
+    waiting: dict[str, tuple[Part, list[Piece]]] = field(default_factory=dict)
+    """By the source of a part, its pieces, as long as one is not scored."""
+    left: Counter[str] = field(default_factory=Counter)
+    total: int = 0
+
+    def run(self) -> None:
+        """Do all tasks, those of the first parts first."""
+        self._plan()
+        running: dict[Future[PlauditError | None], Task] = {}
+        self._report(running)
+        while self.queue or running:
+            while self.queue and len(running) < TASKS_A_SLOT * self.engine.slots:
+                task = self.queue.popleft()
+                running[self.engine.submit(run_task, task)] = task
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            for future in [each for each in running if each in done]:
+                self._take(running.pop(future), future)
+            self._report(running)
+
+    def _plan(self) -> None:
+        pending = [part for part in self.parts if part.source not in self.notes]
+        most = sum(part.rows or 0 for part in pending) / (TASKS_A_SLOT * self.engine.slots)
+        first = 0
+        for part in self.parts:
+            if part.source not in self.notes:
+                count = -int(-(part.rows or 0) // most) if most else 1
+                pieces = part.cut(self.job, count, first, **self.options)
+                todo = [piece for piece in pieces if read_note(piece.folder) is None]
+                self.waiting[part.source] = part, pieces
+                self.left[part.source] = len(todo)
+                self.total += len(pieces)
+                self.queue += todo
+                if not todo:
+                    self._go_on(part.source)
+            first += _UNKNOWN if part.rows is None else part.rows
+
+    def _take(self, task: Task, future: "Future[PlauditError | None]") -> None:
+        try:
+            error = future.result()
+        except Exception as failure:
+            told = str(failure).strip().splitlines() or [type(failure).__name__]
+            raise TargetError(
+                f"{self.engine.name} could not finish {task.part}: {told[-1]}\n"
+                "Parts that are finished stay; run it again to go on with the others."
+            ) from failure
+        if error is not None:
+            raise error
+        if isinstance(task, Piece):
+            self.left[task.part] -= 1
+            if not self.left[task.part]:
+                self._go_on(task.part)
+        else:
+            self._finish(task.part, task.folder)
+
+    def _go_on(self, source: str) -> None:
+        """Finish a part whose pieces are all scored, or have them joined first."""
+        part, pieces = self.waiting[source]
+        if len(pieces) == 1:
+            self._finish(source, pieces[0].folder)
+        else:
+            self.queue.appendleft(part.join(self.job, pieces))
+
+    def _finish(self, source: str, folder: Path) -> None:
+        part, _ = self.waiting.pop(source)
+        self.notes[source] = part.finish(self.job, folder)
+
+    def _report(self, running: object) -> None:
+        if self.progress is not None:
+            self.progress(self.total - sum(self.left.values()), self.total)
+
+
+def _add_up(
+    job: Job,
+    source: str,
+    target: str,
+    engine: str,
+    parts: Sequence[Part],
+    notes: dict[str, dict[str, Any]],
+    resumed: int,
+    bad_rows: str | None,
+) -> FileScoring:
+    """Return what happened to all parts, in their order."""
+    ordered = [notes[part.source] for part in parts]
+    counts = {name: sum(note[name] for note in ordered) for name in ("rows", "bad", "unreadable")}
+    reasons = sum((Counter(note["reasons"]) for note in ordered), Counter[str]())
+    remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
+    changes = job.make_changes()
+    if changes is not None:
+        from plaudit.ledger.rescore.stored import load_changes
+
+        for part in parts:
+            changes.merge(load_changes(part.folder / CHANGES))
+    if bad_rows is not None:
+        join_texts([part.folder / BAD for part in parts], Path(bad_rows))
+    bad_rows = bad_rows if counts["bad"] or counts["unreadable"] else None
+    about = {**counts, "reasons": reasons, "remarks": remarks, "resumed": resumed, "bad_rows": bad_rows}
+    return build_outcome(job, source, target, engine, about, changes)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import FileError
+from plaudit.rows.streams import find_format
 from plaudit.terminal import escape_controls, format_count
 
 if TYPE_CHECKING:
@@ -78,15 +79,21 @@ class FileScoring:
         return escape_controls("\n".join(lines if self.changes is None else [*lines, "", str(self.changes)]))
 
 
-def find_parts(source: str) -> list[Path] | None:
-    """Return the Parquet parts of a folder or a pattern in order; None where `source` is a single file."""
+def find_parts(source: str, *, text: bool = False) -> list[Path] | None:
+    """Return the Parquet parts of a folder or a pattern in order; None where `source` is a single file.
+
+    With `text`, the parts may be CSV or JSON Lines; those of a folder count where it has no Parquet.
+    """
     path = Path(source)
     if path.is_dir():
-        found = [part for part in path.iterdir() if part.suffix == ".parquet" and not part.name.startswith((".", "_"))]
+        beside = [part for part in path.iterdir() if not part.name.startswith((".", "_"))]
+        found = [part for part in beside if part.suffix == ".parquet"]
+        if text and not found:
+            found = [part for part in beside if find_format(part.name) is not None]
         if any(part.parent != path for part in path.rglob("*.parquet")):
             raise FileError(f"{source} has Parquet files in subfolders; score one folder at a time.")
         if not found:
-            raise FileError(f"the folder {source} has no .parquet file.")
+            raise FileError(f"the folder {source} has no .parquet{', .csv or .jsonl' if text else ''} file.")
         return sorted(found)
     if glob.has_magic(source) and not path.exists():
         matching = sorted(map(Path, glob.glob(source)))
@@ -94,7 +101,7 @@ def find_parts(source: str) -> list[Path] | None:
         if not matching:
             raise FileError(f"no file matches {source}.")
         for part in matching:
-            if part.suffix not in (".parquet", ".pq"):
+            if part.suffix not in (".parquet", ".pq") and not (text and find_format(part.name)):
                 raise FileError(
                     f"{part} is not Parquet; a pattern can match only Parquet files. Score other files one at a time."
                 )

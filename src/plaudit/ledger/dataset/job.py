@@ -11,6 +11,7 @@ import numpy as np
 
 from plaudit.atomic import build_write_error
 from plaudit.errors import DefinitionError, FileError, WrongType
+from plaudit.ledger.dataset.carried import EpisodeScoring, Track, make_scoring
 from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.files import FileScoring
 from plaudit.reward.reward import Reward
@@ -77,25 +78,40 @@ class Job:
         whole = [np.ascontiguousarray(np.broadcast_to(column, rows), np.float64) for column in columns]
         return dict(zip(self.new_columns, [*whole, scored.ok], strict=True))
 
-    def make_changes(self) -> "Changes | None":
-        """Return what counts changes, where there is something to compare with."""
+    def make_changes(self, first: int = 0) -> "Changes | None":
+        """Return what counts changes of rows from `first` on, where there is something to compare with."""
         if self.against is None:
             return None
         from plaudit.ledger.rescore.changes import Changes  # which loads what reads ledgers
 
-        return Changes()
+        return Changes(first=first)
+
+
+def make_tracks(first: float | None = None) -> tuple[Track, Track]:
+    """Return what the two rewards of a job carry through a data set, before its first row."""
+    return Track(first), Track(first)
 
 
 class Run:
     """One file on its way through a job."""
 
-    def __init__(self, job: Job, source: str, read: Format, written: Format, changes: "Changes | None") -> None:
+    def __init__(
+        self,
+        job: Job,
+        source: str,
+        read: Format,
+        written: Format,
+        changes: "Changes | None",
+        groups: range | None = None,
+        tracks: tuple[Track, Track] | None = None,
+    ) -> None:
         """Open the file, to be `written` in a format; a column that lacks is an error here, before any row is read."""
         self.job = job
         self.written = written
         self.changes = changes
         self.rows = self.unreadable = 0
-        self.source = open_rows(source, read, job.batch_rows)
+        self.tracks = tracks or make_tracks()
+        self.source = open_rows(source, read, job.batch_rows, groups)
         try:
             self._find_columns()
         except BaseException:
@@ -104,12 +120,12 @@ class Run:
 
     def _find_columns(self) -> None:
         job, source = self.job, self.source
-        self.scoring = Scoring(job.reward, source, job.columns)
-        self.old = None
+        self.scoring = make_scoring(job.reward, source, job.columns, self.tracks[0])
+        self.old: Scoring | None = None
         if isinstance(job.against, Reward):
             names = {each for place in list_slots(job.against.program) for each in (place.name, place.column)}
             renamed = {one: column for one, column in (job.columns or {}).items() if one in names}
-            self.old = Scoring(job.against, source, renamed)
+            self.old = make_scoring(job.against, source, renamed, self.tracks[1])
         self._extra = [job.decision_class, job.decision, job.against if isinstance(job.against, str) else None]
         for column in (*self._extra, *(job.keep or ())):
             if column is not None and column not in source.columns:
@@ -130,11 +146,16 @@ class Run:
             self.narrow = None if dtype is None else NarrowScorer(dtype, self.scoring, self.old)
 
     @property
+    def in_order(self) -> list[EpisodeScoring]:
+        """Its rewards that need more than one row: those of an episode in their order."""
+        return [scoring for scoring in (self.scoring, self.old) if isinstance(scoring, EpisodeScoring)]
+
+    @property
     def needed(self) -> list[str]:
         """What is read, by dotted names: the columns that are kept, and what the rewards need."""
         extra = [*self._extra, *(() if self.changes is None else find_context(self.source))]
-        inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
-        names = [one.dotted for one in inputs if one.path[0] not in self.kept]
+        paths = [path for scoring in (self.scoring, self.old) if scoring for path in scoring.reads]
+        names = [".".join(path) for path in paths if path[0] not in self.kept]
         return list(dict.fromkeys([*self.kept, *names, *(name for name in extra if name is not None)]))
 
     def write(self, target: str, bad: BadRows | None, progress: Progress | None) -> None:
@@ -155,7 +176,7 @@ class Run:
                     for chunk, scored in self.score(bad, progress):
                         hand_over(chunk, self.job.list_added(scored, chunk.rows), scored.ok)
                 if hasattr(sink, "note"):
-                    sink.note({NOTE: json.dumps({**self.job.identity, **self._count()})})
+                    sink.note({NOTE: json.dumps({**self.job.identity, **self.count()})})
                 sink.close()
             except (FileError, BrokenPipeError):
                 raise
@@ -215,15 +236,17 @@ class Run:
         episode, step = read_episodes(chunk, self.source), read_steps(chunk, self.source)
         changes.add(before, after, classes, decision, episode=episode, step=step)
         if self.narrow is not None:
-            self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=self.rows)
+            first = self.source.before + self.rows
+            self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=first)
 
-    def _count(self) -> dict[str, Any]:
+    def count(self) -> dict[str, Any]:
+        """Return how many rows there were, and the bad ones by reason."""
         return {"rows": self.rows, "bad": self.scoring.bad, "reasons": dict(self.scoring.reasons)}
 
     def build_outcome(self, target: str, bad: BadRows | None) -> FileScoring:
         """Return what happened."""
         kept = bad.path if bad is not None and bad.count else None
-        counts = {**self._count(), "unreadable": self.unreadable, "bad_rows": kept, "remarks": self.scoring.remarks}
+        counts = {**self.count(), "unreadable": self.unreadable, "bad_rows": kept, "remarks": self.scoring.remarks}
         return build_outcome(self.job, self.source.name, target, self.scoring.target, counts, self.changes)
 
 

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError
 from plaudit.ledger.dataset.files import FileScoring
-from plaudit.ledger.dataset.job import NOTE, Job, Progress, Run, build_outcome
+from plaudit.ledger.dataset.job import NOTE, Job, Progress, Run, build_outcome, make_tracks
 from plaudit.rows.arrow import translate_read_errors
 
 SUMMARY = "_plaudit.json"
@@ -28,9 +29,13 @@ def score_parts(
         raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
     changes = job.make_changes()
     # Every part has every column, before one is read.
-    runs = [Run(job, str(part), "parquet", "parquet", changes) for part in parts]
+    tracks = make_tracks()
+    runs = [Run(job, str(part), "parquet", "parquet", changes, tracks=tracks) for part in parts]
     _make_folder(target)
     done = {run.source.name: _read_finished(job, run, target) for run in runs}
+    if runs[0].in_order:  # what is carried into a part comes from those before it
+        kept = set(takewhile(lambda name: done[name], done))
+        done = {name: note if name in kept else None for name, note in done.items()}
     _refuse_others(target, [name for name, note in done.items() if note is None], overwrite)
     (target / SUMMARY).unlink(missing_ok=True)
     tally = _Tally(sum(run.source.rows or 0 for run in runs), progress)
@@ -39,9 +44,9 @@ def score_parts(
         if note is None:
             run.write(str(target / Path(run.source.name).name), None, tally.report)
             note = {"rows": run.rows, "bad": run.scoring.bad, "reasons": run.scoring.reasons}
-        elif changes is not None:
+        elif changes is not None or run.in_order:
             for _ in run.score(None, tally.report):
-                pass  # what changed is counted on the way
+                pass  # what changed is counted on the way, and what is carried goes on
         tally.add(note, run.source.rows or 0)
     resumed = sum(note is not None for note in done.values())
     remarks = dict.fromkeys(remark for run in runs for remark in run.scoring.remarks)

@@ -41,6 +41,9 @@ def score_file(
     folder or pattern, `target` is a folder of files with the same names, and an interrupted job resumes with the
     missing ones. A file appears only when it is complete; an interrupted single file starts over.
 
+    A reward that carries state, or reads `prev` of a plain column, gets the rows of each episode in their order, if
+    there are columns `episode` and `step` (and `run`, `actor`); episodes may go on from part to part.
+
     Rows keep their order and get `total`, the value of each term under its name, and `ok`. A row that cannot be scored,
     for example because of a NULL, has `ok` false and NULL in the other new columns. Only Parquet needs pyarrow.
 

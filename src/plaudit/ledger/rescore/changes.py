@@ -50,6 +50,12 @@ class Spread:
             self.total += float(numbers.sum())
             self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
 
+    def merge(self, other: "Spread") -> None:
+        """Add what was counted of other numbers."""
+        self.count += other.count
+        self.total += other.total
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
     def to_dict(self) -> dict[str, float | None]:
         """Return mean, min and max."""
         return {
@@ -134,12 +140,15 @@ class Changes(Tabular):
     """Which totals changed by rounding alone, where one was computed in a narrower dtype than the other."""
     episodes: EpisodeReturns = field(default_factory=EpisodeReturns)
     """The returns of the episodes that rows were said to belong to."""
-    _sample: Reservoir = field(init=False, repr=False, compare=False)
-    _open: Candidates | None = field(default=None, init=False, repr=False, compare=False)
+    first: int = 0
+    """The position of the first row, where others come before it: which rows are sampled depends on it."""
+    sample: Reservoir = field(init=False, repr=False, compare=False)
+    ends: list[Candidates] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The first and the last decision, which rows before or after these may go on with."""
 
     def __post_init__(self) -> None:
         """Make an empty sample."""
-        self._sample = Reservoir(self.ranked_at_most, seed=self.seed)
+        self.sample = Reservoir(self.ranked_at_most, seed=self.seed)
 
     def add(
         self,
@@ -167,12 +176,16 @@ class Changes(Tabular):
             self.episodes.add(episode, before, after, None if step is None else np.asarray(step, np.float64))
         had, has = ~np.isnan(before), ~np.isnan(after)
         both = had & has
+        positions = np.arange(self.first, self.first + len(both))
+        self.first += len(both)
         if not both.all():
             self._count_bad(had, has)
             before, after = before[both], after[both]
             classes = Classes(classes.labels, classes.codes[both])
             identities = None if identities is None else identities[both]
+            positions = positions[both]
         self._compare(before, after)
+        self.sample.add(before, after, positions)
         self._count_flips(before, after, classes)
         if identities is not None:
             self._count_decisions(group_candidates(identities, classes, before, after))
@@ -189,7 +202,23 @@ class Changes(Tabular):
         self.new.add(after)
         with np.errstate(invalid="ignore"):  # two infinities
             self.difference.add(after - before)
-        self._sample.add(before, after)
+
+    def merge(self, later: "Changes") -> None:
+        """Add what was counted of rows that come after these; counts, extremes and the sample are those of the whole.
+
+        Means and returns are too, but for the last digits: the rounding of a sum depends on its order.
+        """
+        for name in ("records", "unchanged", "lost", "gained", "without"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        for name in ("old", "new", "difference", "rounding", "episodes"):
+            getattr(self, name).merge(getattr(later, name))
+        for label, flips in later.flips.items():
+            found = self._find_flips(label)
+            for name, count in _flips_to_dict(flips).items():
+                setattr(found, name, getattr(found, name) + count)
+        self._count_decisions([*later.ends])
+        positions, (old, new) = later.sample.settle()
+        self.sample.add(old, new, positions)
 
     def _count_flips(self, before: Numbers, after: Numbers, classes: Classes) -> None:
         up, down = (before < 0) & (after > 0), (before > 0) & (after < 0)
@@ -209,32 +238,32 @@ class Changes(Tabular):
         return self.flips.setdefault(label, Flips())
 
     def _count_decisions(self, groups: list[Candidates]) -> None:
-        if groups and self._open is not None and self._open.continues_in(groups[0]):
-            groups[0] = self._open.join(groups[0])
-        elif groups and self._open is not None:
-            groups.insert(0, self._open)
-        if groups:
-            self._open = groups.pop()
-        for group in groups:
+        if not groups:
+            return
+        if self.ends and self.ends[-1].continues_in(groups[0]):
+            groups[0] = self.ends.pop().join(groups[0])
+        groups = [*self.ends, *groups]
+        for group in groups[1:-1]:
             _count_decision(self._find_flips(group.label), group)
+        self.ends = [groups[0], groups[-1]] if len(groups) > 1 else groups
 
     @property
     def by_class(self) -> dict[Any, Flips]:
-        """`flips`, with the decision that came last, whose candidates may still go on, counted too."""
+        """`flips`, with the first and the last decision, whose candidates may still go on, counted too."""
         found = {label: Flips(**_flips_to_dict(flips)) for label, flips in self.flips.items()}
-        if self._open is not None:
-            _count_decision(found[self._open.label if self._open.label in found else FURTHER], self._open)
+        for group in self.ends:
+            _count_decision(found[group.label if group.label in found else FURTHER], group)
         return found
 
     @property
     def rank_correlation(self) -> float | None:
         """Spearman's correlation of old and new totals; None where one of them does not vary."""
-        return correlate_ranks(*self._sample.pairs)
+        return correlate_ranks(*self.sample.pairs)
 
     @property
     def ranked(self) -> int:
         """How many pairs the rank correlation comes from: all `records`, or a uniform sample of them."""
-        return int(self._sample.pairs.shape[1])
+        return int(self.sample.pairs.shape[1])
 
     @property
     def flipped(self) -> int:
@@ -257,7 +286,7 @@ class Changes(Tabular):
         returns = self.episodes
         if len(returns.old):
             return plot_pairs(returns.old, returns.new, names=names, ax=ax)
-        old, new = self._sample.pairs
+        old, new = self.sample.pairs
         return plot_pairs(old, new, names=names, what="total", of="step", among=self.records, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_colu
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.schema import blocks, jobs, specs
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished, list_episodes
+from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished
+from plaudit.ledger.summary.listing import list_episodes
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_count
 

@@ -43,6 +43,13 @@ class Rounding:
         self.flips += len(flips)
         self.flipped += [name(at) for at in flips[: KEPT - len(self.flipped)].tolist()]
 
+    def merge(self, later: "Rounding") -> None:
+        """Add what was counted of rows that come after these."""
+        self.records += later.records
+        self.flips += later.flips
+        self.unknown += later.unknown
+        self.flipped += later.flipped[: KEPT - len(self.flipped)]
+
     def __str__(self) -> str:
         """Return what rounding did, in a few lines; nothing where it did nothing."""
         lines = []

@@ -18,11 +18,11 @@ from plaudit.ledger.storage.chain import STRETCH, encode_moments, split_column
 from plaudit.ledger.storage.codec import INLINE_RECORDS, MAX_NUMBERS, encode_times
 from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
-from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries
+from plaudit.ledger.storage.schema import blocks, jobs, summaries
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import summarize
-from plaudit.ledger.storage.writer import ADD_PARTS, Stretch
+from plaudit.ledger.storage.writer import Stretch
 
 _TOGETHER = 32_768
 """Records to rewrite in one transaction, about; writers wait no longer than that takes."""
@@ -35,7 +35,7 @@ _READ = select(*map(limit_size, blocks.c)).where(blocks.c.first.between(*_betwee
 _RESCORED = select(blocks.c.origin).where(
     blocks.c.job.in_(select(jobs.c.id)), blocks.c.origin.between(*_between)
 )  # by the index of jobs and origins
-_REMOVE = [delete(table).where(table.c.first.between(*_between)) for table in (episode_parts, summaries, blocks)]
+_REMOVE = [delete(table).where(table.c.first.between(*_between)) for table in (summaries, blocks)]
 _ADD = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
 _SUMMARIZE = insert(summaries).values({column.name: bindparam(column.name) for column in summaries.columns})
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
@@ -136,10 +136,9 @@ def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
                 for statement in _REMOVE:
                     cursor.execute(render(statement), (part[0]["first"], part[-1]["first"]))
                 cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
-                cursor.execute(render(_SUMMARIZE), (made["first"], *summarize(*(made[name] for name in _SUMMARIZED))))
+                summary = summarize(*(made[name] for name in _SUMMARIZED))
                 parts = summarize_episodes(*(made[name] for name in _SPLIT))
-                if parts:
-                    cursor.executemany(render(ADD_PARTS), [(made["first"], *each) for each in parts])
+                cursor.execute(render(_SUMMARIZE), (made["first"], *summary, *parts))
                 merged += len(part) - 1
     return merged
 

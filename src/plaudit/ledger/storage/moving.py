@@ -33,10 +33,11 @@ _FEW = 500
 """Blocks that are read at a time."""
 _PACKED = '[{"packed": '
 """How contexts begin that evaluation reads by columns: their blocks stay in the database, where it finds those."""
+_MAY_MOVE = func.coalesce(func.substr(blocks.c.contexts, 1, len(_PACKED)), "") != _PACKED
 _LISTED = (
     select(blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.target, scopes.c.run)
     .join(scopes, scopes.c.id == blocks.c.scope)
-    .where(blocks.c.segment.is_(None), func.coalesce(func.substr(blocks.c.contexts, 1, len(_PACKED)), "") != _PACKED)
+    .where(blocks.c.segment.is_(None), blocks.c.records > 1, _MAY_MOVE)  # of one alone, listings read the block
     .where(blocks.c.latest < bindparam("before"))
     .order_by(blocks.c.spec, blocks.c.target, scopes.c.run, blocks.c.first)
 )

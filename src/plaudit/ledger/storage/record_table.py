@@ -22,9 +22,17 @@ from plaudit.language.program import find_reachable
 from plaudit.ledger.context import Scope
 from plaudit.ledger.storage.codec import FLOAT, NotFaithful, RecordLayout, Rows
 from plaudit.ledger.storage.computation import LIBRARIES, Computation
-from plaudit.ledger.storage.episode_parts import ENDS, encode_outcomes, find_end, find_original_reward
+from plaudit.ledger.storage.episode_parts import (
+    ENDS,
+    ORIGINAL_REWARD,
+    encode_outcomes,
+    find_end,
+    find_original_reward,
+)
+from plaudit.ledger.storage.parts import pack_parts, parse_number
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.steps import Steps
+from plaudit.ledger.storage.summary import summarize
 from plaudit.targets.columns import name_columns
 from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import list_slots
@@ -175,6 +183,42 @@ class RecordTable:
         shared = {self.names[name] for name in Scope._fields}
         return digest_table(table, [name for name in table.column_names if name not in shared])
 
+    def summarize(self, table: pa.Table) -> tuple[Any, ...]:
+        """Return what the catalogue says of the records of a block: its row in `summaries`, besides its number."""
+        count = len(table)
+        times = np.asarray(table.column(self.names["time"]).cast(pa.int64()))
+        values = self.read_values(table)
+        names, codes = _list_names(table.column(self.names["episode"]).combine_chunks())
+        steps = table.column(self.names["step"]).combine_chunks()
+        bounds = pc.min_max(steps).as_py()
+        summary = summarize(
+            *(count, int(times.min()), int(times.max()), None),
+            json.dumps(names) if names else None,
+            None if bounds["min"] is None else json.dumps([bounds["min"], bounds["max"]]),
+            np.ascontiguousarray(values[:, 0]).tobytes(),
+        )
+        ends, originals, contexts = (table.column(self.names[name]) for name in ("end", "original_reward", "context"))
+        ended = [np.asarray(pc.fill_null(pc.equal(ends.cast(pa.string()), end), False)) for end in ENDS]
+        said = pc.any(pc.match_substring(contexts, f'"{ORIGINAL_REWARD}":')).as_py()
+        telling = int(originals.null_count < count or ends.null_count < count or bool(said))
+        if not names:
+            return *summary, telling, None
+        numbers = [number for name in names if (number := parse_number(name)) is not None]
+        named = len(numbers) < len(names)
+        numbered = {} if bounds["min"] is None else {"steps": np.asarray(steps.fill_null(0))}
+        if numbered and steps.null_count:
+            numbered["stepped"] = np.asarray(steps.is_valid())
+        parts = pack_parts(
+            codes if named else np.where(codes < 0, 0, np.array(numbers, np.int64)[codes]),
+            list(values.T),
+            times=times,
+            names=names if named else None,
+            chosen=codes >= 0,
+            **numbered,
+            ends=(ended[0] + 2 * (ended[1] & ~ended[0])).astype(np.int8) if ends.null_count < count else None,
+        )
+        return *summary, telling, parts
+
     # -- and back ------------------------------------------------------------------------------------------------------
 
     def list_inputs(self) -> list[str]:
@@ -254,6 +298,17 @@ def _find_inexact(layout: RecordLayout, computation: Computation) -> frozenset[i
         for at, name in enumerate(names)
         if any(program.nodes[node].inexact for node in find_reachable(program.nodes, [program.outputs[name]]))
     )
+
+
+def _list_names(episodes: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the episodes of records in the order in which they first occur, and which one each has: -1 for none."""
+    codes = np.asarray(episodes.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    known, firsts = np.unique(codes, return_index=True)
+    order = [at for at in known[np.argsort(firsts)].tolist() if at >= 0]
+    places = np.full(len(episodes.dictionary) + 1, -1)  # the last one is for -1
+    places[order] = np.arange(len(order))
+    words = episodes.dictionary.to_pylist()
+    return [words[at] for at in order], places[codes]
 
 
 # -- what is said of records, in columns -------------------------------------------------------------------------------

@@ -145,26 +145,10 @@ summaries = Table(
     Column("total", Double),  # the sum of its totals; NULL where it has to be added up
     Column("low", Double),
     Column("high", Double),
+    Column("telling", NUMBER, nullable=False),  # 1 where a context says how an episode ended, or what was paid; else 0
+    Column("parts", LargeBinary),  # what it has of each episode: see parts.py. NULL where it has one record, or none
 )
 """What is known of each block without opening it; all of it follows from the block."""
-
-episode_parts = Table(
-    "episode_parts",
-    metadata,
-    Column("first", NUMBER, ForeignKey("blocks.first"), primary_key=True, autoincrement=False),
-    Column("position", NUMBER, primary_key=True, autoincrement=False),  # in the block, of the first record
-    Column("last", NUMBER, nullable=False),
-    Column("episode", Text, nullable=False),
-    Column("records", NUMBER, nullable=False),
-    Column("earliest", NUMBER, nullable=False),
-    Column("latest", NUMBER, nullable=False),
-    Column("step_low", NUMBER),
-    Column("step_high", NUMBER),
-    Column("ended", Text),  # "terminated" or "truncated"; NULL where that is not known
-    Column("total", Double, nullable=False),  # the sum of its totals
-    Column("terms", LargeBinary, nullable=False),  # the sums of each term's values, little-endian float64
-)
-"""What each block of several records has of each episode; all of it follows from the block: see episode_parts.py."""
 
 keys = Table(
     "keys",

@@ -126,7 +126,12 @@ class SegmentRow:
         found: NDArray[np.bool_] = self._reader.files.match(self._read(own).column(own), wanted)
         return found
 
-    def digest(self) -> bytes:
+    def summarize(self) -> tuple[Any, ...]:
+        """Return what the catalogue should say of its records."""
+        found: tuple[Any, ...] = self._records.summarize(self._reader.read(self._row, 0, self.records, None))
+        return found
+
+    def compute_digest(self) -> bytes:
         """Return the digest of its records as they lie in the segment."""
         table = self._reader.read(self._row, 0, self.records, None)
         found: bytes = self._records.digest(table)

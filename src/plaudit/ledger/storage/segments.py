@@ -7,13 +7,12 @@ never became durable: `compact` removes it.
 
 import hashlib
 import io
-import json
 import os
 import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -33,7 +32,6 @@ from plaudit.ledger.storage.codec import MAX_RECORDS, Block, NotFaithful, Record
 from plaudit.ledger.storage.lake_files import build_address, hash_file, name_folder, put_bytes, remove_file
 from plaudit.ledger.storage.record_table import Context, RecordTable, describe_steps, get_table
 from plaudit.ledger.storage.steps import Steps
-from plaudit.ledger.storage.summary import summarize
 from plaudit.rows.addresses import UNEXPLAINED, explain_storage_errors, is_address, open_address
 
 ROWS = MAX_RECORDS
@@ -115,9 +113,7 @@ class Segments:
         for context, inputs, outputs in parts:
             table = records.build(scope, context, inputs, outputs, computed=computed)
             count, (earliest, latest) = len(table), (int(end(context.times)) for end in (np.min, np.max))
-            columns = _list_names(context.episodes), _find_ends(context.steps), outputs.tobytes()
-            summary = summarize(count, earliest, latest, None, *columns)
-            stored = Stored(None, place, records.digest(table), summary)
+            stored = Stored(None, place, records.digest(table), records.summarize(table))
             made.append(Block(layout, target, scope, count, earliest, latest, b"", b"", stored=stored))
             tables.append(table)
             place += count
@@ -178,7 +174,8 @@ class Segments:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            target.unlink(missing_ok=True)
+            with suppress(OSError):
+                target.unlink()
             raise UnusableFile(
                 f"{target.parent} cannot be written: {error.strerror or error}. Nothing was recorded; free some space "
                 "or mend the folder and try again."
@@ -356,17 +353,6 @@ class Segments:
         with self._lock:
             self._opened.clear()
             self._groups.clear()
-
-
-def _list_names(episodes: pa.Array) -> str | None:
-    """Return the names of episodes as a column of a block; None where no record has one."""
-    return None if episodes.null_count == len(episodes) else json.dumps(episodes.unique().to_pylist())
-
-
-def _find_ends(steps: pa.Array) -> str | None:
-    """Return the lowest and the highest step as a column of a block; None where no record has one."""
-    ends = pc.min_max(steps).as_py()
-    return None if ends["min"] is None else json.dumps([ends["min"], ends["max"]])
 
 
 def encode_tables(records: RecordTable, tables: Sequence[pa.Table]) -> bytes:

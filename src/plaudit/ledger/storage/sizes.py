@@ -9,22 +9,24 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from plaudit.ledger.backends.backend import LARGEST_VALUE
-from plaudit.ledger.storage.schema import specs
+from plaudit.ledger.storage.schema import specs, summaries
 
 _FEW = 1024
 """Bytes per record that are read without asking how many numbers the reward has: asking takes longer."""
 _INSTEAD = f"(more than {LARGEST_VALUE >> 20} MiB)"
-"""What is read in place of a text that is too large: no JSON."""
+"""What is read in place of a text, or of bytes, that are too large: no JSON, and no parts of episodes."""
 
 
 @lru_cache(maxsize=256)
 def limit_size(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return a column of blocks as it is to be read; columns of other tables are returned as they are.
+    """Return a column of blocks, or of parts, as it is to be read; other columns are returned as they are.
 
     Where a block holds more numbers than its records have, they are read as NULL: the reward describes each number, of
     eight bytes, by more than eight characters.
     """
     table: Any = getattr(column, "table", None)
+    if table is summaries and column.name == "parts":
+        return _limited(column).label(column.name)
     if table is None or "contexts" not in table.c:
         return column
     if column.name == "head":

@@ -41,24 +41,14 @@ from plaudit.ledger.storage.codec import (
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
 from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
-from plaudit.ledger.storage.schema import (
-    CONFLICTS,
-    appended,
-    episode_parts,
-    keys,
-    scopes,
-    segments,
-    table_heads,
-    writers,
-)
+from plaudit.ledger.storage.schema import CONFLICTS, appended, keys, scopes, segments, table_heads, writers
 from plaudit.ledger.storage.segment_rows import SegmentReader
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
-from plaudit.ledger.storage.summary import Summary, summarize
+from plaudit.ledger.storage.summary import summarize
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
-ADD_PARTS = insert(episode_parts).values({column.name: bindparam(column.name) for column in episode_parts.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
 _FIND_KEYS = build_lookup(select(keys.c.key, keys.c.record), keys.c.key)
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
@@ -296,11 +286,6 @@ class BlockWriter:
                 *(_summarize(block, job) if stored is None else stored.summary),
             )
             cursor.execute(self._block_text, values)
-            if stored is None and block.count > 1 and block.episodes is not None:
-                texts = block.times, block.episodes, block.steps, block.contexts
-                parts = summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
-                if parts:
-                    cursor.executemany(self._backend.render(ADD_PARTS), [(first, *part) for part in parts])
             written.append((first, block.count))
             total += block.count
             _, start, _, blocks = self._stretch or (writer, first, first, 0)
@@ -405,9 +390,12 @@ class BlockWriter:
         return int(found[0])
 
 
-def _summarize(block: Block, job: int | None) -> Summary:
+def _summarize(block: Block, job: int | None) -> tuple[Any, ...]:
+    """Return the summary of a block, and what it has of each episode."""
     columns = block.episodes, block.steps, block.outputs
-    return summarize(block.count, block.earliest, block.latest, job, *columns)
+    summary = summarize(block.count, block.earliest, block.latest, job, *columns)
+    texts = block.times, block.episodes, block.steps, block.contexts
+    return *summary, *summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
 
 
 def _check_conflict(ledger: str, error: LedgerError) -> None:

@@ -1,32 +1,18 @@
-"""Episodes: what each of them earned, by term, how long it was and how it ended.
+"""Episodes: what each of them earned, by term, how long it was and how it ended."""
 
-They are listed from sums that were made when their blocks were written: a million records of an episode cost no more
-than ten.
-"""
-
-import heapq
-import struct
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from sqlalchemy import Connection, Select, case, exists, false, or_, select
+import numpy as np
+from numpy.typing import NDArray
 
-from plaudit.errors import LedgerError
 from plaudit.frames import Tabular
 from plaudit.html import MOST_ROWS, build_heading, build_name, build_table, join
-from plaudit.ledger.backends.backend import report_damage
-from plaudit.ledger.context import to_datetime
-from plaudit.ledger.query import Query
+from plaudit.ledger.context import to_datetime, to_microseconds
 from plaudit.ledger.ranking import check_count, check_term
-from plaudit.ledger.search import BlockSearch
-from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD, EpisodePart, add_up, split_episodes
-from plaudit.ledger.storage.schema import blocks, episode_parts, scopes, specs
-from plaudit.ledger.storage.sizes import limit_size
-from plaudit.ledger.storage.specs import RewardTerms, read_terms
-from plaudit.ledger.storage.store import Store
 from plaudit.terminal import format_count
 
 if TYPE_CHECKING:
@@ -38,10 +24,6 @@ CHOSEN_BY = ("reward", "version", "run", "actor", "episode")
 """What whole episodes can be chosen by, whatever records of them are asked for."""
 _MOST_RUNS = 7
 """How many runs a picture tells apart."""
-_MOST_SCOPES = 500
-"""Scopes that are asked about at a time."""
-_STREAMED = {"yield_per": 5000}
-_NOT_CHOSEN_BY = ("step", "key", "after", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +64,99 @@ class Episode:
         return {**plain, **times, "terms": dict(self.terms)}
 
 
+class Label(NamedTuple):
+    """A reward that paid episodes."""
+
+    reward: str
+    version: str
+    terms: tuple[str, ...]
+
+
+@lru_cache(maxsize=16)
+def get_row_type(terms: int) -> np.dtype[Any]:
+    """Return the type of an episode as a row of an array, where there are so many terms.
+
+    `label` is the place of a `Label`; times are in microseconds since 1970; `has` is which terms the episode has.
+    """
+    parts = [
+        *((name, object) for name in ("run", "actor", "episode", "ended", "first_step", "last_step")),
+        *((name, "i8") for name in ("label", "length", "began", "latest", "first_record", "last_record")),
+        *(("total", "f8"), ("finished", "?"), ("paid", "f8", (terms,)), ("has", "?", (terms,))),
+    ]
+    return np.dtype(parts)
+
+
 class Episodes(Sequence[Episode], Tabular):
     """Episodes in the order in which they began, as they were when they were asked for."""
 
     def __init__(self, listed: Iterable[Episode]) -> None:
         """Keep them."""
-        self._listed = tuple(listed)
+        self._made = made = tuple(listed)  # as the property of this name would make them
+        terms = tuple(dict.fromkeys(term for each in made for term in each.terms))
+        labels: dict[Label, int] = {}
+        rows = np.empty(len(made), get_row_type(len(terms)))
+        for row, each in zip(rows, made, strict=True):
+            for name in ("run", "actor", "episode", "ended", "first_step", "last_step", "length", "total", "finished"):
+                row[name] = getattr(each, name)
+            row["first_record"], row["last_record"] = each.first_record, each.last_record
+            row["began"], row["latest"] = to_microseconds(each.began), to_microseconds(each.latest)
+            row["label"] = labels.setdefault(Label(each.reward, each.version, tuple(each.terms)), len(labels))
+            row["paid"] = [each.terms.get(term, 0.0) for term in terms]
+            row["has"] = [term in each.terms for term in terms]
+        self._keep(rows, tuple(labels), terms)
+
+    def _keep(self, rows: NDArray[Any], labels: Sequence[Label], terms: Sequence[str]) -> None:
+        self._rows, self._labels, self._terms = rows, labels, terms
+
+    @classmethod
+    def from_rows(cls, rows: NDArray[Any], labels: Sequence[Label], terms: Sequence[str]) -> "Episodes":
+        """Return episodes given as rows of the type that `get_row_type` returns: objects are made when asked for."""
+        made = cls.__new__(cls)
+        made._keep(rows, labels, terms)
+        return made
+
+    def _choose(self, chosen: Any) -> "Episodes":
+        return self.from_rows(self._rows[chosen], self._labels, self._terms)
 
     @property
     def finished(self) -> "Episodes":
         """Those that count as returns; the others have no end yet, or were cut off when their process ended."""
-        return Episodes(each for each in self if each.finished)
+        return self._choose(self._rows["finished"])
 
     def __len__(self) -> int:
-        return len(self._listed)
+        return len(self._rows)
 
     @overload
     def __getitem__(self, at: int) -> Episode: ...
     @overload
     def __getitem__(self, at: slice) -> "Episodes": ...
     def __getitem__(self, at: int | slice) -> "Episode | Episodes":
-        return Episodes(self._listed[at]) if isinstance(at, slice) else self._listed[at]
+        if isinstance(at, slice):
+            return self._choose(at)
+        return self._made[at] if "_made" in self.__dict__ else self._build(self._rows[at])
+
+    def __iter__(self) -> Iterator[Episode]:
+        return iter(self._made)
+
+    @cached_property
+    def _made(self) -> tuple[Episode, ...]:
+        return tuple(map(self._build, self._rows))
+
+    def _build(self, row: Any) -> Episode:
+        run, actor, name, end, low, high, label, length, began, latest, first, last, total, finished, _, _ = row.item()
+        reward, version, _ = self._labels[label]
+        values = row["paid"].tolist()
+        terms = {term: values[at] for term, at in self._list_terms(row)}
+        about = low, high, to_datetime(began), to_datetime(latest), first, last, finished
+        return Episode(run, actor, name, reward, version, total, length, terms, end, *about)
+
+    def _list_terms(self, row: Any) -> list[tuple[str, int]]:
+        """Return the terms of an episode, in the order of its reward, and where they are."""
+        return [(name, at) for name, at in self._places[row["label"]] if row["has"][at]]
+
+    @cached_property
+    def _places(self) -> list[list[tuple[str, int]]]:
+        return [[(name, self._terms.index(name)) for name in label.terms] for label in self._labels]
 
     def __repr__(self) -> str:
         return f"Episodes({len(self)})"
@@ -124,7 +178,22 @@ class Episodes(Sequence[Episode], Tabular):
     @property
     def term_names(self) -> tuple[str, ...]:
         """The terms of all their rewards."""
-        return tuple(dict.fromkeys(term for each in self for term in each.terms))
+        has = self._rows["has"]
+        firsts = np.unique(has.argmax(axis=0)[has.any(axis=0)]) if len(has) else ()
+        return tuple(dict.fromkeys(name for at in firsts for name, _ in self._list_terms(self._rows[at])))
+
+    def select_column(self, name: str) -> list[Any]:
+        """Return one of their parts, `terms` excepted, of each: sooner than of one after another."""
+        if name in ("reward", "version"):
+            listed = [getattr(label, name) for label in self._labels]
+            return [listed[at] for at in self._rows["label"].tolist()]
+        column: list[Any] = self._rows[name].tolist()
+        return list(map(to_datetime, column)) if name in ("began", "latest") else column
+
+    def _select_term(self, term: str) -> list[float | None]:
+        at = self._terms.index(term)
+        paid, has = self._rows["paid"][:, at].tolist(), self._rows["has"][:, at].tolist()
+        return [value if there else None for value, there in zip(paid, has, strict=True)]
 
     def plot(self, *, terms: bool = False, window: int | None = None, ax: "Axes | None" = None) -> "Axes":
         """Draw what each finished episode earned, in the order in which they began, and the moving mean of that.
@@ -141,226 +210,48 @@ class Episodes(Sequence[Episode], Tabular):
         from plaudit.plots.training import plot_returns, plot_terms
 
         whole = self.finished
-        totals = [each.total for each in whole]
+        totals = whole.select_column("total")
         if terms:
-            columns = {name: [each.terms.get(name) for each in whole] for name in whole.term_names}
+            columns = {name: whole._select_term(name) for name in whole.term_names}
             return plot_terms(columns, totals, window=window, ax=ax)
-        several = len({(each.reward, each.version) for each in whole}) > 1
-        runs: defaultdict[str, list[float]] = defaultdict(list)
-        for each in whole:
-            run = each.run or "no run"
-            runs[f"{run}, {each.reward}@{each.version}" if several else run].append(each.total)
+        named = [run or "no run" for run in whole.select_column("run")]
+        labels = list(map("{}@{}".format, whole.select_column("reward"), whole.select_column("version")))
+        if len(set(labels)) > 1:
+            named = list(map("{}, {}".format, named, labels))
+        runs: dict[str, list[float]] = {name: [] for name in dict.fromkeys(named)}
+        for name, total in zip(named, totals, strict=True):
+            runs[name].append(total)
         return plot_returns(runs if len(runs) <= _MOST_RUNS else {"all runs": totals}, window=window, ax=ax)
 
     def worst(self, count: int = 10, *, term: str | None = None) -> "Episodes":
         """Return the finished ones that earned least, the worst first; by one `term`, those that have it."""
-        return Episodes(heapq.nsmallest(check_count(count), self._with_term(term), key=_build_key(term)))
+        return self._rank(count, term, 1.0)
 
     def best(self, count: int = 10, *, term: str | None = None) -> "Episodes":
         """Return the finished ones that earned most, the best first; by one `term`, those that have it."""
-        return Episodes(heapq.nlargest(check_count(count), self._with_term(term), key=_build_key(term)))
+        return self._rank(count, term, -1.0)
 
-    def _with_term(self, term: str | None) -> Sequence[Episode]:
-        if term is not None and self:
+    def _rank(self, count: int, term: str | None, sign: float) -> "Episodes":
+        count, chosen, paid = check_count(count), self._rows["finished"], self._rows["total"]
+        if term is not None and len(self):
             check_term(term, self.term_names)
-        return [each for each in self if each.finished and (term is None or term in each.terms)]
+            at = self._terms.index(term)
+            chosen, paid = chosen & self._rows["has"][:, at], self._rows["paid"][:, at]
+        places = np.flatnonzero(chosen)
+        return self._choose(places[np.argsort(sign * paid[places], kind="stable")[:count]])
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return a column for each part of an episode and for each term: None where its reward has no such term."""
-        plain = [name for name in Episode.__slots__ if name != "terms"]
-        columns = {name: [getattr(each, name) for each in self] for name in plain}
-        paid = {term: [each.terms.get(term) for each in self] for term in self.term_names}
-        return columns | {f"{term}.value" if term in plain else term: column for term, column in paid.items()}
+        columns = {name: self.select_column(name) for name in Episode.__slots__ if name != "terms"}
+        terms = {f"{term}.value" if term in columns else term: self._select_term(term) for term in self.term_names}
+        return columns | terms
 
 
-def _build_key(term: str | None) -> Any:
-    return (lambda each: each.total) if term is None else (lambda each: each.terms[term])
+def list_keys(listed: Episodes) -> list[EpisodeKey]:
+    """Return the run, actor and name of each episode."""
+    return list(zip(*map(listed.select_column, ("run", "actor", "episode")), strict=True))
 
 
-# -- listing -----------------------------------------------------------------------------------------------------------
-
-
-class _Tally:
-    """An episode that is being put together out of its parts."""
-
-    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "steps", "times", "totals")
-
-    def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.lasts: list[int] = []
-        self.times: list[int] = []
-        self.steps: list[int] = []
-        self.length = 0
-        self.ends: set[str | None] = set()
-        self.totals: list[float] = []
-        self.paid: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
-
-    @property
-    def has_end(self) -> bool:
-        """Whether a record says how it ended."""
-        return self.ends != {None}
-
-    def add(self, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
-        position, last, _, records, earliest, latest, step_low, step_high, _, total, terms = part
-        self.firsts.append(first + position)
-        self.lasts.append(first + last)
-        self.times += (earliest, latest)
-        if step_low is not None and step_high is not None:
-            self.steps += (step_low, step_high)
-        if spec.part == "final":
-            ended = ended or "terminated"
-        else:
-            self.length += records
-        self.ends.add(ended)
-        self.totals.append(total)
-        self.paid.setdefault(spec.terms, []).append(struct.unpack(f"<{len(spec.terms)}d", terms))
-
-    def finish(
-        self, run: str | None, actor: str | None, episode: str, reward: str, version: str, *, finished: bool
-    ) -> Episode:
-        values: dict[str, list[float]] = {}
-        for terms, rows in self.paid.items():
-            for term, column in zip(terms, zip(*rows, strict=True), strict=True):
-                values.setdefault(term, []).extend(column)
-        return Episode(
-            run,
-            actor,
-            episode,
-            reward,
-            version,
-            add_up(self.totals),
-            self.length,
-            {term: add_up(column) for term, column in values.items()},
-            next((end for end in ENDS if end in self.ends), None),
-            min(self.steps, default=None),
-            max(self.steps, default=None),
-            to_datetime(min(self.times)),
-            to_datetime(max(self.times)),
-            min(self.firsts),
-            max(self.lasts),
-            finished,
-        )
-
-
-def list_episodes(store: Store, query: Query) -> Episodes:
-    """Return the episodes that the records of a query are of, those records added up.
-
-    `since` and `until` choose by when an episode began.
-    """
-    for name in _NOT_CHOSEN_BY:
-        if getattr(query, name) is not None:
-            raise LedgerError(f"episodes cannot be chosen by {name!r}; choose records with history().")
-    whole = replace(query, since=None, until=None)  # or an episode would lack what lies outside
-    tallies: defaultdict[tuple[str | None, str | None, str, str, str], _Tally] = defaultdict(_Tally)
-    with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
-        rewards = read_terms(connection)
-        chosen = BlockSearch(store, whole).where(select(blocks.c.first), connection)
-        origins = BlockSearch(store, whole).where(select(blocks.c.origin), connection)
-        sources = {} if query.job is None else _read_sources(connection, origins)
-        partial: set[EpisodeKey] = set()
-        for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
-            if query.episode is None or part.episode == query.episode:
-                spec = rewards[number]
-                _, source = sources.pop((origin, part.episode), (None, part))
-                tally = tallies[run, actor, part.episode, spec.reward, spec.version]
-                tally.add(first, spec, part, part.ended or source.ended)
-                if part.records < source.records:
-                    partial.add((run, actor, part.episode))
-        partial.update(key for key, _ in sources.values())
-        open_ended = {key for key, tally in tallies.items() if not tally.has_end}
-        telling = _find_telling(connection, {key[:2] for key in open_ended})
-    if open_ended and (query.phase is not None or query.decision_class is not None):  # the end may be in another one
-        elsewhere = list_episodes(store, replace(query, phase=None, decision_class=None))
-        ended = {(each.run, each.actor, each.episode) for each in elsewhere if each.finished}
-        open_ended = {key for key in open_ended if key[:3] not in ended}
-    unfinished = {key for key in tallies if key[:3] in partial or (key in open_ended and key[:2] in telling)}
-    found = [tally.finish(*key, finished=key not in unfinished) for key, tally in tallies.items()]
-    return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
-
-
-def find_unfinished(listed: Iterable[Episode]) -> frozenset[EpisodeKey]:
+def find_unfinished(listed: Episodes) -> frozenset[EpisodeKey]:
     """Return the run, actor and name of the episodes that have no end, and so count as no return."""
-    return frozenset((each.run, each.actor, each.episode) for each in listed if not each.finished)
-
-
-def _find_telling(connection: Connection, actors: Collection[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    """Return those of some runs and actors whose records say how episodes end, as all of a wrapper's do."""
-    marks = f'"{ORIGINAL_REWARD}":', *(f'"{end}":true' for end in ENDS)
-    final = blocks.c.spec.in_(select(specs.c.id).where(specs.c.part == "final"))
-    said = or_(final, *(blocks.c.contexts.like(f"%{mark}%") for mark in marks))
-    tells = exists(select(blocks.c.first).where(blocks.c.scope == scopes.c.id, said))
-    runs = {run for run, _ in actors}
-    listed = select(scopes.c.id, scopes.c.run, scopes.c.actor)
-    if len(runs) < _MOST_SCOPES:
-        named = [scopes.c.run.in_(runs - {None})] if runs - {None} else []
-        listed = listed.where(or_(false(), *named, *([scopes.c.run.is_(None)] if None in runs else [])))
-    ordered = [number for number, *of in connection.execute(listed) if tuple(of) in actors]
-    found: set[tuple[Any, ...]] = set()
-    for start in range(0, len(ordered), _MOST_SCOPES):
-        some = scopes.c.id.in_(ordered[start : start + _MOST_SCOPES])
-        rows = connection.execute(select(scopes.c.run, scopes.c.actor).where(some, tells))
-        found.update(tuple(row) for row in rows)
-    return found
-
-
-def _began_within(episode: Episode, query: Query) -> bool:
-    return (query.since is None or episode.began >= to_datetime(query.since)) and (
-        query.until is None or episode.began < to_datetime(query.until)
-    )
-
-
-def _read_sources(
-    connection: Connection, origins: Select[Any]
-) -> dict[tuple[int | None, str], tuple[EpisodeKey, EpisodePart]]:
-    """Return what was re-scored, by block and episode.
-
-    The blocks of a re-scoring have no contexts, and leave out what has no new score.
-    """
-    found = _read_parts(connection, origins)
-    return {(first, part.episode): ((run, actor, part.episode), part) for (first, _, _, run, actor), part in found}
-
-
-_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
-_OPENED = [
-    limit_size(blocks.c[name])
-    for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
-]
-"""What the parts of a block follow from: what `split_episodes` takes."""
-_PART = len(_ABOUT) + len(_OPENED)
-"""Where in a row a part begins."""
-_LOCATED = blocks.join(scopes, scopes.c.id == blocks.c.scope)
-
-Parts = Iterator[tuple[Any, EpisodePart]]
-"""What is known of a block (`_ABOUT`), and what it has of an episode."""
-
-
-def _read_parts(connection: Connection, chosen: Select[Any]) -> Parts:
-    """Yield what the chosen blocks have of episodes; those of which nothing is kept are opened, the large ones last."""
-    large: list[int] = []
-    with connection.execute(_build_statement(chosen), execution_options=_STREAMED) as rows:
-        for row in rows:
-            if row[_PART] is not None:
-                yield row[: len(_ABOUT)], EpisodePart._make(row[_PART:])
-            elif row.records == 1:
-                yield from _open(row)
-            else:
-                large.append(row[0])
-    for first in large:
-        statement = select(*_ABOUT, *_OPENED).select_from(_LOCATED).where(blocks.c.first == first)
-        yield from _open(connection.execute(statement).one())
-
-
-def _open(row: Any) -> Parts:
-    for part in split_episodes(*row[len(_ABOUT) : _PART]):
-        yield row[: len(_ABOUT)], part
-
-
-def _build_statement(chosen: Select[Any]) -> Select[Any]:
-    """Return what reads the parts of the chosen blocks; of a block of one record, the record itself."""
-    single = [case((blocks.c.records == 1, column)).label(f"block_{column.name}") for column in _OPENED[1:]]
-    return (
-        select(*_ABOUT, blocks.c.records, *single, *(episode_parts.c[name] for name in EpisodePart._fields))
-        .select_from(_LOCATED.outerjoin(episode_parts, episode_parts.c.first == blocks.c.first))
-        .where(blocks.c.first.in_(chosen), blocks.c.episodes.is_not(None))
-        .order_by(blocks.c.first, episode_parts.c.position)
-    )
+    return frozenset(list_keys(listed._choose(~listed._rows["finished"])))

@@ -4,47 +4,70 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+Positions = NDArray[np.int64]
+_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+_ROOM = 1 << 16
+"""Pairs that may wait to be dropped, however small the sample is."""
 
 
 class Reservoir:
     """A uniform sample of the pairs that were added: all of them up to `size`, then each with the same chance.
 
-    Which ones are kept depends on `seed` and on the order of the pairs, not on how they were cut into batches
-    (Vitter's algorithm R, 1985).
+    Every pair has a random number, made of `seed` and its position, and those with the lowest are kept. So the sample
+    depends neither on the batches nor on which processes saw which pairs: samples of parts merge to that of the whole.
     """
 
     def __init__(self, size: int, *, seed: int = 0) -> None:
         """Keep up to `size` pairs."""
         self.size = size
-        self.seen = 0
-        self._random = np.random.default_rng(seed)
-        self._pairs = np.empty((2, min(size, 1024)))
+        self._key = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+        self._limit = np.iinfo(np.uint64).max
+        self._next = self._held = 0
+        self._blocks = [(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty((2, 0)))]
 
     @property
-    def pairs(self) -> NDArray[np.float64]:
-        """The pairs that are kept, as two rows."""
-        return self._pairs[:, : min(self.seen, self.size)]
+    def pairs(self) -> Numbers:
+        """The pairs that are kept, as two rows, in the order of their positions."""
+        return self.settle()[1]
 
-    def add(self, left: Numbers, right: Numbers) -> None:
-        """Add a batch of pairs."""
-        room = max(min(self.size - self.seen, len(left)), 0)
-        if room:
-            self._grow(self.seen + room)
-            self._pairs[:, self.seen : self.seen + room] = left[:room], right[:room]
-        rest = len(left) - room
-        if rest:
-            count = np.arange(self.seen + room + 1, self.seen + len(left) + 1)
-            slots = (self._random.random(rest) * count).astype(np.int64)
-            kept = np.flatnonzero(slots < self.size)
-            self._pairs[:, slots[kept]] = left[room + kept], right[room + kept]  # of two for a slot the later stays
-        self.seen += len(left)
+    def add(self, left: Numbers, right: Numbers, positions: Positions | None = None) -> None:
+        """Add a batch of pairs; their positions follow those of the last batch, or are given."""
+        if positions is None:
+            positions = np.arange(self._next, self._next + len(left))
+            self._next += len(left)
+        chances = _mix(self._key + positions.astype(np.uint64) * _STRIDE)
+        kept = np.flatnonzero(chances <= self._limit)
+        self._blocks.append((positions[kept], chances[kept], np.stack([left[kept], right[kept]])))
+        self._held += len(kept)
+        if self._held > self.size + max(self.size // 2, _ROOM):
+            self._drop()
 
-    def _grow(self, needed: int) -> None:
-        have = self._pairs.shape[1]
-        if needed > have:
-            larger = np.empty((2, min(max(needed, 2 * have), self.size)))
-            larger[:, :have] = self._pairs
-            self._pairs = larger
+    def settle(self) -> tuple[Positions, Numbers]:
+        """Return positions and pairs of the sample in order, after the others are dropped."""
+        positions, chances, pairs = self._drop()
+        if np.any(positions[1:] < positions[:-1]):
+            order = np.argsort(positions, kind="stable")
+            positions, chances, pairs = positions[order], chances[order], pairs[:, order]
+            self._blocks = [(positions, chances, pairs)]
+        return positions, pairs
+
+    def _drop(self) -> tuple[Positions, NDArray[np.uint64], Numbers]:
+        if len(self._blocks) > 1:
+            positions, chances = (np.concatenate([each[at] for each in self._blocks]) for at in (0, 1))
+            pairs = np.concatenate([each[2] for each in self._blocks], axis=1)
+            if len(positions) > self.size:
+                lowest = np.argpartition(chances, self.size - 1)[: self.size]
+                self._limit = chances[lowest].max()
+                positions, chances, pairs = positions[lowest], chances[lowest], pairs[:, lowest]
+            self._blocks, self._held = [(positions, chances, pairs)], len(positions)
+        return self._blocks[0]
+
+
+def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers that look random, a different one for each (splitmix64, Steele et al. 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 def compute_ranks(numbers: Numbers) -> Numbers:

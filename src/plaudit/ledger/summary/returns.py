@@ -82,6 +82,28 @@ class EpisodeReturns:
             np.fmin.at(self._sums[4], places[ours], ends[0][ours])
             np.fmax.at(self._sums[5], places[ours], ends[1][ours])
 
+    def merge(self, other: "EpisodeReturns") -> None:
+        """Add the steps of others, which come after these."""
+        places = np.array([self._numbers.setdefault(key, len(self._numbers)) for key in other._numbers], np.intp)
+        self._grow()
+        mine, theirs = self._sums, other._sums
+        mine[:4, places] += theirs[:4]
+        mine[4, places] = np.fmin(mine[4, places], theirs[4])
+        mine[5, places] = np.fmax(mine[5, places], theirs[5])
+
+    @property
+    def sums(self) -> tuple[list[Hashable], Numbers]:
+        """The episodes, and of each the returns, steps, bad steps, and lowest and highest step number."""
+        return list(self._numbers), self._sums
+
+    @classmethod
+    def restore(cls, keys: Sequence[EpisodeKey], sums: Numbers) -> "EpisodeReturns":
+        """Return what `sums` were of."""
+        made = cls()
+        made._numbers = {key: at for at, key in enumerate(keys)}
+        made._room = sums
+        return made
+
     def _find(self, label: Any) -> int:
         if label is None or label[-1] is None:
             return -1

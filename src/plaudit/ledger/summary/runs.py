@@ -18,7 +18,7 @@ from plaudit.ledger.search import BlockSearch, read_values
 from plaudit.ledger.storage.schema import blocks, scopes, specs
 from plaudit.ledger.storage.specs import read_terms
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.summary.episodes import list_episodes
+from plaudit.ledger.summary.listing import list_episodes
 from plaudit.ledger.totals import Tally, Totals
 
 GROUPS = ("reward", *Scope._fields, "term")
@@ -57,13 +57,18 @@ def list_runs(store: Store, query: Query) -> list[Run]:
     for name in query.to_dict():
         if name not in allowed:
             raise LedgerError(f"runs cannot be chosen by {name!r}. Choose by: {', '.join(allowed)}.")
-    returns: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
+    listed = list_episodes(store, query)
+    columns = map(listed.select_column, ("run", "reward", "version", "finished", "total"))
+    totals: defaultdict[tuple[Any, ...], list[float]] = defaultdict(list)
     unfinished: Counter[tuple[Any, ...]] = Counter()
-    for each in list_episodes(store, query):
-        if each.finished:
-            returns[each.run, each.reward, each.version].add(np.array([each.total]))
+    for *of, finished, total in zip(*columns, strict=True):
+        if finished:
+            totals[tuple(of)].append(total)
         else:
-            unfinished[each.run, each.reward, each.version] += 1
+            unfinished[tuple(of)] += 1
+    returns: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
+    for key, each in totals.items():
+        returns[key].add(np.array(each))
     key = (scopes.c.run, specs.c.name, specs.c.version)
     counted = (func.sum(blocks.c.records), func.min(blocks.c.earliest), func.max(blocks.c.latest))
     with report_damage(store.backend.name, "a block"), store.backend.snapshot() as connection:

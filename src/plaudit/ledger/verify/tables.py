@@ -1,21 +1,20 @@
 """What is wrong with the tables beside the blocks: rewards, labels, scopes, re-scorings, imports, what is derived."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from plaudit.errors import LedgerBroken
 from plaudit.ledger.backends.backend import UNREADABLE, read_bytes
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, LedgerHead, TableHead
 from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
-from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
+from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import (
     POWERS,
     blocks,
-    episode_parts,
     jobs,
     labels,
     metadata,
@@ -24,9 +23,10 @@ from plaudit.ledger.storage.schema import (
     table_heads,
     writers,
 )
+from plaudit.ledger.storage.segment_rows import SegmentReader
 from plaudit.ledger.storage.signing import SignatureChecker, format_ledger_end, format_table_end, format_writer_end
 from plaudit.ledger.storage.sizes import limit_size
-from plaudit.ledger.storage.summary import Summary, summarize
+from plaudit.ledger.storage.summary import summarize
 
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
 _SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
@@ -40,18 +40,13 @@ _CHAINED = {
 }
 _CHAINS = select(table_heads.c.name)
 _TABLE_HEAD = select(table_heads).where(table_heads.c.name == bindparam("wanted"))
-_COUNTS = {table.name: select(func.count()).select_from(table) for table in (summaries, episode_parts)}
-_OF_BLOCK = ("first", *dict.fromkeys((*_SUMMARIZED, *_SPLIT)))
+_SUMMARIES = select(func.count()).select_from(summaries)
+_COLUMNS = tuple(dict.fromkeys((*_SUMMARIZED, *_SPLIT)))
+_OF_BLOCK = (*_COLUMNS, "first", "spec", "target", "segment", "place", "digest")
 _DERIVED = (
-    select(*(limit_size(blocks.c[name]) for name in _OF_BLOCK), *(summaries.c[name] for name in Summary._fields))
+    select(*(limit_size(blocks.c[name]) for name in _OF_BLOCK), *map(limit_size, summaries.c))
     .select_from(blocks.outerjoin(summaries, summaries.c.first == blocks.c.first))
     .order_by(blocks.c.first)
-)
-_TAKE_SUMMARIZED, _TAKE_SPLIT = (itemgetter(*map(_OF_BLOCK.index, names)) for names in (_SUMMARIZED, _SPLIT))
-_PARTS = (
-    select(episode_parts.c.first, *(episode_parts.c[name] for name in EpisodePart._fields))
-    .where(episode_parts.c.first.between(bindparam("start"), bindparam("end")))
-    .order_by(episode_parts.c.first, episode_parts.c.position)
 )
 
 Kept = Sequence[tuple[str, TableHead]]
@@ -119,46 +114,32 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
         yield "removed", f"rows that {name!r} held when the head of the ledger was kept are missing or changed"
 
 
-def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
+def check_derived(connection: Connection, reader: SegmentReader) -> Iterator[tuple[int | None, str]]:
     """Yield the first record of each block of which another table says what does not follow from it; None for all."""
-    counted = split = 0
+    counted = 0
     with connection.execute(_DERIVED, execution_options=_STREAMED) as rows:
-        for page in rows.partitions():
-            parts = _read_parts(connection, page[0].first, page[-1].first)
-            for row in page:
-                counted += 1
-                if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(row[len(_OF_BLOCK) :])):
-                    yield (
-                        row.first,
-                        ("its summary does not match its records: searches may miss it, and sums may be wrong"),
-                    )
-                own = parts.get(row.first, [])
-                split += len(own)
-                if not _follows(summarize_episodes, _TAKE_SPLIT(row), own):
-                    yield (
-                        row.first,
-                        "its episode sums do not match its records: listings of its episodes are wrong",
-                    )
-    for table, wanted, what in (("summaries", counted, "summaries"), ("episode_parts", split, "parts of episodes")):
-        found = connection.execute(_COUNTS[table]).scalar_one()
-        if found != wanted:
-            yield None, f"there are {found:,} {what} of {counted:,} blocks"
+        for row in rows:
+            counted += 1
+            _, *summary, telling, parts = row[len(_OF_BLOCK) :]
+            follows = _find_following(reader.hydrate(row))
+            if follows[: len(summary)] != tuple(summary):
+                yield row.first, "its summary does not match its records: searches may miss it, and sums may be wrong"
+            if follows[len(summary) :] != (telling, parts):
+                yield row.first, "its episode sums do not match its records: listings of its episodes are wrong"
+    found = connection.execute(_SUMMARIES).scalar_one()
+    if found != counted:
+        yield None, f"there are {found:,} summaries of {counted:,} blocks"
 
 
-def _read_parts(connection: Connection, first: int, last: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Return what is kept of the episodes of some blocks, by block."""
-    found: dict[int, list[tuple[Any, ...]]] = {}
-    for block, *part, terms in connection.execute(_PARTS, {"start": first, "end": last}):
-        found.setdefault(block, []).append((*part, read_bytes(terms)))
-    return found
-
-
-def _follows(compute: Callable[..., Any], block: Sequence[Any], stored: Any) -> bool:
-    """Return whether what is stored is what is computed; a block that cannot be read has nothing that follows."""
+def _find_following(row: Any) -> tuple[Any, ...]:
+    """Return what follows from a block: nothing from one that cannot be read."""
     try:
-        return bool(compute(*block) == stored)
-    except UNREADABLE:
-        return False
+        if row.digest is not None:
+            return tuple(row.summarize())
+        own = {name: getattr(row, name) for name in _COLUMNS}
+        return *summarize(*(own[name] for name in _SUMMARIZED)), *summarize_episodes(*(own[name] for name in _SPLIT))
+    except (*UNREADABLE, LedgerBroken):
+        return ()
 
 
 def find_unsigned(

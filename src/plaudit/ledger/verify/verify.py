@@ -155,7 +155,7 @@ class _Walk:
     def _check_derived(self) -> None:
         """Check what other tables say of blocks; of one that was changed itself, that is said already."""
         changed = {problem.id for problem in self.result.problems} - {None}
-        for record, text in check_derived(self.connection):
+        for record, text in check_derived(self.connection, self.segments):
             if record not in changed:
                 self.result.add("edited", record, text)
 
@@ -275,7 +275,7 @@ class _Walk:
         try:
             if block.digest is None:  # `compact` moved it: its chain runs over what the database held
                 block = block._replace(**{name: getattr(opened, name) for name in HELD})
-            elif opened.digest() != block.digest:
+            elif opened.compute_digest() != block.digest:
                 name = self.segments.name_file(block)
                 self.result.add("edited", block.first, f"{block.span} changed in the segment {name}")
             return block, opened.inputs, opened.outputs
