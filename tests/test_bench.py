@@ -15,6 +15,7 @@ NEEDS = {
     "false_alarms": ["gymnasium"],
     "gpu": ["jax"],
     "hackmatrix": ["jax"],
+    "lake": ["deltalake", "pyarrow"],
     "observe": ["gymnasium"],
     "off_policy": ["scipy"],
     "page": ["starlette", "uvicorn"],

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, null, or_, select, update
 
-from plaudit.errors import LedgerBroken, MissingExtra
+from plaudit.errors import FileError, LedgerBroken, MissingExtra, PlauditError
 from plaudit.ledger.backends.backend import read_bytes
 from plaudit.ledger.lake.delta import LakeFile, LakeTable, check_installed
 from plaudit.ledger.storage.lake_files import build_address, parse_lake, put_file, split_address
@@ -107,19 +107,30 @@ def archive(
         chosen = connection.execute(_CHOSEN, {"before": _NEVER if before is None else before}).all()
     total = sum(row.records for row in chosen)
     records = count = size = 0
-    problems: list[LedgerBroken] = []
-    for (spec, target), alike in groupby(chosen, key=lambda row: (row.spec, row.target)):
+    problems: list[PlauditError] = []
+
+    def describe(row: Any) -> tuple[int, str, bool]:
+        return row.spec, row.target, row.lake is None or row.lake.startswith(f"{lake}/")
+
+    for (spec, target, is_own), alike in groupby(sorted(chosen, key=describe), key=describe):
         with store.backend.snapshot() as connection:
             table = get_table(store.specs.read(connection, [spec])[spec], target)
         rows = list(alike)
         for start in range(0, len(rows), _TOGETHER):
-            done = _Batch(store, files, table, lake, turn, problems).archive(rows[start : start + _TOGETHER])
+            batch = _Batch(store, files, table, lake, turn, problems)
+            try:
+                done = batch.archive(rows[start : start + _TOGETHER])
+            except FileError as error:
+                if is_own:
+                    raise
+                problems.append(error)  # another lake, which does not take what was begun
+                continue
             count, size = count + len(done), size + sum(row.size for row in done)
             records += sum(row.records for row in done)
             if progress is not None:
                 progress(records, total)
     if problems:
-        raise LedgerBroken("; ".join(str(each) for each in problems[:3]))
+        raise type(problems[0])(" ".join(str(each) for each in problems[:3]))
     return Archived(lake, records, count, size)
 
 
@@ -133,7 +144,7 @@ class _Batch:
         records: RecordTable,
         lake: str,
         turn: AbstractContextManager[Any],
-        problems: list[LedgerBroken],
+        problems: list[PlauditError],
     ) -> None:
         self._store, self._files, self._records = store, files, records
         self._lake, self._turn, self._problems = lake, turn, problems

@@ -98,7 +98,7 @@ def put_file(path: Path, address: str, size: int, sha256: bytes) -> None:
         upload_file(os.fspath(path), address)
     else:
         with explain_storage_errors(address):
-            _copy(path, Path(local))
+            copy_file(path, Path(local))
     if not _holds(address, size, sha256):
         raise UnusableFile(f"{address} does not give back the {size:,} bytes that were written. Run this again.")
 
@@ -128,7 +128,7 @@ def hash_file(file: Any) -> tuple[int, bytes]:
     return size, digest.digest()
 
 
-def _copy(path: Path, target: Path) -> None:
+def copy_file(path: Path, target: Path) -> None:
     """Copy a file, which appears when it is complete and durable."""
     target.parent.mkdir(parents=True, exist_ok=True)
     hidden = target.with_name(f".{target.name}.{token_hex(4)}")
