@@ -36,7 +36,7 @@ EMPTY_LEDGER = """
 SET session_replication_role = replica; -- references are not looked at
 DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
-        AND tablename NOT IN ('powers', 'schema_revision', 'table_heads')
+        AND tablename NOT IN ('schema_revision', 'table_heads')
     LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
 END $$;
 UPDATE table_heads SET rows = 0, head = decode(repeat('00', 32), 'hex'), signature = NULL;
@@ -44,7 +44,7 @@ SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';
 """
 DESCRIBED = (
     *("pg_class", "pg_attribute", "pg_attrdef", "pg_constraint", "pg_trigger", "pg_rewrite", "pg_proc", "pg_namespace"),
-    *("powers", "schema_revision"),
+    "schema_revision",
 )
 """Tables of which no row changes while a ledger is written to."""
 
@@ -258,7 +258,7 @@ class Server:
 
 
 def _describe_tables(connection: "psycopg.Connection[Any]") -> tuple[object, ...]:
-    """Return what is another as soon as a table, an index, a trigger or a power of two is: how many, and the newest."""
+    """Return what is another as soon as a table, an index or a trigger is: how many, and the newest."""
     parts = [f"(SELECT (count(*), max(xmin::text::bigint))::text FROM {name})" for name in DESCRIBED]
     parts.append("(SELECT string_agg(name, ' ' ORDER BY name) FROM table_heads)")
     found = connection.execute(f"SELECT {', '.join(parts)}".encode()).fetchone()
