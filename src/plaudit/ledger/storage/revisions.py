@@ -23,6 +23,7 @@ def prepare_tables(backend: Backend) -> None:
     with backend.snapshot() as connection:
         found = _read_revision(backend, connection)
     if found == REVISION:
+        backend.take_over()
         return
     if backend.read_only:
         if found is None:

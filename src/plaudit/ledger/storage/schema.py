@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from plaudit.ledger.backends.backend import OUT_OF_ORDER
+from plaudit.ledger.backends.backend import OUT_OF_ORDER, RANGE
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A whole number of 64 bits. SQLite's rows have a number of their own only if the type is called INTEGER."""
@@ -107,9 +107,9 @@ blocks = Table(
     Column("outputs", LargeBinary, nullable=False),
     Column("head", LargeBinary, nullable=False),  # of its writer's chain, after its last record
 )
-Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
+Index("blocks_by_scope", blocks.c.scope, blocks.c.first, info={"only": "sqlite"})
 Index("blocks_by_writer", blocks.c.writer, blocks.c.seq)
-Index("blocks_by_spec", blocks.c.spec, blocks.c.first)
+Index("blocks_by_spec", blocks.c.spec, blocks.c.first, info={"only": "sqlite"})
 Index("blocks_by_job", blocks.c.job, blocks.c.origin, unique=True, info={"where": "job IS NOT NULL"})
 
 summaries = Table(
@@ -242,12 +242,24 @@ def list_statements(dialect: Dialect) -> list[str]:
     for table in metadata.sorted_tables:
         made.append(str(CreateTable(table).compile(dialect=dialect)))
         for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            if index.info.get("only", dialect.name) != dialect.name:
+                continue
             # SQLAlchemy's own WHERE of an index would load its dialect of PostgreSQL for every ledger in a file.
-            where = f" WHERE {index.info['where']}" if index.info else ""
+            where = f" WHERE {index.info['where']}" if "where" in index.info else ""
             made.append(f"{CreateIndex(index).compile(dialect=dialect)}{where}")
-    append = (_SQLITE_APPEND,) if dialect.name == "sqlite" else _POSTGRESQL_APPEND
-    return [*made, _APPENDED, *append]
+    if dialect.name == "sqlite":
+        return [*made, _APPENDED, _SQLITE_APPEND]
+    return [*made, *_POSTGRESQL_ORDER, _APPENDED, *_POSTGRESQL_APPEND]
 
+
+_POSTGRESQL_ORDER = (
+    f"CREATE SEQUENCE record_numbers INCREMENT {RANGE}",
+    # The transaction that wrote a block: its number and the block's are the order of the history. See order.py.
+    "ALTER TABLE blocks ADD COLUMN xact BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint",
+    "CREATE INDEX blocks_by_scope ON blocks (scope, xact, first)",
+    "CREATE INDEX blocks_by_spec ON blocks (spec, xact, first)",
+    "CREATE INDEX blocks_in_order ON blocks (xact, first)",
+)
 
 _BLOCK, _SUMMARY = blocks.columns.keys(), summaries.columns.keys()
 _APPENDED = f"""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
-from sqlalchemy import Connection, Select, case, exists, false, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, case, exists, false, or_, select
 
 from plaudit.errors import LedgerError
 from plaudit.frames import Tabular
@@ -23,6 +23,7 @@ from plaudit.ledger.query import Query
 from plaudit.ledger.ranking import check_count, check_term
 from plaudit.ledger.search import BlockSearch
 from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD, EpisodePart, add_up, split_episodes
+from plaudit.ledger.storage.order import find_place, list_order
 from plaudit.ledger.storage.schema import blocks, episode_parts, scopes, specs
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import RewardTerms, read_terms
@@ -186,8 +187,9 @@ class _Tally:
     __slots__ = ("ends", "firsts", "lasts", "length", "paid", "steps", "times", "totals")
 
     def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.lasts: list[int] = []
+        self.firsts: list[tuple[int, int]] = []
+        """The places of records in the history: on a server, the transaction before the number."""
+        self.lasts: list[tuple[int, int]] = []
         self.times: list[int] = []
         self.steps: list[int] = []
         self.length = 0
@@ -200,10 +202,10 @@ class _Tally:
         """Whether a record says how it ended."""
         return self.ends != {None}
 
-    def add(self, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
+    def add(self, place: int, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
         position, last, _, records, earliest, latest, step_low, step_high, _, total, terms = part
-        self.firsts.append(first + position)
-        self.lasts.append(first + last)
+        self.firsts.append((place, first + position))
+        self.lasts.append((place, first + last))
         self.times += (earliest, latest)
         if step_low is not None and step_high is not None:
             self.steps += (step_low, step_high)
@@ -236,8 +238,8 @@ class _Tally:
             max(self.steps, default=None),
             to_datetime(min(self.times)),
             to_datetime(max(self.times)),
-            min(self.firsts),
-            max(self.lasts),
+            min(self.firsts)[1],
+            max(self.lasts)[1],
             finished,
         )
 
@@ -258,12 +260,12 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         origins = BlockSearch(store, whole).where(select(blocks.c.origin), connection)
         sources = {} if query.job is None else _read_sources(connection, origins)
         partial: set[EpisodeKey] = set()
-        for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
+        for (first, number, origin, run, actor, place), part in _read_parts(connection, chosen):
             if query.episode is None or part.episode == query.episode:
                 spec = rewards[number]
                 _, source = sources.pop((origin, part.episode), (None, part))
                 tally = tallies[run, actor, part.episode, spec.reward, spec.version]
-                tally.add(first, spec, part, part.ended or source.ended)
+                tally.add(place, first, spec, part, part.ended or source.ended)
                 if part.records < source.records:
                     partial.add((run, actor, part.episode))
         partial.update(key for key, _ in sources.values())
@@ -274,8 +276,9 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         ended = {(each.run, each.actor, each.episode) for each in elsewhere if each.finished}
         open_ended = {key for key in open_ended if key[:3] not in ended}
     unfinished = {key for key in tallies if key[:3] in partial or (key in open_ended and key[:2] in telling)}
-    found = [tally.finish(*key, finished=key not in unfinished) for key, tally in tallies.items()]
-    return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
+    ordered = sorted(tallies.items(), key=lambda item: min(item[1].firsts))
+    found = (tally.finish(*key, finished=key not in unfinished) for key, tally in ordered)
+    return Episodes(each for each in found if _began_within(each, query))
 
 
 def find_unfinished(listed: Iterable[Episode]) -> frozenset[EpisodeKey]:
@@ -317,7 +320,7 @@ def _read_sources(
     The blocks of a re-scoring have no contexts, and leave out what has no new score.
     """
     found = _read_parts(connection, origins)
-    return {(first, part.episode): ((run, actor, part.episode), part) for (first, _, _, run, actor), part in found}
+    return {(first, part.episode): ((run, actor, part.episode), part) for (first, _, _, run, actor, _), part in found}
 
 
 _ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
@@ -326,41 +329,44 @@ _OPENED = [
     for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
 ]
 """What the parts of a block follow from: what `split_episodes` takes."""
-_PART = len(_ABOUT) + len(_OPENED)
+_OPEN = len(_ABOUT) + 1
+"""Where in a row the columns begin that a block is opened with: after what is known of it, and its place."""
+_PART = _OPEN + len(_OPENED)
 """Where in a row a part begins."""
 _LOCATED = blocks.join(scopes, scopes.c.id == blocks.c.scope)
 
 Parts = Iterator[tuple[Any, EpisodePart]]
-"""What is known of a block (`_ABOUT`), and what it has of an episode."""
+"""What is known of a block (`_ABOUT`), its place in the history, and what it has of an episode."""
 
 
 def _read_parts(connection: Connection, chosen: Select[Any]) -> Parts:
     """Yield what the chosen blocks have of episodes; those of which nothing is kept are opened, the large ones last."""
     large: list[int] = []
-    with connection.execute(_build_statement(chosen), execution_options=_STREAMED) as rows:
+    about = (*_ABOUT, find_place(connection.dialect).label("place"))
+    statement = _build_statement(about, chosen).order_by(*list_order(connection.dialect), episode_parts.c.position)
+    with connection.execute(statement, execution_options=_STREAMED) as rows:
         for row in rows:
             if row[_PART] is not None:
-                yield row[: len(_ABOUT)], EpisodePart._make(row[_PART:])
+                yield row[:_OPEN], EpisodePart._make(row[_PART:])
             elif row.records == 1:
                 yield from _open(row)
             else:
                 large.append(row[0])
     for first in large:
-        statement = select(*_ABOUT, *_OPENED).select_from(_LOCATED).where(blocks.c.first == first)
+        statement = select(*about, *_OPENED).select_from(_LOCATED).where(blocks.c.first == first)
         yield from _open(connection.execute(statement).one())
 
 
 def _open(row: Any) -> Parts:
-    for part in split_episodes(*row[len(_ABOUT) : _PART]):
-        yield row[: len(_ABOUT)], part
+    for part in split_episodes(*row[_OPEN:_PART]):
+        yield row[:_OPEN], part
 
 
-def _build_statement(chosen: Select[Any]) -> Select[Any]:
+def _build_statement(about: Sequence[ColumnElement[Any]], chosen: Select[Any]) -> Select[Any]:
     """Return what reads the parts of the chosen blocks; of a block of one record, the record itself."""
     single = [case((blocks.c.records == 1, column)).label(f"block_{column.name}") for column in _OPENED[1:]]
     return (
-        select(*_ABOUT, blocks.c.records, *single, *(episode_parts.c[name] for name in EpisodePart._fields))
+        select(*about, blocks.c.records, *single, *(episode_parts.c[name] for name in EpisodePart._fields))
         .select_from(_LOCATED.outerjoin(episode_parts, episode_parts.c.first == blocks.c.first))
         .where(blocks.c.first.in_(chosen), blocks.c.episodes.is_not(None))
-        .order_by(blocks.c.first, episode_parts.c.position)
     )
