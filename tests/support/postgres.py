@@ -92,8 +92,8 @@ class EmptyLedger(NamedTuple):
 class Server:
     """One PostgreSQL server with a data folder of its own; `port` stays the same over restarts."""
 
-    def __init__(self, *, fsync: bool = True) -> None:
-        self._fsync = "on" if fsync else "off"
+    def __init__(self, *, fsync: bool = True, connections: int = 100) -> None:
+        self._settings = f"-c fsync={'on' if fsync else 'off'} -c max_connections={connections} -c jit=off"
         self._binaries = binaries()
         self._account = _account()
         self._names = itertools.count(1)
@@ -126,7 +126,7 @@ class Server:
                     "start",
                     "--wait",
                     f"--log={self.folder}/log",
-                    f"--options={options} -c fsync={self._fsync} -c jit=off",
+                    f"--options={options} {self._settings}",
                 )
             except RuntimeError:
                 if attempt == 4:
