@@ -92,7 +92,8 @@ class EmptyLedger(NamedTuple):
 class Server:
     """One PostgreSQL server with a data folder of its own; `port` stays the same over restarts."""
 
-    def __init__(self, *, fsync: bool = True, connections: int = 100) -> None:
+    def __init__(self, *, fsync: bool = True, connections: int = 100, on_disk: bool = False) -> None:
+        self._place = None if on_disk else find_memory()
         self._settings = f"-c fsync={'on' if fsync else 'off'} -c max_connections={connections} -c jit=off"
         self._binaries = binaries()
         self._account = _account()
@@ -105,7 +106,7 @@ class Server:
 
     def start(self) -> None:
         """Create the data folder and start; returns when the server answers."""
-        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-pg-", dir=find_memory()))
+        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-pg-", dir=self._place))
         if self._account is not None:
             os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         self._guardian = subprocess.Popen(
