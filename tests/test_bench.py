@@ -24,6 +24,7 @@ NEEDS = {
     "state": ["gymnasium", "jax"],
     "trust": ["gymnasium"],
     "wrapper": ["gymnasium"],
+    "writers": ["psycopg"],
 }
 """Libraries without which a script has nothing to measure."""
 

@@ -3,7 +3,6 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +40,14 @@ _MOST_DRAWN = 100_000
 class History:
     """Records in the order in which they were recorded: iterate, or take `arrow`, `count`, `totals` or `first`."""
 
-    def __init__(self, store: Store, query: Query, owner: object = None) -> None:
-        """Keep the query; nothing is read yet. `owner` is kept too, so the ledger is not closed before."""
+    def __init__(self, store: Store, query: Query, owner: object = None, begin: int | None = None) -> None:
+        """Keep the query; nothing is read yet. `owner` is kept too, so the ledger is not closed before.
+
+        `begin` is the number of the record to begin with.
+        """
         self._store = store
         self._owner = owner
-        self._search = BlockSearch(store, query)
+        self._search = BlockSearch(store, query, begin)
         self.query = query
 
     def __iter__(self) -> Iterator[Record]:
@@ -117,6 +119,12 @@ class History:
         """
         return suggest_value(self._store, self.query)
 
+    def find_last(self) -> int:
+        """Return the number of the last record, 0 if there is none."""
+        for found in self._search.read((), newest_first=True):
+            return int(found.row.first + (found.row.records - 1 if found.chosen is None else found.chosen[-1]))
+        return 0
+
     def last(self, count: int) -> "History":
         """Return the history that begins with the last `count` records; itself where there are no older ones."""
         left = validate_integer("count", count) or 0
@@ -125,7 +133,7 @@ class History:
         for found in self._search.read((), newest_first=True):
             if len(found) >= left:
                 at = len(found) - left if found.chosen is None else int(found.chosen[-left])
-                return History(self._store, replace(self.query, after=found.row.first + at - 1), self._owner)
+                return History(self._store, self.query, self._owner, found.row.first + at)
             left -= len(found)
         return self
 

@@ -181,6 +181,10 @@ class Page:
         """Raise LedgerBroken where reading the block fails as only damaged ones do."""
         return report_damage(self.ledger, f"the block of record {self.row.first}")
 
+    def holds(self, record: int) -> bool:
+        """Return whether it has the record with a number, chosen or not."""
+        return bool(self.row.first <= record < self.row.first + self.row.records)
+
     def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the chosen records."""
         return np.arange(self.row.records) if self.chosen is None else self.chosen

@@ -76,11 +76,12 @@ class Label(NamedTuple):
 def get_row_type(terms: int) -> np.dtype[Any]:
     """Return the type of an episode as a row of an array, where there are so many terms.
 
-    `label` is the place of a `Label`; times are in microseconds since 1970; `has` is which terms the episode has.
+    `label` is the place of a `Label`, `rank` where in the history it began; times are in microseconds since 1970; `has`
+    is which terms the episode has.
     """
     parts = [
         *((name, object) for name in ("run", "actor", "episode", "ended", "first_step", "last_step")),
-        *((name, "i8") for name in ("label", "length", "began", "latest", "first_record", "last_record")),
+        *((name, "i8") for name in ("label", "length", "began", "latest", "first_record", "last_record", "rank")),
         *(("total", "f8"), ("finished", "?"), ("paid", "f8", (terms,)), ("has", "?", (terms,))),
     ]
     return np.dtype(parts)
@@ -143,7 +144,9 @@ class Episodes(Sequence[Episode], Tabular):
         return tuple(map(self._build, self._rows))
 
     def _build(self, row: Any) -> Episode:
-        run, actor, name, end, low, high, label, length, began, latest, first, last, total, finished, _, _ = row.item()
+        run, actor, name, end, low, high, label, length, began, latest, first, last, _, total, finished, _, _ = (
+            row.item()
+        )
         reward, version, _ = self._labels[label]
         values = row["paid"].tolist()
         terms = {term: values[at] for term, at in self._list_terms(row)}

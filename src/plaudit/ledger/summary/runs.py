@@ -15,6 +15,7 @@ from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.search import BlockSearch, read_values
+from plaudit.ledger.storage.order import list_order
 from plaudit.ledger.storage.schema import blocks, scopes, specs
 from plaudit.ledger.storage.specs import read_terms
 from plaudit.ledger.storage.store import Store
@@ -75,7 +76,7 @@ def list_runs(store: Store, query: Query) -> list[Run]:
         chosen = BlockSearch(store, query).where(select(blocks.c.first), connection)
         joined = blocks.join(scopes, scopes.c.id == blocks.c.scope).join(specs, specs.c.id == blocks.c.spec)
         statement = select(*key, *counted).select_from(joined).where(blocks.c.first.in_(chosen)).group_by(*key)
-        rows = connection.execute(statement.order_by(func.min(blocks.c.first))).all()
+        rows = connection.execute(statement.order_by(*map(func.min, list_order(connection.dialect)))).all()
         return [_build_run(row, returns[tuple(row[:3])], unfinished[tuple(row[:3])]) for row in rows]
 
 
