@@ -8,15 +8,16 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from plaudit.errors import LedgerBusy, WrongType, shorten
+from plaudit.errors import InputError, LedgerBusy, MissingExtra, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.claims import Claim, Claims
+from plaudit.ledger.context import to_microseconds
 from plaudit.ledger.exchange.export import backup, export
 from plaudit.ledger.exchange.imports import import_file
 from plaudit.ledger.exchange.quarantine import Quarantined, list_quarantined
@@ -47,6 +48,9 @@ from plaudit.reward.signal import Signal
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+    from plaudit.ledger.lake.archive import Archived
+    from plaudit.ledger.lake.background import Archiver
 
 Progress = Callable[[int, int], None]
 """Called with the amount done and the total amount."""
@@ -79,6 +83,7 @@ class Ledger:
         sign_with: "str | os.PathLike[str] | Ed25519PrivateKey | None" = None,
         publish: "Destination | Ledger | None" = None,
         publish_every: int = 10_000,
+        lake: str | os.PathLike[str] | None = None,
     ) -> None:
         """Open a ledger and create it if necessary; one with older tables is backed up and upgraded.
 
@@ -92,6 +97,8 @@ class Ledger:
             publish: Where to send the head of the ledger, every `publish_every` records and on close: a file (one line
                 is appended), a command as a list (reads it from stdin), a function, or another ledger.
             publish_every: Number of records by this process between two published heads.
+            lake: An address (s3://, gs://, file://) where records are archived as they gather, and on close; see
+                `archive`. A ledger on a server writes many records at once there directly.
 
         Raises:
             FileError: The file cannot be opened or created.
@@ -102,6 +109,7 @@ class Ledger:
         self._clock = clock
         self._sign_with = sign_with
         self._publishing = publish._record_head if isinstance(publish, Ledger) else publish, publish_every
+        self._lake = None if lake is None else os.fspath(lake)
         self._lock = threading.RLock()
         self._buffers: weakref.WeakSet[WriteBuffer] = weakref.WeakSet()
         self._steps: WriteBuffer | None = None
@@ -113,17 +121,23 @@ class Ledger:
         signer = None if self._sign_with is None else Signer(self._sign_with)
         destination, every = self._publishing
         send = None if destination is None else build_sender(destination)
-        self._store = open_store(self._where, read_only=read_only, timeout=timeout, clock=self._clock, signer=signer)
+        lake = self._lake
+        self._store = open_store(
+            self._where, read_only=read_only, timeout=timeout, clock=self._clock, signer=signer, lake=lake
+        )
         self._publisher: Publisher | None = None
-        if send is not None:
-            try:
+        self._archiver: Archiver | None = None
+        try:
+            if send is not None:
                 if isinstance(destination, str | os.PathLike):
                     self._store.backend.check_not_own(destination)
                 self._publisher = Publisher(self._store, send, every)
-            except BaseException:
-                self._store.backend.close()
-                raise
-        self._store.writer.after_write = _build_after_write(self._store, self._publisher)
+            if lake is not None and not read_only:
+                self._archiver = _load_lake(self._store).Archiver(self._store, lake, self._lock)
+        except BaseException:
+            self._store.backend.close()
+            raise
+        self._store.writer.after_write = _build_after_write(self._store, self._publisher, self._archiver)
         self._claims = Claims(self._store)
         self._process = os.getpid()
         self._closed = False
@@ -136,12 +150,13 @@ class Ledger:
         return self._store.backend.name
 
     def size(self) -> int:
-        """Return the size of the ledger.
+        """Return the size of the ledger, without what lies in a lake.
 
         Returns:
             The size in bytes.
         """
-        return self._store.backend.size()
+        segments = self._store.backend.segments
+        return self._store.backend.size() + (0 if segments is None else segments.size())
 
     def check_in_place(self) -> None:
         """Raise LedgerBroken if the file was moved, removed or replaced since it was opened; a server has none."""
@@ -553,12 +568,47 @@ class Ledger:
             store = self._reopen_if_forked()
             store.backend.check_writable()
             merged = merge_blocks(store)
-            if store.backend.segments is not None:
+            if store.writer.segments is not None:
                 from plaudit.ledger.storage.moving import move_blocks
 
                 move_blocks(store)
             store.backend.compact()
             return merged
+
+    def archive(
+        self,
+        to: str | os.PathLike[str] | None = None,
+        *,
+        older: datetime | timedelta | None = None,
+        progress: Progress | None = None,
+    ) -> "Archived":
+        """Move records to a lake: Parquet files in object storage, listed in Delta Lake tables that other engines read.
+
+        The ledger goes on reading them as one with the rest. Each file is checked before it is copied and after, and
+        only then removed here. Call it again after an interruption: nothing is lost, and nothing is there twice.
+
+        Args:
+            to: An address (s3://, gs://, file://) or a folder; the ledger's own `lake` if omitted.
+            older: Only records made before this time, or longer ago than this. All if omitted.
+            progress: Called with the number of records done and in total.
+
+        Returns:
+            How many records and files were moved.
+
+        Raises:
+            FileError: The storage cannot be used, or a table of something else is there.
+            LedgerBroken: A file is damaged; the others were moved.
+            MissingExtra: deltalake is not installed.
+        """
+        place = self._lake if to is None else to
+        if place is None:
+            raise InputError("archive needs an address: archive('s3://bucket/runs'), or Ledger(..., lake=...).")
+        store = self._open_store()
+        if isinstance(older, timedelta):
+            older = (datetime.now(UTC) if self._clock is None else self._clock()) - older
+        before = None if older is None else to_microseconds(older)
+        done: Archived = _load_lake(store).archive(store, place, before=before, progress=progress, turn=self._lock)
+        return done
 
     def export(
         self,
@@ -628,8 +678,14 @@ class Ledger:
         """Write what is buffered and close every connection; closing twice is fine."""
         with ExitStack() as stack:  # each of these happens, whatever the others raise
             stack.callback(self._close_store)
+            if self._archiver is not None:
+                stack.callback(self._close_archiver)
             for buffer in list(self._buffers):
                 stack.callback(buffer.close)
+
+    def _close_archiver(self) -> None:
+        if self._archiver is not None and not self._closed and self._process == os.getpid():
+            self._archiver.close()
 
     def _close_store(self) -> None:
         with self._lock:
@@ -663,7 +719,8 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where it is kept: another process opens it for itself."""
-        return _reopen, (os.fspath(self._where), *self._options, self._clock, self._sign_with, *self._publishing)
+        more = self._clock, self._sign_with, *self._publishing, self._lake
+        return _reopen, (os.fspath(self._where), *self._options, *more)
 
     def __enter__(self) -> Self:
         return self
@@ -685,13 +742,23 @@ def _reopen(
     sign_with: Any,
     publish: Destination | None,
     publish_every: int,
+    lake: str | None,
 ) -> Ledger:
     """Return a ledger that was opened in another process, opened in this one."""
-    more: dict[str, Any] = {"sign_with": sign_with, "publish": publish, "publish_every": publish_every}
+    more: dict[str, Any] = {"sign_with": sign_with, "publish": publish, "publish_every": publish_every, "lake": lake}
     return Ledger(where, read_only=read_only, timeout=timeout, clock=clock, **more)
 
 
-def _build_after_write(store: Store, publisher: Publisher | None) -> Callable[[], None]:
+def _load_lake(store: Store) -> Any:
+    """Return the module of archiving; MissingExtra where what it needs is not installed."""
+    if store.backend.segments is None:
+        raise MissingExtra("a lake needs pyarrow and deltalake. Install them: pip install 'plaudit[lake]'")
+    from plaudit.ledger.lake import background
+
+    return background
+
+
+def _build_after_write(store: Store, publisher: Publisher | None, archiver: "Archiver | None") -> Callable[[], None]:
     """Return what is called when a transaction is durable; it does not hold on to the ledger, which may be dropped."""
 
     def merge_and_publish() -> None:
@@ -699,6 +766,8 @@ def _build_after_write(store: Store, publisher: Publisher | None) -> Callable[[]
             merge_written(store)
         if publisher is not None:
             publisher.publish_if_due()
+        if archiver is not None:
+            archiver.archive_if_due()
 
     return merge_and_publish
 

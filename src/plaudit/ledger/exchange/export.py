@@ -3,15 +3,16 @@
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from sqlalchemy import create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
 
-from plaudit.atomic import AtomicFile, AtomicPath, build_write_error, parse_path
+from plaudit.atomic import AtomicFile, AtomicPath, build_write_error, parse_path, sync_folder
 from plaudit.errors import FileError, LedgerError, PlauditError
 from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.backends.sqlite import SqliteBackend, sync_new_file
@@ -26,6 +27,7 @@ from plaudit.rows.csv_files import CsvSink
 from plaudit.rows.streams import FORMATS, find_format
 
 Progress = Callable[[int, int], None]
+_ATTEMPTS = 5
 
 
 def export(
@@ -69,16 +71,51 @@ def backup(store: Store, path: str | os.PathLike[str], *, overwrite: bool = Fals
         raise FileError(f"{path} already exists; choose another name or pass overwrite=True.")
     if target.with_name(f"{target.name}-wal").exists():
         raise FileError(f"{path} is a ledger in use: its log {target.name}-wal is there. Choose another name.")
+    folder = target.with_name(f"{target.name}.segments")
     with AtomicPath(path) as draft:
         try:
             if isinstance(backend, SqliteBackend):
-                backend.copy_to(draft.path)
+                files = _copy_ledger(backend, draft.path, folder)
             else:
+                files = set()
                 _copy_tables(backend, draft.path)
         except OSError as error:
             raise build_write_error(os.fspath(path), error) from None
         draft.commit()
     sync_new_file(target)
+    for left in set(folder.glob("*/*.parquet")) - files:  # of a ledger that was replaced
+        left.unlink(missing_ok=True)
+    return target
+
+
+def _copy_ledger(backend: SqliteBackend, draft: Path, folder: Path) -> set[Path]:
+    """Copy a ledger in a file, with the segments beside it; return these."""
+    for attempt in range(_ATTEMPTS):
+        backend.copy_to(draft)
+        with closing(sqlite3.connect(draft)) as copy:
+            listed = copy.execute("SELECT path FROM segments WHERE path NOT LIKE '%://%'").fetchall()
+        try:
+            return {_copy_segment(backend, folder, path) for (path,) in listed}
+        except FileNotFoundError:  # another process has moved its records since
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _copy_segment(backend: SqliteBackend, folder: Path, path: str) -> Path:
+    """Give a copy a segment: the same file where it can be linked to, for no segment is ever changed."""
+    source, target = backend.path.with_name(f"{backend.path.name}.segments") / path, folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists():
+        try:
+            os.link(source, target)
+        except FileNotFoundError:
+            raise
+        except OSError:  # another file system, or one without links
+            with AtomicPath(target) as draft:
+                shutil.copyfile(source, draft.path)
+                draft.commit()
+        sync_folder(target.parent)
     return target
 
 

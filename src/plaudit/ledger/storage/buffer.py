@@ -208,7 +208,7 @@ class WriteBuffer:
         kind = store.specs.get_layout(reward), scope, envs
         with self._starting:
             if kind not in self._streams:
-                stream = StepStream(*kind, most=MOST_WAITING, segments=store.backend.segments)
+                stream = StepStream(*kind, most=MOST_WAITING, segments=store.writer.segments)
                 self._streams = {**self._streams, kind: stream}  # a new one: threads may be reading the old
             return self._streams[kind]
 

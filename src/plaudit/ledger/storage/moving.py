@@ -28,6 +28,7 @@ _TOGETHER = 16 * ROWS
 """Records that are moved in one transaction, about; writers wait no longer than that takes."""
 _SMALL = 4 * ROWS
 """Records of a segment below which it is joined with others."""
+_NEVER = (1 << 63) - 1
 _FEW = 500
 """Blocks that are read at a time."""
 _PACKED = '[{"packed": '
@@ -37,6 +38,7 @@ _LISTED = (
     select(blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.target, scopes.c.run)
     .join(scopes, scopes.c.id == blocks.c.scope)
     .where(blocks.c.segment.is_(None), blocks.c.records > 1, _MAY_MOVE)  # of one alone, listings read the block
+    .where(blocks.c.latest < bindparam("before"))
     .order_by(blocks.c.spec, blocks.c.target, scopes.c.run, blocks.c.first)
 )
 _OPENED = select(*map(limit_size, blocks.c), *(scopes.c[name] for name in Scope._fields)).join(
@@ -52,34 +54,42 @@ _JOIN = (
     .values(segment=bindparam("to"), place=blocks.c.place + bindparam("more"))
     .where(blocks.c.segment == bindparam("old"))
 )
-_FORGET = delete(segments).where(segments.c.id == bindparam("old"))
+_FORGET = delete(segments).where(segments.c.id == bindparam("old"), segments.c.lake.is_(None))
 _HELD_FILES = (
     select(segments.c.id, segments.c.path, segments.c.records, blocks.c.spec, blocks.c.target, scopes.c.run)
     .join(blocks, blocks.c.segment == segments.c.id)
     .join(scopes, scopes.c.id == blocks.c.scope)
-    .where(segments.c.records < _SMALL)
-    .distinct()
+    .where(segments.c.records < _SMALL, segments.c.lake.is_(None), segments.c.path.not_like("%://%"))
+    .group_by(segments.c.id, segments.c.path, segments.c.records, blocks.c.spec, blocks.c.target, scopes.c.run)
+    .having(func.max(blocks.c.latest) < bindparam("before"))
     .order_by(blocks.c.spec, blocks.c.target, scopes.c.run, segments.c.id)
 )
 
 
-def move_blocks(store: Store) -> int:
-    """Move what the database holds of records into segments, where enough are alike; return how many were moved."""
-    files: Segments | None = store.backend.segments
+def move_blocks(store: Store, *, fewest: int = FEWEST, before: int | None = None) -> int:
+    """Move what the database holds of records into segments, where enough are alike; return how many were moved.
+
+    Args:
+        store: The ledger.
+        fewest: Records of one reward, target and run that are worth a file.
+        before: A time in microseconds since 1970, UTC: newer records stay where they are.
+    """
+    files: Segments | None = store.writer.segments
     if files is None:
         return 0
     moved = 0
-    for group in _find_groups(store):
+    known = {"before": _NEVER if before is None else before}
+    for group in _find_groups(store, fewest, known):
         moved += _move_group(store, files, group)
-    _join_small(store, files)
+    _join_small(store, files, known)
     _remove_orphans(store, files)
     return moved
 
 
-def _find_groups(store: Store) -> Iterator[list[int]]:
+def _find_groups(store: Store, fewest: int, known: dict[str, int]) -> Iterator[list[int]]:
     """Yield the numbers of blocks whose records can share a file."""
     with store.backend.snapshot() as connection:
-        listed = connection.execute(_LISTED).all()
+        listed = connection.execute(_LISTED, known).all()
     for _, alike in groupby(listed, key=lambda row: (row.spec, row.target, row.run)):
         group: list[int] = []
         size = 0
@@ -89,7 +99,7 @@ def _find_groups(store: Store) -> Iterator[list[int]]:
             if size >= _TOGETHER:
                 yield group
                 group, size = [], 0
-        if size >= FEWEST:
+        if size >= fewest:
             yield group
 
 
@@ -180,10 +190,10 @@ class _InMemory(SegmentReader):
 # -- small files -------------------------------------------------------------------------------------------------------
 
 
-def _join_small(store: Store, files: Segments) -> None:
+def _join_small(store: Store, files: Segments, known: dict[str, int]) -> None:
     """Join small segments of one reward, target and run; what was one file for each flush becomes few."""
     with store.backend.snapshot() as connection:
-        listed = connection.execute(_HELD_FILES).all()
+        listed = connection.execute(_HELD_FILES, known).all()
     for (spec, target, _), alike in groupby(listed, key=lambda row: (row.spec, row.target, row.run)):
         group: list[Any] = []
         for row in alike:

@@ -125,6 +125,18 @@ class RecordTable:
         layout = self.layout
         return {SPEC: layout.reward.to_json().encode(), PART: layout.part.encode(), TARGET: self.target.encode()}
 
+    def list_types(self) -> dict[str, pa.DataType]:
+        """Return the columns that every file of these records has, with their types."""
+        kinds = {"flag": pa.bool_(), "category": _WORDS}
+        narrow = dict.fromkeys(self._narrow, pa.float32())
+        inputs = self.layout.scored.program.inputs.items()
+        kept = [name for at, name in enumerate(self.outputs) if at % 2 == 0 or at // 2 in self.kept_scores]
+        return {
+            **{self.names[name]: kind for name, kind in _CONTEXT.items()},
+            **{name: kinds.get(field.kind) or narrow.get(name, pa.float64()) for name, field in inputs},
+            **dict.fromkeys(kept, pa.float64()),
+        }
+
     def _build_inputs(self, rows: Rows) -> dict[str, pa.Array]:
         found: dict[str, pa.Array] = {}
         for at, (name, field) in enumerate(self.layout.scored.program.inputs.items()):

@@ -85,11 +85,12 @@ segments = Table(
     "segments",
     metadata,
     Column("id", NUMBER, primary_key=True),
-    Column("path", Text, nullable=False, unique=True),  # under the ledger's folder of segments
+    Column("path", Text, nullable=False, unique=True),  # under the ledger's folder of segments, or an address
     Column("records", NUMBER, nullable=False),
     Column("size", NUMBER, nullable=False),
     Column("sha256", LargeBinary, nullable=False),
     Column("made", NUMBER, nullable=False),  # microseconds since 1970, UTC
+    Column("lake", Text),  # the address that it is on its way to, until a Delta table there lists it
 )
 """Parquet files that hold the columns and the numbers of blocks."""
 

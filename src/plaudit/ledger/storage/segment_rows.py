@@ -155,16 +155,21 @@ class SegmentReader:
         return [self.hydrate(row) for row in rows]
 
     def read(self, row: Any, start: int, count: int, names: Sequence[str] | None) -> Any:
-        """Return columns of a block from its segment; where `compact` has moved them meanwhile, from where they are."""
+        """Return columns of a block from its segment; where they were moved meanwhile, from where they are."""
+        path = self._find_path(row.segment)
         try:
-            return self.files.read(self._find_path(row.segment), row.place + start, count, names)
+            return self.files.read(path, row.place + start, count, names)
         except LedgerBroken:
             with self.backend.snapshot() as connection:
                 where = blocks.c.first == row.first
                 now = connection.execute(select(blocks.c.segment, blocks.c.place).where(where)).one_or_none()
-            if now is None or now.segment in (None, row.segment):
+            if now is None or now.segment is None:
                 raise
-            return self.files.read(self._find_path(now.segment), now.place + start, count, names)
+            self._paths.pop(row.segment, None)
+            found = self._find_path(now.segment)
+            if found == path:
+                raise
+            return self.files.read(found, now.place + start, count, names)
 
     def name_file(self, row: Any) -> str:
         """Return what errors call the file that a block lies in."""

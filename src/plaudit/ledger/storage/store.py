@@ -36,8 +36,12 @@ def open_store(
     timeout: float,
     clock: Callable[[], datetime] | None,
     signer: Signer | None = None,
+    lake: str | None = None,
 ) -> Store:
-    """Open the database at a path or an address, with tables that fit; it is made if it is not there."""
+    """Open the database at a path or an address, with tables that fit; it is made if it is not there.
+
+    A ledger on a server writes many records at once to the `lake`, where it has one.
+    """
     try:
         kept = 0 <= timeout < math.inf
     except TypeError:
@@ -47,7 +51,7 @@ def open_store(
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
     try:
         prepare_tables(backend)
-        backend.segments = _open_segments(backend)
+        backend.segments = _open_segments(backend, lake)
     except BaseException:
         backend.close()
         raise
@@ -56,17 +60,18 @@ def open_store(
     return Store(backend, specs, BlockWriter(backend, reader, clock, signer), reader)
 
 
-def _open_segments(backend: Backend) -> Any:
-    """Return the segments beside a ledger in a file; None on a server, and where pyarrow is not installed."""
-    if not isinstance(backend, SqliteBackend):
-        return None
+def _open_segments(backend: Backend, lake: str | None) -> Any:
+    """Return the segments beside a ledger in a file, or in a lake; None where pyarrow is not installed."""
     try:
+        from plaudit.ledger.storage.lake_files import parse_lake
         from plaudit.ledger.storage.segments import Segments
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pyarrow":
             raise
         return None
-    return Segments(backend.path.with_name(f"{backend.path.name}.segments"))
+    if isinstance(backend, SqliteBackend):
+        return Segments(backend.path.with_name(f"{backend.path.name}.segments"))
+    return Segments(None, None if lake is None else parse_lake(lake))
 
 
 def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: float) -> Backend:

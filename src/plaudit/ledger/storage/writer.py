@@ -130,7 +130,8 @@ class BlockWriter:
     @property
     def segments(self) -> Any:
         """Where many records at once are written; None where everything lies in the database."""
-        return self._backend.segments
+        files = self._backend.segments
+        return files if files is not None and files.is_writable else None
 
     def open_sibling(self, made_with: str) -> "BlockWriter":
         """Return another writer of the same ledger, for records whose numbers were computed elsewhere."""
@@ -304,7 +305,8 @@ class BlockWriter:
         if found is None:
             self._backend.segments.publish(file)
             self._published.append(file.path)
-            values = file.path, file.records, file.size, file.sha256, self.now()
+            lake = file.path if "://" in file.path else None
+            values = file.path, file.records, file.size, file.sha256, self.now(), lake
             cursor.execute(self._backend.render(_ADD_SEGMENT), values)
             found = cursor.execute(self._backend.render(_FIND_SEGMENT), (file.path,)).fetchone()
         return int(found[0])

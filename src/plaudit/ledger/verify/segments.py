@@ -1,15 +1,12 @@
 """Whether the Parquet files of a ledger are there, and are the bytes that were written."""
 
-import hashlib
 from collections.abc import Iterator
-from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from plaudit.ledger.backends.backend import Backend, read_bytes
 from plaudit.ledger.storage.schema import blocks, segments
 
-_READ = 4 << 20
 _HOLDS = (
     select(
         *segments.c,
@@ -31,7 +28,7 @@ def check_segments(connection: Connection, backend: Backend) -> Iterator[str]:
             yield f"the segment {path} cannot be read without pyarrow (pip install 'plaudit[data]'); {holds}"
             continue
         try:
-            found, digest = _hash(backend.segments.open_file(path))
+            found, digest = backend.segments.hash_file(path)
         except OSError as error:
             name = backend.segments.name_file(path)
             reason = "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
@@ -41,12 +38,3 @@ def check_segments(connection: Connection, backend: Backend) -> Iterator[str]:
             name = backend.segments.name_file(path)
             changed = "has other bytes" if found == size else f"has {found:,} bytes instead of {size:,}"
             yield f"the segment {name} {changed}: it was changed after being written; {holds}"
-
-
-def _hash(file: Any) -> tuple[int, bytes]:
-    digest, size = hashlib.sha256(), 0
-    with file:
-        while part := file.read(_READ):
-            digest.update(part)
-            size += len(part)
-    return size, digest.digest()
