@@ -198,17 +198,26 @@ class WriteBuffer:
             self._wake.set()
         return receipt
 
-    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
+    def open_stream(
+        self,
+        reward: Reward,
+        *,
+        run: str | None,
+        actor: str | None,
+        envs: int | None,
+        sample_rate: float | None = None,
+    ) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored.
 
         Add a step to what waits there, then `attend` if the moment `attend_at` has come.
         """
-        scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
+        scope = validate_scope.__wrapped__(run, None, None, actor, sample_rate)  # names that have no hash are told too
         store = self._open_store()
         kind = store.specs.get_layout(reward), scope, envs
         with self._starting:
             if kind not in self._streams:
-                stream = StepStream(*kind, most=MOST_WAITING, segments=store.backend.segments)
+                most = int(MOST_WAITING / (sample_rate or 1))
+                stream = StepStream(*kind, most=most, segments=store.backend.segments)
                 self._streams = {**self._streams, kind: stream}  # a new one: threads may be reading the old
             return self._streams[kind]
 
