@@ -35,11 +35,7 @@ _PACKED = '[{"packed": '
 _LISTED = (
     select(blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.target, scopes.c.run)
     .join(scopes, scopes.c.id == blocks.c.scope)
-    .where(
-        blocks.c.segment.is_(None),
-        blocks.c.records > 1,
-        func.coalesce(func.substr(blocks.c.contexts, 1, len(_PACKED)), "") != _PACKED,
-    )
+    .where(blocks.c.segment.is_(None), blocks.c.records > 1, func.coalesce(func.substr(blocks.c.contexts, 1, len(_PACKED)), "") != _PACKED)
     .order_by(blocks.c.spec, blocks.c.target, scopes.c.run, blocks.c.first)
 )
 _OPENED = select(*map(limit_size, blocks.c), *(scopes.c[name] for name in Scope._fields)).join(
