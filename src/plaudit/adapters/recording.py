@@ -13,6 +13,7 @@ from plaudit.adapters.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.context import validate_rate
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage.buffer import Source
 from plaudit.ledger.storage.episode_parts import to_number
 from plaudit.ledger.storage.steps import Steps
 from plaudit.reward.reward import Reward
@@ -30,10 +31,6 @@ class RecordingOptions(TypedDict):
     seed: int
 
 
-_COPIED = ("_ledger", "_reward", "_options", "_rate", "_chooses", "_envs", "_step")
-"""What a copy in another process takes over."""
-
-
 class Recorder:
     """Records the steps of one environment, or of `envs` at once, through the buffer of the ledger.
 
@@ -49,9 +46,11 @@ class Recorder:
         options: RecordingOptions,
         *,
         envs: int | None = None,
-        chooses: bool = True,
+        source: Source | None = None,
     ) -> None:
-        """Add the reward to the ledger, and claim the actor; with `chooses`, leave out what is not in the sample.
+        """Add the reward to the ledger, and claim the actor.
+
+        What comes from a `source` is the sample already; otherwise steps of other episodes are left out here.
 
         Raises:
             WrongType: `ledger` is not a Ledger, or `flush_every` or `sample` not a number.
@@ -68,7 +67,7 @@ class Recorder:
         if not 0 < flush_every <= threading.TIMEOUT_MAX:
             raise DefinitionError(f"flush_every={flush_every:g} is out of range; give seconds, such as 1.0.")
         self._ledger, self._reward, self._options, self._envs = ledger, reward, options, envs
-        self._rate, self._chooses = validate_rate(options["sample"]), chooses
+        self._rate, self.source = validate_rate(options["sample"]), source
         self._step: Any = 0 if envs is None else np.zeros(envs, np.int64)
         self._begin_writing()
 
@@ -85,13 +84,15 @@ class Recorder:
         self.sample = (
             None if self._rate is None else EpisodeSample.draw(self._rate, self._options["seed"], *self._claim, last)
         )
-        self._sampled = SampledEpisodes(self.sample, self._envs or 1) if self.sample and self._chooses else None
+        self._sampled = SampledEpisodes(self.sample, self._envs or 1) if self.sample and self.source is None else None
         self._episode: Any = last + 1 if self._envs is None else last + 1 + np.arange(self._envs)
         self._attach()
 
     def _attach(self) -> None:
         self._buffer = buffer = self._ledger._buffer_steps(self._options["flush_every"])
         self._process, self._now = buffer.process, buffer.now
+        if self.source is not None:
+            buffer.sources.add(self.source)
         run, actor = self._claim
         self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs, sample_rate=self._rate)
         self._append, self._pack = self._stream.waiting.append, self._stream.pack
@@ -194,9 +195,13 @@ class Recorder:
         now = self._now() if at is None else at
         for env, said in (about or {}).items():
             self._stream.about[int(self._episode[env]), int(self._step[env])] = said
-        self._append(Steps(now, self._episode[which], self._step[which], *outcomes, inputs))
+        self._append(Steps._make((now, self._episode[which], self._step[which], *outcomes, inputs)))
         if now >= self._buffer.attend_at or self._stream.is_full:
             self._buffer.attend(full=self._stream.is_full)
+
+    def now(self) -> int:
+        """Return the time by the ledger's clock, in nanoseconds."""
+        return self._now()
 
     def flush(self) -> None:
         """Write the buffer, and raise errors."""
@@ -210,7 +215,10 @@ class Recorder:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the buffer to this process: a copy opens the ledger on its own, as another actor."""
-        return {name: getattr(self, name) for name in _COPIED}
+        return {
+            name: getattr(self, name)
+            for name in ("_ledger", "_reward", "_options", "_rate", "_envs", "_step", "source")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -42,7 +42,7 @@ def validate_scope(
     """Return the scope of a record; InputError if no database could keep it, TypeError where a part has no hash."""
     parts = (run, phase, decision_class, actor)
     named = (validate_string(name, part) for name, part in zip(NAMES, parts, strict=True))
-    return Scope(*named, sample_rate=validate_rate(sample_rate))
+    return Scope._make((*named, validate_rate(sample_rate)))
 
 
 def validate_rate(value: object) -> float | None:

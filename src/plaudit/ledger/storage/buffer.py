@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from plaudit.errors import CommitUnknown, KeyConflict, LedgerError, PlauditError, VersionConflict
 from plaudit.ledger.context import Scope, to_microseconds, validate_scope
@@ -107,6 +107,14 @@ class Receipt:
         return f"Receipt({self.state}{'' if self.id is None else f', id={self.id}'})"
 
 
+class Source(Protocol):
+    """Where steps come from that are taken later than they happened."""
+
+    def drain(self, timeout: float | None) -> None:
+        """Wait until all of them are taken; at once in the thread that takes them."""
+        ...
+
+
 class WriteBuffer:
     """Gathers records and steps until a thread writes them.
 
@@ -140,6 +148,8 @@ class WriteBuffer:
         self._receipts: deque[Receipt] = deque()
         self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
         self._kept: list[Block | Receipt] = []
+        self.sources: weakref.WeakSet[Source] = weakref.WeakSet()
+        """What steps are still on their way from: a flush waits for these."""
         self._closed = False
         self.begin_process()
         BUFFERS.add(self)
@@ -243,11 +253,13 @@ class WriteBuffer:
 
     def flush(self, timeout: float | None = None) -> None:
         """Write what waits, for no longer than `timeout` seconds, and raise what went wrong since the last time."""
+        self._drain_sources(timeout)
         self._write_aside(timeout)
         self._raise_failure()
 
     def close(self) -> None:
         """Write what waits for the last time; closing twice is no error."""
+        self._drain_sources(None)
         with self._closing:  # whoever closes it too waits for the last write: the ledger is closed next
             with self._starting:
                 if self._closed:
@@ -267,6 +279,10 @@ class WriteBuffer:
             self._raise_failure()
 
     # -- writing ----------------------------------------------------------------------------------------------------
+
+    def _drain_sources(self, timeout: float | None) -> None:
+        for source in list(self.sources):
+            source.drain(timeout)
 
     def _attend_always(self) -> None:
         self.attend_at: float = 0
