@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, func, select
+from sqlalchemy import Column, Connection, func, select
 
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
 from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_pandas, build_polars
@@ -178,7 +178,13 @@ class History:
         Where the choice takes whole blocks, the sums are added that were made when they were written; otherwise the
         totals of the records are read, and nothing else of them.
         """
-        return self.tally_totals().get((), Tally()).finish()
+        whole = Tally()
+        tallies = self.tally_totals(blocks.c.scope)
+        with self._store.backend.snapshot() as connection:
+            rates = read_rates(connection)
+        for (scope,), tally in tallies.items():
+            whole.join(tally, rate=rates.get(scope))
+        return whole.finish()
 
     def may_have_masked(self) -> bool:
         """Return whether some of the records may have no total; False is certain."""
@@ -189,7 +195,7 @@ class History:
             return connection.execute(self._search.where(unsummed, connection)).first() is not None
 
     def tally_totals(self, *groups: Column[Any]) -> dict[tuple[Any, ...], Tally]:
-        """Return the totals of the records added up, by columns of their blocks."""
+        """Return the totals of the records added up, by columns of their blocks; those of samples are not weighed."""
         found: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
         search = self._search
         if not search.by_block:
@@ -290,6 +296,12 @@ def _narrow(row: SegmentRow, chosen: Positions | None) -> tuple[SegmentRow, Posi
         return row, chosen
     start = int(chosen[0])
     return row.narrow(start, int(chosen[-1]) + 1), chosen - start
+
+
+def read_rates(connection: Connection) -> dict[int, float]:
+    """Return the rates of the scopes of which only a sample of the episodes was recorded."""
+    statement = select(scopes.c.id, scopes.c.sample_rate).where(scopes.c.sample_rate.is_not(None))
+    return {row.id: row.sample_rate for row in connection.execute(statement)}
 
 
 def find_record(store: Store, record: int | str) -> Record:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, or_, select
 
 from plaudit.ledger.backends.backend import report_damage
-from plaudit.ledger.context import Scope
+from plaudit.ledger.context import NAMES
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, check_count, decode_column
 from plaudit.ledger.storage.order import Horizon, Window, limit_to, list_order, list_window_ends, read_horizon
@@ -180,7 +180,7 @@ class BlockSearch:
         """Return the columns of blocks that name a scope or a reward, and what finds those chosen."""
         query = self.query
         found: dict[Any, Select[Any]] = {}
-        parts = [scopes.c[name] == getattr(query, name) for name in Scope._fields if getattr(query, name) is not None]
+        parts = [scopes.c[name] == getattr(query, name) for name in NAMES if getattr(query, name) is not None]
         if parts:
             found[blocks.c.scope] = select(scopes.c.id).where(*parts)
         named = {specs.c.name: query.reward, specs.c.version: query.version}

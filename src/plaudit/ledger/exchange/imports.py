@@ -127,7 +127,7 @@ class _Import:
         if given.get("origin") is not None:
             raise SpecError("it is a re-scored record; import the original record and re-score it in the new ledger")
         signal = Signal.from_dict(given["signal"])
-        scope = Scope(*(given.get(name) for name in Scope._fields))
+        scope = tuple(given.get(name) for name in Scope._fields)
         key, episode, step, context = (given.get(name) for name in ("key", "episode", "step", "context"))
         at = datetime.fromisoformat(given["at"])
         try:

@@ -358,8 +358,8 @@ def _build_blocks(
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
         whole_page = len(at) == row.records
-        scope = Scope(row.run, row.phase, row.decision_class, row.actor)
-        require_type(str, *scope)
+        scope = Scope(*(getattr(row, name) for name in Scope._fields))
+        require_type(str, *scope[:4])
 
         def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole_page) -> str | None:
             if column is None or whole:

@@ -52,6 +52,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         owners = [*reader.owners]
         rows["run"], rows["actor"] = np.array(owners, object)[owner].T
         rows["episode"] = reader.names.spell(episode)
+        rows["sample_rate"] = np.array([*reader.rates], object)[parts.columns["rate"][groups.firsts]]
         open_ended = np.array([end is None for end in rows["ended"].tolist()])
         telling = _find_telling(connection, {owners[at] for at in set(owner[open_ended].tolist())})
     if open_ended.any() and (query.phase is not None or query.decision_class is not None):

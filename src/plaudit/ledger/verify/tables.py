@@ -73,8 +73,8 @@ def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -
 
 def _check_scopes(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in connection.execute(_SCOPES):
-        if digest_scope(Scope(row.run, row.phase, row.decision_class, row.actor)) != row.digest:
-            yield "edited", f"scope {row.id} (run, phase, decision class, actor) was changed"
+        if digest_scope(Scope(*(getattr(row, name) for name in Scope._fields))) != row.digest:
+            yield "edited", f"scope {row.id} (run, phase, decision class, actor, sample rate) was changed"
 
 
 def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
