@@ -26,8 +26,7 @@ def kill_one(path, lake, run, draw, seconds):
             running.stdout.readline()
         time.sleep(draw.random() * seconds)
         running.kill()
-        told = [line for line in running.stdout if line.endswith("\n")]
-    return told
+        return [line for line in running.stdout if line.endswith("\n")]
 
 
 def check_killed(tmp_path, kills, seed, seconds):

@@ -67,7 +67,7 @@ class _Collected:
 
     rows: list[bytes] = field(default_factory=list)
     blocks: list[tuple[int, ...]] = field(default_factory=list)
-    """How many parts each block has, its number, that of its origin, its owner, sample rate and place in the history."""
+    """How many parts each block has, its number, that of its origin, its owner, sample rate, place in the history."""
     named: list[tuple[int, int, Integers]] = field(default_factory=list)
     """From where to where parts have names that are listed, and the numbers of these."""
     count: int = 0
