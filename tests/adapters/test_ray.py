@@ -15,6 +15,7 @@ from plaudit.adapters.ray import score_with_ray
 from plaudit.errors import MissingField, TargetError
 from plaudit.ledger.dataset import score_file
 from support.clusters import assert_same, grow, wait_for_part
+from support.lakes import COUNT, fill, list_tables
 from support.tables import made, pq, table
 
 pytestmark = [
@@ -179,3 +180,16 @@ def build_killer():
 
     run.__module__ = "__main__"
     return run
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray's own
+def test_ray_reads_the_files_of_a_lake(alone, tmp_path):
+    pytest.importorskip("deltalake", reason="needs plaudit[lake]")
+    import ray.data
+
+    with fill(tmp_path / "rewards.db") as ledger:
+        total = sum(record.total for record in ledger.history(run="night"))
+        ledger.archive(tmp_path / "lake")
+    (table,) = list_tables(tmp_path / "lake").values()
+    frame = ray.data.read_parquet(table.file_uris()).to_pandas()
+    assert (len(frame), frame[frame.run == "night"].total.sum()) == (2 * COUNT + 3, total)

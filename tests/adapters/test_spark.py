@@ -12,6 +12,7 @@ from plaudit.adapters.spark import score_with_spark
 from plaudit.errors import MissingField
 from plaudit.ledger.dataset import score_file
 from support.clusters import assert_same, grow, wait_for_part
+from support.lakes import COUNT, fill, list_tables
 from support.spark_cluster import SparkCluster
 from support.tables import made, pq, table
 
@@ -101,3 +102,14 @@ def test_a_driver_that_is_killed_is_resumed(cluster, tmp_path):
     assert all(path.stat() == status for path, status in finished.items())
     score_file(made(), folder, tmp_path / "here")
     assert_same(tmp_path / "there", tmp_path / "here")
+
+
+def test_spark_reads_the_files_of_a_lake(spark, tmp_path):
+    pytest.importorskip("deltalake", reason="needs plaudit[lake]")
+    with fill(tmp_path / "rewards.db") as ledger:
+        total = sum(record.total for record in ledger.history(run="night"))
+        ledger.archive(tmp_path / "lake")
+    (table,) = list_tables(tmp_path / "lake").values()
+    frame = spark.read.parquet(*table.file_uris())  # the package of Delta Lake would have to be downloaded
+    sums = {row["run"]: row["sum(total)"] for row in frame.groupBy("run").sum("total").collect()}
+    assert (frame.count(), sums["night"]) == (2 * COUNT + 3, total)
