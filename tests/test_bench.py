@@ -14,6 +14,7 @@ SCRIPTS = sorted(path for path in BENCH.glob("*.py") if "__main__" in path.read_
 NEEDS = {
     "false_alarms": ["gymnasium"],
     "gpu": ["jax"],
+    "gpu_record": ["jax"],
     "hackmatrix": ["jax"],
     "observe": ["gymnasium"],
     "off_policy": ["scipy"],

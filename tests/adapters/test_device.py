@@ -149,6 +149,7 @@ def test_add_does_not_wait_for_a_slow_host_until_too_much_is_on_its_way(ledger, 
             recorder.add(inputs, **outcomes)
         assert recorder.waits == 0
         assert ledger.history().count() == 0
+        assert all(step.copy.fetch() and step.copy.is_ready() for step in recorder._pending._work)
         fourth = threading.Thread(target=lambda: recorder.add(inputs, **outcomes))
         fourth.start()
         fourth.join(0.2)
@@ -295,7 +296,7 @@ def test_vectors_and_plain_numbers_are_inputs_too(ledger, library):
 def test_a_thread_that_has_nothing_to_do_ends(monkeypatch):
     monkeypatch.setattr("plaudit.adapters.device.pending._IDLE", 0.05)
     done: list[int] = []
-    pending = Pending(done.append, 2)
+    pending = Pending(done.append, 2, bool)
     pending.put(1)
     pending.drain()
     for thread in [each for each in threading.enumerate() if each.name == "plaudit-device"]:

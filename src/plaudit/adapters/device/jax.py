@@ -20,6 +20,10 @@ class JaxCopy(NamedTuple):
     chosen: jax.Array | None
     """How many rows are meant, and then where these were; None for all."""
 
+    def is_ready(self) -> bool:
+        """Return whether the device has made them."""
+        return all(array.is_ready() for array in self.arrays.values())
+
     def fetch(self) -> Fetched:
         """Wait for the copies and return them."""
         columns = self.packing.unpack({group: np.asarray(array) for group, array in self.arrays.items()})

@@ -22,6 +22,10 @@ class Fetched(NamedTuple):
 class Copy(Protocol):
     """A copy to the host that was begun."""
 
+    def is_ready(self) -> bool:
+        """Return whether it has arrived."""
+        ...
+
     def fetch(self) -> Fetched:
         """Wait for it and return it."""
         ...

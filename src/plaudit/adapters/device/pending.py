@@ -15,11 +15,11 @@ Work = TypeVar("Work")
 class Pending(Generic[Work]):
     """At most `most` pieces of work, each handled by one thread after the one before."""
 
-    def __init__(self, handle: Callable[[Work], None], most: int) -> None:
-        """Begin with nothing."""
-        self._handle, self._most = handle, most
+    def __init__(self, handle: Callable[[Work], None], most: int, is_ready: Callable[[Work], bool]) -> None:
+        """Begin with nothing; `is_ready` says of work whether it could be handled at once."""
+        self._handle, self._most, self._is_ready = handle, most, is_ready
         self.waits = 0
-        """How often `put` had to wait for a place."""
+        """How often `put` had to wait because handling is slow, and not because work was not ready."""
         self._begin_process()
 
     def _begin_process(self) -> None:
@@ -41,7 +41,7 @@ class Pending(Generic[Work]):
                 self._thread.start()
             self._changed.notify_all()
             if len(self._work) > self._most:
-                self.waits += 1
+                self.waits += self._is_ready(self._work[0])
                 self._changed.wait_for(lambda: len(self._work) <= self._most)
 
     def drain(self, timeout: float | None = None) -> None:

@@ -85,7 +85,8 @@ class DeviceRecorder:
             actor: Name of the actor to record as; if omitted, the first of env0, env1 … that no live writer has.
             sample: Share of episodes to record, chosen at random when they begin; the others stay on the device.
             seed: Random seed of the choice.
-            max_pending: Maximum calls of `add` whose steps are on their way; the next one waits.
+            max_pending: Maximum calls of `add` whose steps are on their way; the next one waits. A device
+                works ahead by as many.
             max_masked: Maximum share of steps so far that cannot be scored before an error is raised.
             flush_every: Maximum seconds until a step that arrived is durable.
 
@@ -108,7 +109,7 @@ class DeviceRecorder:
 
     def _begin(self) -> None:
         self._process = os.getpid()
-        self._pending: Pending[_Step] = Pending(self._record, self._max_pending)
+        self._pending: Pending[_Step] = Pending(self._record, self._max_pending, lambda step: step.copy.is_ready())
         self._recorder = Recorder(self._ledger, self._reward, self._options, envs=self._envs, source=self._pending)
         self._copier: Copier | None = None
 
@@ -119,7 +120,7 @@ class DeviceRecorder:
 
     @property
     def waits(self) -> int:
-        """How often `add` waited because `max_pending` calls were on their way: recording is slower than the device."""
+        """How often `add` waited for the ledger: steps had arrived, and `max_pending` calls were on their way."""
         return self._pending.waits
 
     def add(

@@ -20,6 +20,10 @@ class TorchCopy(NamedTuple):
     done: torch.cuda.Event | None
     """What tells that they have arrived; None on a host."""
 
+    def is_ready(self) -> bool:
+        """Return whether the copies have arrived."""
+        return self.done is None or self.done.query()
+
     def fetch(self) -> Fetched:
         """Wait for the copies and return them."""
         if self.done is not None:
