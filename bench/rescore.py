@@ -142,7 +142,7 @@ def measured(way: str, source: Path, target: Path) -> tuple[float, float, float]
 class InTurn:
     """An engine in this process."""
 
-    name, slots = "in turn", 2
+    slots = 2
 
     def submit(self, work: Callable[[Any], Any], task: Any) -> Future[Any]:
         """Do a task at once."""
@@ -168,7 +168,7 @@ def one(way: str, source: str, target: str) -> None:
 
         against = roadsense.reward.with_weights(comfort=2.0) if way.endswith("against") else None
         start, before = time.perf_counter(), time.process_time()
-        score_on_engine(Job(roadsense.reward, against=against), source, target, nullcontext(InTurn()))
+        score_on_engine(Job(roadsense.reward, against=against), source, target, "in turn", nullcontext(InTurn()))
     else:
         start, before = time.perf_counter(), time.process_time()
         file = pq.ParquetFile(source)

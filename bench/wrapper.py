@@ -31,7 +31,7 @@ from timing import QUICK, compare, size, table
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper, scoring
-from plaudit.adapters.gymnasium.recording import Recorder
+from plaudit.adapters.recording import Recorder
 from plaudit.ledger.storage.buffer import StepStream
 
 LIMIT = 200

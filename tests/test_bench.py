@@ -14,6 +14,7 @@ SCRIPTS = sorted(path for path in BENCH.glob("*.py") if "__main__" in path.read_
 NEEDS = {
     "false_alarms": ["gymnasium"],
     "gpu": ["jax"],
+    "gpu_record": ["jax"],
     "hackmatrix": ["jax"],
     "lake": ["deltalake", "pyarrow"],
     "observe": ["gymnasium"],
@@ -25,6 +26,7 @@ NEEDS = {
     "state": ["gymnasium", "jax"],
     "trust": ["gymnasium"],
     "wrapper": ["gymnasium"],
+    "writers": ["psycopg"],
 }
 """Libraries without which a script has nothing to measure."""
 

@@ -75,7 +75,6 @@ def test_a_ledger_that_was_given_back_has_nothing_in_it_and_is_used_again(postgr
         "CREATE TABLE other (n int)",
         "ALTER TABLE writers ADD COLUMN more int",
         "CREATE OR REPLACE FUNCTION append_block() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
-        "UPDATE powers SET value = 1 WHERE exponent = 1",
         "DELETE FROM table_heads WHERE name = 'specs'",
         "UPDATE schema_revision SET number = 9999",
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()",

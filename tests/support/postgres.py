@@ -36,7 +36,7 @@ EMPTY_LEDGER = """
 SET session_replication_role = replica; -- references are not looked at
 DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
-        AND tablename NOT IN ('powers', 'schema_revision', 'table_heads')
+        AND tablename NOT IN ('schema_revision', 'table_heads')
     LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
 END $$;
 UPDATE table_heads SET rows = 0, head = decode(repeat('00', 32), 'hex'), signature = NULL;
@@ -44,7 +44,7 @@ SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';
 """
 DESCRIBED = (
     *("pg_class", "pg_attribute", "pg_attrdef", "pg_constraint", "pg_trigger", "pg_rewrite", "pg_proc", "pg_namespace"),
-    *("powers", "schema_revision"),
+    "schema_revision",
 )
 """Tables of which no row changes while a ledger is written to."""
 
@@ -92,8 +92,9 @@ class EmptyLedger(NamedTuple):
 class Server:
     """One PostgreSQL server with a data folder of its own; `port` stays the same over restarts."""
 
-    def __init__(self, *, fsync: bool = True) -> None:
-        self._fsync = "on" if fsync else "off"
+    def __init__(self, *, fsync: bool = True, connections: int = 100, on_disk: bool = False) -> None:
+        self._place = None if on_disk else find_memory()
+        self._settings = f"-c fsync={'on' if fsync else 'off'} -c max_connections={connections} -c jit=off"
         self._binaries = binaries()
         self._account = _account()
         self._names = itertools.count(1)
@@ -105,7 +106,7 @@ class Server:
 
     def start(self) -> None:
         """Create the data folder and start; returns when the server answers."""
-        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-pg-", dir=find_memory()))
+        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-pg-", dir=self._place))
         if self._account is not None:
             os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         self._guardian = subprocess.Popen(
@@ -126,7 +127,7 @@ class Server:
                     "start",
                     "--wait",
                     f"--log={self.folder}/log",
-                    f"--options={options} -c fsync={self._fsync} -c jit=off",
+                    f"--options={options} {self._settings}",
                 )
             except RuntimeError:
                 if attempt == 4:
@@ -258,7 +259,7 @@ class Server:
 
 
 def _describe_tables(connection: "psycopg.Connection[Any]") -> tuple[object, ...]:
-    """Return what is another as soon as a table, an index, a trigger or a power of two is: how many, and the newest."""
+    """Return what is another as soon as a table, an index or a trigger is: how many, and the newest."""
     parts = [f"(SELECT (count(*), max(xmin::text::bigint))::text FROM {name})" for name in DESCRIBED]
     parts.append("(SELECT string_agg(name, ' ' ORDER BY name) FROM table_heads)")
     found = connection.execute(f"SELECT {', '.join(parts)}".encode()).fetchone()

@@ -12,8 +12,6 @@ from plaudit.ledger.dataset.job import Job
 class InOrder:
     """Does each task at once, after a journey through pickle as to another process."""
 
-    name = "in order"
-
     def __init__(self, slots=2, *, stop_after=None, fails=None):
         self.slots, self.stop_after, self.fails = slots, stop_after, fails
         self.done = []
@@ -43,4 +41,4 @@ def score_in_order(reward, source, target, engine=None, *, on_bad="mask", keep=N
     own = {name: options.pop(name) for name in ("overwrite", "progress", "bad_rows", "format") if name in options}
     own |= {"bad_rows": os.fspath(own["bad_rows"])} if "bad_rows" in own else {}
     job = Job(reward, masks=on_bad == "mask", keep=keep and tuple(keep), **options)
-    return score_on_engine(job, os.fspath(source), os.fspath(target), (engine or InOrder()).open(), **own)
+    return score_on_engine(job, os.fspath(source), os.fspath(target), "in order", (engine or InOrder()).open(), **own)

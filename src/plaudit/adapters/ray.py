@@ -105,6 +105,7 @@ def score_with_ray(
         job,
         os.fspath(source),
         os.fspath(target),
+        "ray",
         _connect(ray),
         overwrite=overwrite,
         progress=progress,
@@ -116,12 +117,11 @@ def score_with_ray(
 class RayEngine:
     """The processes of a Ray cluster."""
 
-    name = "ray"
-
     def __init__(self, ray: Any) -> None:
         """Use the connected cluster."""
         self._ray = ray
         self._remote: Any = None
+        self._started: dict[Any, Any] = {}
 
     @property
     def slots(self) -> int:
@@ -132,15 +132,28 @@ class RayEngine:
         """Start a task somewhere."""
         if self._remote is None:
             self._remote = self._ray.remote(work).options(max_retries=_RETRIES, retry_exceptions=True)
-        future: Future[PlauditError | None] = self._remote.remote(task).future()
+        begun = self._remote.remote(task)
+        future: Future[PlauditError | None] = begun.future()
+        self._started[future] = begun
+        future.add_done_callback(lambda done: self._started.pop(done, None))
         return future
+
+    def cancel(self) -> None:
+        """Stop what is at work."""
+        for begun in [*self._started.values()]:
+            self._ray.cancel(begun, force=True)
 
 
 @contextmanager
 def _connect(ray: Any) -> Iterator[RayEngine]:
     """Use the connected cluster or the one in RAY_ADDRESS, or start one on this machine for the duration."""
     if ray.is_initialized():
-        yield RayEngine(ray)
+        engine = RayEngine(ray)
+        try:
+            yield engine
+        except BaseException:
+            engine.cancel()
+            raise
         return
     own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
     ray.init(log_to_driver=False, logging_level=logging.ERROR, **own)

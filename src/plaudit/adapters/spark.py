@@ -106,6 +106,7 @@ def score_with_spark(
         job,
         os.fspath(source),
         os.fspath(target),
+        "spark",
         _open_session(session),
         overwrite=overwrite,
         progress=progress,
@@ -116,8 +117,6 @@ def score_with_spark(
 
 class SparkEngine:
     """The executors of a Spark session: a job of one task each, so that the end of each is known."""
-
-    name = "spark"
 
     def __init__(self, context: Any, threads: ThreadPoolExecutor) -> None:
         """Wait for jobs in `threads`."""

@@ -31,6 +31,7 @@ _CONTEXT = {
     "record.phase": pa.string(),
     "record.decision_class": pa.string(),
     "record.actor": pa.string(),
+    "record.sample_rate": pa.float64(),
     "record.context": pa.string(),
     "record.target": pa.string(),
     "record.origin": pa.int64(),

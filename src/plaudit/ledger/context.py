@@ -17,19 +17,43 @@ _TIMES = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
 
 
 class Scope(NamedTuple):
-    """What many records share: the run (or mission), its phase, the class of decision and who acted."""
+    """What many records share: the run (or mission), its phase, the class of decision, who acted, and the rate."""
 
     run: str | None = None
     phase: str | None = None
     decision_class: str | None = None
     actor: str | None = None
+    sample_rate: float | None = None
+    """With which probability an episode was recorded; None where all were."""
+
+    def list_given(self) -> tuple[str | float | None, ...]:
+        """Return the parts that checksums cover: the rate only where there is one."""
+        return self[:4] if self.sample_rate is None else self
+
+
+NAMES = Scope._fields[:4]
+"""The parts of a scope that records are chosen and grouped by."""
 
 
 @lru_cache(65_536)
-def validate_scope(run: object, phase: object, decision_class: object, actor: object) -> Scope:
+def validate_scope(
+    run: object, phase: object, decision_class: object, actor: object, sample_rate: object = None
+) -> Scope:
     """Return the scope of a record; InputError if no database could keep it, TypeError where a part has no hash."""
     parts = (run, phase, decision_class, actor)
-    return Scope(*(validate_string(name, part) for name, part in zip(Scope._fields, parts, strict=True)))
+    named = (validate_string(name, part) for name, part in zip(NAMES, parts, strict=True))
+    return Scope._make((*named, validate_rate(sample_rate)))
+
+
+def validate_rate(value: object) -> float | None:
+    """Return the probability with which an episode is recorded; None where all are."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise WrongType(f"sample rate {shorten(value)} is not a number; give the share of episodes, such as 0.01.")
+    if not 0 < value <= 1:
+        raise InputError(f"sample rate {value} is out of range; give a share of episodes above 0 and at most 1.")
+    return None if value == 1 else float(value)
 
 
 def validate_string(name: str, value: object) -> str | None:

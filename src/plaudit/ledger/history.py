@@ -3,11 +3,10 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, func, select
+from sqlalchemy import Column, Connection, func, select
 
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
 from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_pandas, build_polars
@@ -41,11 +40,14 @@ _MOST_DRAWN = 100_000
 class History:
     """Records in the order in which they were recorded: iterate, or take `arrow`, `count`, `totals` or `first`."""
 
-    def __init__(self, store: Store, query: Query, owner: object = None) -> None:
-        """Keep the query; nothing is read yet. `owner` is kept too, so the ledger is not closed before."""
+    def __init__(self, store: Store, query: Query, owner: object = None, begin: int | None = None) -> None:
+        """Keep the query; nothing is read yet. `owner` is kept too, so the ledger is not closed before.
+
+        `begin` is the number of the record to begin with.
+        """
         self._store = store
         self._owner = owner
-        self._search = BlockSearch(store, query)
+        self._search = BlockSearch(store, query, begin)
         self.query = query
 
     def __iter__(self) -> Iterator[Record]:
@@ -117,6 +119,12 @@ class History:
         """
         return suggest_value(self._store, self.query)
 
+    def find_last(self) -> int:
+        """Return the number of the last record, 0 if there is none."""
+        for found in self._search.read((), newest_first=True):
+            return int(found.row.first + (found.row.records - 1 if found.chosen is None else found.chosen[-1]))
+        return 0
+
     def last(self, count: int) -> "History":
         """Return the history that begins with the last `count` records; itself where there are no older ones."""
         left = validate_integer("count", count) or 0
@@ -125,7 +133,7 @@ class History:
         for found in self._search.read((), newest_first=True):
             if len(found) >= left:
                 at = len(found) - left if found.chosen is None else int(found.chosen[-left])
-                return History(self._store, replace(self.query, after=found.row.first + at - 1), self._owner)
+                return History(self._store, self.query, self._owner, found.row.first + at)
             left -= len(found)
         return self
 
@@ -170,7 +178,13 @@ class History:
         Where the choice takes whole blocks, the sums are added that were made when they were written; otherwise the
         totals of the records are read, and nothing else of them.
         """
-        return self.tally_totals().get((), Tally()).finish()
+        whole = Tally()
+        tallies = self.tally_totals(blocks.c.scope)
+        with self._store.backend.snapshot() as connection:
+            rates = read_rates(connection)
+        for (scope,), tally in tallies.items():
+            whole.join(tally, rate=rates.get(scope))
+        return whole.finish()
 
     def may_have_masked(self) -> bool:
         """Return whether some of the records may have no total; False is certain."""
@@ -181,7 +195,7 @@ class History:
             return connection.execute(self._search.where(unsummed, connection)).first() is not None
 
     def tally_totals(self, *groups: Column[Any]) -> dict[tuple[Any, ...], Tally]:
-        """Return the totals of the records added up, by columns of their blocks."""
+        """Return the totals of the records added up, by columns of their blocks; those of samples are not weighed."""
         found: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
         search = self._search
         if not search.by_block:
@@ -282,6 +296,12 @@ def _narrow(row: SegmentRow, chosen: Positions | None) -> tuple[SegmentRow, Posi
         return row, chosen
     start = int(chosen[0])
     return row.narrow(start, int(chosen[-1]) + 1), chosen - start
+
+
+def read_rates(connection: Connection) -> dict[int, float]:
+    """Return the rates of the scopes of which only a sample of the episodes was recorded."""
+    statement = select(scopes.c.id, scopes.c.sample_rate).where(scopes.c.sample_rate.is_not(None))
+    return {row.id: row.sample_rate for row in connection.execute(statement)}
 
 
 def find_record(store: Store, record: int | str) -> Record:

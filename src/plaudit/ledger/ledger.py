@@ -360,7 +360,8 @@ class Ledger:
         Args:
             **query: Select by `reward`, `version`, `run`, `episode`, `step`, `phase`, `decision_class`, `actor`, `key`,
                 `since` (inclusive), `until` (exclusive; datetimes without a zone are local), `id`, `after` (a record's
-                number) and `job` (the records of a re-scoring; without it, only original records).
+                number: only records after it before which no other can appear anymore, for a reader that comes back
+                for more and begins with 0) and `job` (the records of a re-scoring; without it, only original records).
 
         Returns:
             The records: iterate over them, or call `.count()`, `.first()`, `.totals()`, `.last(20)`, `.arrow()` …

@@ -83,6 +83,8 @@ class Record:
     """The original record, if it was re-scored."""
     job: int | None
     """The job of the re-scoring, if any."""
+    sample_rate: float | None = None
+    """With which probability its episode was recorded; None where all were."""
 
     @property
     def total(self) -> float:
@@ -111,6 +113,8 @@ class Record:
             The fields by name; the signal is a dictionary and the time an ISO string.
         """
         plain = {name: getattr(self, name) for name in self.__slots__}
+        if self.sample_rate is None:
+            del plain["sample_rate"]
         return {**plain, "signal": self.signal.to_dict(), "at": self.at.isoformat().replace("+00:00", "Z")}
 
 
@@ -142,6 +146,7 @@ class Why:
             *([f"re-scores record {record.origin} (job {record.job})"] if record.origin is not None else []),
             f"formula {record.signal.fingerprint[:12]}, computed by the {record.target} target",
             *([f"not scored: {record.masked}"] if record.masked else []),
+            *([f"its episode is one of a sample: rate {record.sample_rate:g}"] if record.sample_rate else []),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,6 +186,10 @@ class Page:
         """Raise LedgerBroken where reading the block fails as only damaged ones do."""
         return report_damage(self.ledger, f"the block of record {self.row.first}")
 
+    def holds(self, record: int) -> bool:
+        """Return whether it has the record with a number, chosen or not."""
+        return bool(self.row.first <= record < self.row.first + self.row.records)
+
     def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the chosen records."""
         return np.arange(self.row.records) if self.chosen is None else self.chosen
@@ -194,7 +203,7 @@ def read_records(page: Page) -> list[Record]:
 
 def _read_records(page: Page) -> Iterator[Record]:
     row, layout, count = page.row, page.layout, page.row.records
-    about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.job)
+    about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.job, row.sample_rate)
     columns = (row.times, row.keys, row.episodes, row.steps, row.contexts, row.picked)
     if count == 1:
         one = [None if column is None else json.loads(column)[0] for column in columns]
@@ -209,8 +218,8 @@ def _read_records(page: Page) -> Iterator[Record]:
 
 def _build_record(row: Any, at: int, entry: list[Any], signal: Signal, about: tuple[Any, ...]) -> Record:
     time, key, episode, step, context, picked = entry
-    run, phase, decision_class, actor, target, writer, job = about
+    run, phase, decision_class, actor, target, writer, job, rate = about
     origin = None if row.origin is None else row.origin + (at if picked is None else picked)
     when = to_datetime(row.earliest + (time or 0))
     where = (run, episode, step, phase, decision_class, actor, context)
-    return Record(row.first + at, key, signal, when, *where, target, writer, row.seq + at, origin, job)
+    return Record(row.first + at, key, signal, when, *where, target, writer, row.seq + at, origin, job, rate)

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, or_, select
 
 from plaudit.ledger.backends.backend import report_damage
-from plaudit.ledger.context import Scope
+from plaudit.ledger.context import NAMES
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, check_count, decode_column
+from plaudit.ledger.storage.order import Horizon, Window, limit_to, list_order, list_window_ends, read_horizon
 from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries
 from plaudit.ledger.storage.segment_rows import HELD, LOCATED, SegmentRow
 from plaudit.ledger.storage.sizes import limit_size
@@ -27,7 +28,6 @@ _BYTES = 4 << 20
 """About how many bytes to read at a time."""
 _PROBED = {"yield_per": 1000}
 """How blocks are streamed that are looked at one by one."""
-_OTHERS = blocks.alias()
 
 Positions = NDArray[np.intp]
 
@@ -44,26 +44,25 @@ class Found(NamedTuple):
         return int(self.row.records) if self.chosen is None else len(self.chosen)
 
 
-class Window(NamedTuple):
-    """The records that are still to be read: those after one number and before another."""
-
-    after: int | None
-    before: int | None = None
-
-
 class BlockSearch:
     """The blocks of a query."""
 
-    def __init__(self, store: Store, query: Query) -> None:
-        """Keep the query; nothing is read yet."""
+    def __init__(self, store: Store, query: Query, begin: int | None = None) -> None:
+        """Keep the query; nothing is read yet. `begin` is the number of the record to begin with."""
         self._backend, self._segments = store.backend, store.segments
+        self._order = list_order(store.backend.dialect)
+        self._begin = begin
         self.query = query
 
     @cached_property
     def by_block(self) -> bool:
         """Whether the query takes or leaves whole blocks."""
         names = ("episode", "step", "key", "since", "until", "after", "job", "id")
-        return all(getattr(self.query, name) is None for name in names)
+        return self._begin is None and all(getattr(self.query, name) is None for name in names)
+
+    @property
+    def _whole(self) -> Window:
+        return Window(self.query.after) if self._begin is None else Window(self._begin, inclusive=True)
 
     def read(self, columns: Sequence[ColumnElement[Any]], *, newest_first: bool = False) -> Iterator[Found]:
         """Yield columns of the blocks that hold chosen records, in order, from one short transaction after another."""
@@ -75,14 +74,15 @@ class BlockSearch:
             row = self._segments.hydrate(found) if held else found
             with report_damage(self._backend.name, f"the block of record {row.first}"):
                 check_count(row.records)
-                chosen = None if self.by_block and _lies_in(row, window) else self._find_chosen(row, window)
+                in_part = not self.by_block or window.holds_end(row.first, row.records)
+                chosen = self._find_chosen(row, window) if in_part else None
             if chosen is None or len(chosen):
                 yield Found(row, chosen)
 
     def read_blocks(self, firsts: Sequence[int], columns: Sequence[ColumnElement[Any]]) -> Iterator[Any]:
         """Yield columns of the blocks with these numbers that are still there, in order."""
         with self._backend.snapshot() as connection:
-            yield from connection.execute(_select_blocks(tuple(columns)), {"firsts": firsts}).all()
+            yield from connection.execute(_select_blocks(tuple(columns), self._order), {"firsts": firsts}).all()
 
     def read_totals(self, firsts: Sequence[int], columns: Sequence[ColumnElement[Any]]) -> Iterator[Any]:
         """Yield columns of the blocks with these numbers, and what `read_totals` needs of them."""
@@ -92,13 +92,15 @@ class BlockSearch:
     # -- two ways to go through blocks ---------------------------------------------------------------------------------
 
     def _scan(self, columns: Sequence[Any], *, newest_first: bool) -> Iterator[tuple[Any, Window]]:
-        """Yield blocks in the order of their numbers, and what was to be read when they were."""
-        order = blocks.c.first.desc() if newest_first else blocks.c.first
-        window, limit = Window(self.query.after), _FEWEST
+        """Yield blocks in the order of the history, and what was to be read when they were."""
+        order = [column.desc() for column in self._order] if newest_first else self._order
+        window, limit, horizon = self._whole, _FEWEST, None
         while True:
-            statement = select(*columns).where(*_limit_to(window)).order_by(order).limit(limit)
+            statement = select(*columns).order_by(*order).limit(limit)
             with self._backend.snapshot() as connection:
-                found = connection.execute(self.where(statement, connection)).all()
+                horizon = horizon or read_horizon(connection)
+                within = statement.where(*self._limit_to(connection, window, horizon))
+                found = connection.execute(self.where(within, connection)).all()
             for row in found:
                 yield row, window
             if len(found) < limit:
@@ -108,10 +110,12 @@ class BlockSearch:
 
     def _look_up(self, columns: Sequence[Any], *, newest_first: bool) -> Iterator[tuple[Any, Window]]:
         """Yield blocks that an index finds anywhere in the ledger; of each, eight bytes are kept until it is read."""
-        window, limit = Window(self.query.after), _FEWEST
+        window, limit = self._whole, _FEWEST
+        with self._backend.snapshot() as connection:
+            horizon = read_horizon(connection)
         before: tuple[Window, array[int]] | None = None
         while True:
-            firsts = self._find(window)
+            firsts = self._find(window, horizon)
             if newest_first:
                 firsts.reverse()
             if (window, firsts) == before:  # nothing was merged meanwhile
@@ -120,7 +124,7 @@ class BlockSearch:
             before = window, firsts
             start = 0
             while start < len(firsts):
-                part = sorted(firsts[start : start + limit])
+                part = firsts[start : start + limit].tolist()
                 found = list(self.read_blocks(part, columns))
                 for row in reversed(found) if newest_first else found:
                     yield row, window
@@ -133,16 +137,20 @@ class BlockSearch:
             else:
                 return
 
-    def _find(self, window: Window) -> "array[int]":
+    def _limit_to(self, connection: Connection, window: Window, horizon: Horizon | None) -> list[ColumnElement[bool]]:
+        return limit_to(connection, window, horizon, settled=self.query.after is not None)
+
+    def _find(self, window: Window, horizon: Horizon | None) -> "array[int]":
         """Return the numbers of the blocks that may hold chosen records, in order."""
         probed = {"episode": blocks.c.episodes, "step": blocks.c.steps}
         texts = [limit_size(column) for name, column in probed.items() if getattr(self.query, name) is not None]
         with self._backend.snapshot() as connection, report_damage(self._backend.name, "a block"):
-            chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
+            within = select(blocks.c.first).where(*self._limit_to(connection, window, horizon))
+            chosen = self.where(within, connection)
             statement = (
                 select(blocks.c.first, blocks.c.segment, *texts)
                 .where(blocks.c.first.in_(chosen))
-                .order_by(blocks.c.first)
+                .order_by(*self._order)
             )
             with connection.execute(statement, execution_options=_PROBED) as rows:
                 return array("q", (row.first for row in rows if self._may_hold(row)))
@@ -161,7 +169,7 @@ class BlockSearch:
     # -- what is chosen ---------------------------------------------------------------------------------------------
 
     def _is_ordered(self) -> bool:
-        """Return whether one index finds the blocks, and in the order of their numbers."""
+        """Return whether one index finds the blocks, and in the order of the history."""
         if self._list_intervals() or self.query.job is not None:
             return False
         with self._backend.snapshot() as connection:
@@ -172,7 +180,7 @@ class BlockSearch:
         """Return the columns of blocks that name a scope or a reward, and what finds those chosen."""
         query = self.query
         found: dict[Any, Select[Any]] = {}
-        parts = [scopes.c[name] == getattr(query, name) for name in Scope._fields if getattr(query, name) is not None]
+        parts = [scopes.c[name] == getattr(query, name) for name in NAMES if getattr(query, name) is not None]
         if parts:
             found[blocks.c.scope] = select(scopes.c.id).where(*parts)
         named = {specs.c.name: query.reward, specs.c.version: query.version}
@@ -234,10 +242,8 @@ class BlockSearch:
         query = self.query
         numbers = np.arange(row.first, row.first + row.records)
         keep = np.ones(row.records, np.bool_)
-        if window.after is not None:
-            keep &= numbers > window.after
-        if window.before is not None:
-            keep &= numbers < window.before
+        for within in list_window_ends(row, window, numbers):
+            keep &= within
         if query.job is not None:
             keep &= ~np.isnan(read_totals(row))  # what the new reward refused has no score
         if query.id is not None:
@@ -325,35 +331,16 @@ def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
 
 
 @lru_cache(maxsize=64)
-def _select_blocks(columns: tuple[ColumnElement[Any], ...]) -> Select[Any]:
+def _select_blocks(columns: tuple[ColumnElement[Any], ...], order: tuple[ColumnElement[Any], ...]) -> Select[Any]:
     """Return what reads columns of blocks by their numbers; to make it takes as long as to run it."""
     chosen = blocks.c.first.in_(bindparam("firsts", expanding=True))
-    return _join(select(*map(limit_size, columns))).where(chosen).order_by(blocks.c.first)
-
-
-def _limit_to(window: Window) -> list[ColumnElement[bool]]:
-    """Return conditions that leave out blocks that hold no record in the window.
-
-    Blocks may be merged while they are read; the one that holds the next record may begin before it.
-    """
-    found: list[ColumnElement[bool]] = []
-    if window.after is not None:
-        holder = select(func.max(_OTHERS.c.first)).where(_OTHERS.c.first <= window.after + 1).scalar_subquery()
-        found += [blocks.c.first >= func.coalesce(holder, 0), blocks.c.first + blocks.c.records > window.after + 1]
-    if window.before is not None:
-        found.append(blocks.c.first < window.before)
-    return found
-
-
-def _lies_in(row: Any, window: Window) -> bool:
-    end = row.first + row.records
-    return (window.after is None or row.first > window.after) and (window.before is None or end <= window.before)
+    return _join(select(*map(limit_size, columns))).where(chosen).order_by(*order)
 
 
 def _move(window: Window, found: Sequence[Any], *, newest_first: bool) -> Window:
     """Return the window without the blocks that were read."""
     last = found[-1]
-    return window._replace(before=last.first) if newest_first else window._replace(after=last.first + last.records - 1)
+    return window._replace(before=last.first) if newest_first else Window(last.first + last.records - 1)
 
 
 def _choose_limit(limit: int, found: Sequence[Any]) -> int:

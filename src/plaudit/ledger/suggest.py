@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Column, select
 
 from plaudit.errors import find_nearest
-from plaudit.ledger.context import Scope
+from plaudit.ledger.context import NAMES
 from plaudit.ledger.query import Query
 from plaudit.ledger.search import BlockSearch
 from plaudit.ledger.storage.codec import decode_column
@@ -22,7 +22,7 @@ _BLOCKS = 100
 _COLUMNS: dict[str, Column[Any]] = {
     "reward": specs.c.name,
     "version": specs.c.version,
-    **{name: scopes.c[name] for name in Scope._fields},
+    **{name: scopes.c[name] for name in NAMES},
     "key": keys.c.key,
 }
 

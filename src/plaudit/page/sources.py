@@ -161,11 +161,10 @@ class LedgerSource:
         return text.replace(self.ledger.name, self.name)
 
     def find_newest(self) -> int:
-        """Return the number of the newest record; 0 where there is none."""
+        """Return the number of the newest record after which no older one can appear; 0 where there is none."""
         with self._lock:
             self._reopen_if_replaced()
-        before = self.ledger.history().last(1).query.after
-        return 0 if before is None else before + 1
+        return self.ledger.history(after=0).find_last()
 
     def _reopen_if_replaced(self) -> None:
         """Open the file again if it was replaced by another. An error if it is gone."""

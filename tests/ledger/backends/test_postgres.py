@@ -158,24 +158,39 @@ def test_recording_from_within_an_import_is_refused(where, tmp_path, monkeypatch
     check_kept(where, {"run": 251}, most=0)
 
 
+def is_block(given):
+    """Return whether a statement, with its parameters, adds a block."""
+    return "INSERT INTO appended" in given[0]
+
+
+def is_end(given):
+    """Return whether a pipeline ends without an error."""
+    return given == (None, None, None)
+
+
 def test_an_acknowledgement_that_is_lost_is_not_a_record_twice(postgres_url, monkeypatch):
     """The connection breaks after the server has committed and before it has said so."""
     with Ledger(postgres_url) as ledger:
         ledger.record(signal(0), run="run", step=0)
         for step in range(1, 6):
-            commit = psycopg.Transaction.__exit__
             broken = []
 
-            def commit_and_break(self, *error, commit=commit, broken=broken):
-                done = commit(self, *error)
-                if not broken and error == (None, None, None):
-                    broken.append(True)
-                    raise psycopg.OperationalError("the connection is lost")
-                return done
+            def and_break(done, work, broken=broken):
+                def do(self, *given, **options):
+                    found = work(self, *given, **options)
+                    if not broken and done(given):
+                        broken.append(True)
+                        raise psycopg.OperationalError("the connection is lost")
+                    return found
 
-            monkeypatch.setattr(psycopg.Transaction, "__exit__", commit_and_break)
-            number = ledger.record(signal(step), run="run", step=step)
-            monkeypatch.setattr(psycopg.Transaction, "__exit__", commit)
+                return do
+
+            with monkeypatch.context() as patch:
+                if step % 2:  # one statement, which commits itself
+                    patch.setattr(psycopg.Cursor, "execute", and_break(is_block, psycopg.Cursor.execute))
+                else:
+                    patch.setattr(psycopg.Pipeline, "__exit__", and_break(is_end, psycopg.Pipeline.__exit__))
+                number = ledger.record(signal(step), run="run", step=step, key=None if step % 2 else f"{step}")
             assert broken
             assert ledger[number].step == step
         batch = ledger.record_batch(REWARD, columns(6, 3006), run="run", step=range(6, 3006))

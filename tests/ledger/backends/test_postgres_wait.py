@@ -11,7 +11,7 @@ from sqlalchemy import text
 from plaudit import Ledger
 from plaudit.errors import CommitUnknown, LedgerBusy
 from plaudit.ledger.backends.postgres import _LOCK
-from support.ledgers import check_kept, signal
+from support.ledgers import REWARD, check_kept, columns, signal
 from support.postgres import Server
 
 TIMEOUT = 1.0
@@ -55,9 +55,9 @@ def test_a_server_that_stands_still_is_an_error_and_recording_goes_on_later(serv
         ledger.record(signal(0), run="run", step=0)
         with stopped(server):
             with pytest.raises(LedgerBusy, match=r"has not answered for 1 s.*Nothing was recorded") as caught:
-                ledger.record(signal(1), run="run", step=1)
+                ledger.record(signal(1), run="run", step=1, key="k1")
             assert not isinstance(caught.value, CommitUnknown)
-        ledger.record(signal(1), run="run", step=1)
+        ledger.record(signal(1), run="run", step=1, key="k1")
     check_kept(url, {"run": 2}, most=0)
 
 
@@ -74,9 +74,18 @@ def test_a_server_that_stands_still_cannot_be_opened(server, url):
         Ledger(url, timeout=TIMEOUT)
 
 
+def test_one_record_that_a_server_was_sent_before_it_stood_still_may_be_there(server, url):
+    with Ledger(url, timeout=TIMEOUT) as ledger:
+        ledger.record(signal(0), run="run", step=0)
+        with stopped(server), pytest.raises(CommitUnknown, match="may be there, all of them, or not at all"):
+            ledger.record(signal(1), run="run", step=1)  # one statement, which commits itself
+        ledger.record(signal(2), run="run", step=2)
+    check_kept(url, {"run": 3}, most=0)
+
+
 @pytest.mark.parametrize("key", ["k1", None])
 def test_a_server_that_stands_still_in_a_commit_may_have_recorded(server, url, key, monkeypatch):
-    commit = psycopg.Transaction.__exit__
+    commit = psycopg.Pipeline.__exit__
     with Ledger(url, timeout=TIMEOUT) as ledger:
         ledger.record(signal(0), run="run", step=0)
         with monkeypatch.context() as patch:
@@ -88,9 +97,9 @@ def test_a_server_that_stands_still_in_a_commit_may_have_recorded(server, url, k
                     still[0].__enter__()
                 return commit(self, *error)
 
-            patch.setattr(psycopg.Transaction, "__exit__", stop_and_commit)
+            patch.setattr(psycopg.Pipeline, "__exit__", stop_and_commit)
             with pytest.raises(CommitUnknown, match="may be there, all of them, or not at all"):
-                ledger.record(signal(1), run="run", step=1, key=key)
+                ledger.record_batch(REWARD, columns(1, 2), run="run", step=[1], key=key and [key])
             still[0].__exit__(None, None, None)
         if key is None:  # the commit was on its way, and the server found it when it went on
             ledger.record(signal(2), run="run", step=2)
@@ -114,9 +123,10 @@ def test_a_ledger_is_not_made_while_another_process_is_at_it(url):
         ledger.record(signal(0), run="run", step=0)
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-            with pytest.raises(LedgerBusy, match=r"writing to .* for 1 s.*Nothing was recorded"):
-                ledger.record(signal(1), run="run", step=1)
-        ledger.record(signal(1), run="run", step=1)
+            ledger.record(signal(1), run="run", step=1)  # who adds blocks alone needs no turn
+            refused = pytest.raises(LedgerBusy, match=r"writing to .* for 1 s.*Nothing was recorded")
+            with Ledger(url, timeout=TIMEOUT) as newcomer, refused:
+                newcomer.record(signal(2), run="run", step=2)
     check_kept(url, {"run": 2}, most=0)
 
 

@@ -173,6 +173,15 @@ def test_a_part_whose_source_changed_is_scored_again_and_one_of_another_job_is_n
     assert_same(tmp_path / "out", tmp_path / "here")
 
 
+def test_a_part_that_is_gone_from_the_source_does_not_stay_in_the_target(folder, tmp_path):
+    score_in_order(made(), folder, tmp_path / "out")
+    (folder / "part-2.parquet").unlink()
+    with pytest.raises(FileError, match=r"part-2\.parquet is not among the parts of"):
+        score_in_order(made(), folder, tmp_path / "out")
+    assert score_in_order(made(), folder, tmp_path / "out", overwrite=True).resumed == 2
+    assert not (tmp_path / "out/part-2.parquet").exists()
+
+
 def test_a_part_that_always_fails_is_named_and_the_others_stay(folder, tmp_path):
     with pytest.raises(TargetError, match=r"in order could not finish .*part-2\.parquet: SIGKILL"):
         score_in_order(made(), folder, tmp_path / "out", InOrder(1, fails="part-2.parquet"))

@@ -26,6 +26,7 @@ class WrapperOptions(TypedDict, total=False):
     run: str | None
     actor: str | None
     flush_every: float
+    sample: float
     num_envs: int | None
     steps_taken: int
 

@@ -19,7 +19,6 @@ from plaudit.adapters.gymnasium.arguments import (
     to_json_arguments,
     with_task,
 )
-from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
     MAX_MASKED,
     ORIGINAL,
@@ -32,6 +31,7 @@ from plaudit.adapters.gymnasium.scoring import (
     join_reasons,
 )
 from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
+from plaudit.adapters.recording import Recorder, RecordingOptions
 from plaudit.errors import NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
@@ -62,12 +62,13 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        sample: float = 1.0,
         num_envs: int | None = None,
         steps_taken: int = 0,
     ) -> None:
         reward, features, ledger = read_arguments(reward, features, ledger)
         reward = with_task(reward, task)
-        recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
+        recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every, sample=sample, seed=0)
         super().__init__(env)
         self.signal: Signal | None = None
         """The signal of the last step, with `signal.explain()`; None if it could not be scored."""
@@ -75,6 +76,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken, **options)
         self._record = None if ledger is None else Recorder(ledger, reward, recording)
         options |= {"mode": mode, "steps_taken": steps_taken, **recording}
+        del options["seed"]
         named = to_json_arguments(reward, features, ledger)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **options, **named)
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
@@ -234,6 +236,7 @@ class RewardWrapper(_SingleEnvWrapper):
         run: Name of the run to record.
         actor: Name of the actor to record as; if omitted, the first of env0, env1 … that no live writer has.
         flush_every: Maximum seconds until a step is durable; of several wrappers of one ledger, the shortest applies.
+        sample: Share of episodes to record, chosen at random when they begin; the others are not recorded at all.
         num_envs: Number of environments that run in parallel, each in its own wrapper: schedules follow the steps of
             all of them.
         steps_taken: Number of steps taken before, if training is resumed: schedules continue from it.

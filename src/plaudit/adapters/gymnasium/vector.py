@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from plaudit.adapters.components import CLIPPED_STEPS, COMPONENTS, EPISODE_COMPONENTS, MASKED_STEPS, WEIGHTS
 from plaudit.adapters.gymnasium.arguments import with_task
 from plaudit.adapters.gymnasium.batch_scoring import BatchScorer, PaidSteps
-from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
     CLIPPED,
     MAX_MASKED,
@@ -28,6 +27,7 @@ from plaudit.adapters.gymnasium.scoring import (
     join_reasons,
     shorten_error,
 )
+from plaudit.adapters.recording import Recorder, RecordingOptions
 from plaudit.errors import MissingField, NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.episode_parts import MASKED
@@ -83,6 +83,7 @@ class VectorRewardWrapper(Base):
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        sample: float = 1.0,
         num_envs: int | None = None,
         steps_taken: int = 0,
     ) -> None:
@@ -102,6 +103,7 @@ class VectorRewardWrapper(Base):
             actor: Name of the actor to record as; if omitted, the first of env0, env1 … that no live writer has.
             flush_every: Maximum seconds until a step is durable; of several wrappers of one ledger, the shortest
                 applies.
+            sample: Share of episodes to record, chosen at random when they begin; the others are not recorded at all.
             num_envs: Number of environments that run in parallel, if there are more than these.
             steps_taken: Number of steps taken before, if training is resumed: schedules continue from it.
 
@@ -124,7 +126,7 @@ class VectorRewardWrapper(Base):
         )
         self._masked, self._clipped = np.zeros((2, self.num_envs), np.int64)
         self._scorer = self._build_scorer(reward)
-        recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
+        recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every, sample=sample, seed=0)
         self._record = None if ledger is None else Recorder(ledger, reward, recording, envs=self.num_envs)
         self._autoreset = _find_autoreset_mode(env)
         self._sums = np.zeros((len(self._scoring.components), self.num_envs))
@@ -234,7 +236,7 @@ class VectorRewardWrapper(Base):
             inputs, dtypes = self._scorer.build_inputs(steps.fields)
             said: dict[int, dict[str, Any]] = {env: {CLIPPED: given} for env, given in steps.clipped.items()}
             said |= {env: {MASKED: reason} for env, reason in reasons.items()}
-            self._record.add_steps(inputs[paid], dtypes, paid, *outcomes, about=said)
+            self._record.add_steps(inputs[paid], dtypes, np.flatnonzero(paid), *(o[paid] for o in outcomes), about=said)
         ours |= {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
             ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}

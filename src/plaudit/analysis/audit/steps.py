@@ -77,12 +77,13 @@ def read_batches(
     """Yield the steps of some rewards that are there now; what is recorded meanwhile is left for another time."""
     labels = dict.fromkeys((each.reward.name, each.reward.version) for each in layouts)
     histories = [ledger.history(**{**query, "reward": name, "version": version}) for name, version in labels]
-    ends = [(history.last(1).query.after or 0) + 1 for history in histories]
+    ends = [history.find_last() for history in histories]
     total = sum(history.count() for history in histories) if progress is not None else 0
     done = 0
     for history, end in zip(histories, ends, strict=True):
         for pages in history.read_batches(BATCH):
-            wanted = [page for page in pages if page.layout in layouts and page.row.first <= end]
+            last = next((at for at, page in enumerate(pages) if page.holds(end)), None)
+            wanted = [page for page in pages[: None if last is None else last + 1] if page.layout in layouts]
             for layout in dict.fromkeys(page.layout for page in wanted):
                 batch = _build_batch([page for page in wanted if page.layout is layout], table)
                 if len(batch):
@@ -90,7 +91,7 @@ def read_batches(
             done += sum(page.row.records for page in pages)
             if progress is not None:
                 progress(min(done, total), total)
-            if pages[-1].row.first > end:
+            if last is not None:
                 break
 
 

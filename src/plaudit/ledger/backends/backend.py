@@ -33,6 +33,9 @@ UNREADABLE = (
 LARGEST_VALUE = 128 << 20
 """Bytes of a value: no ledger writes more, and what is larger is not read."""
 
+RANGE = 4096
+"""Numbers that a writer on a server reserves at a time: as many as the largest block has records."""
+
 OUT_OF_ORDER = "this block does not follow the last one of its writer"
 """What the trigger of a ledger says to a writer whose chain another process has moved on."""
 
@@ -94,6 +97,15 @@ class Backend(ABC):
     @abstractmethod
     def translate_errors(self) -> AbstractContextManager[None]:
         """Turn what the driver raises into our errors."""
+
+    def take_turn(self, cursor: Any, *, rising: bool = False) -> None:  # noqa: B027  # every write to a file is a turn
+        """Wait, inside a transaction, for the others that change what all writers share; until it ends, they wait.
+
+        With `rising`, numbers that are reserved afterwards are higher than those of every earlier turn.
+        """
+
+    def take_over(self) -> None:  # noqa: B027  # a file knows no transactions
+        """Put a ledger in order that was restored from a dump of another server; LedgerError where it is read-only."""
 
     def reserve(self, cursor: Any, count: int) -> int:
         """Return the first of `count` numbers in a row that no record has."""

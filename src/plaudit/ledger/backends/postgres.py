@@ -14,7 +14,7 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
 from plaudit.errors import InputError, LedgerBusy, LedgerError, MissingExtra, UnusableFile
-from plaudit.ledger.backends.backend import OUT_OF_ORDER, Backend, ConnectionLost, WriteConflict
+from plaudit.ledger.backends.backend import OUT_OF_ORDER, RANGE, Backend, ConnectionLost, WriteConflict
 
 try:
     import psycopg
@@ -29,7 +29,7 @@ _DIALECTS: dict[URL, Dialect] = {}
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
 """Statements compiled for one of them, for all ledgers of the process."""
 _LOCK = 7_203_417
-"""The advisory lock under which everything is written: one writer at a time, so that numbers rise as records appear."""
+"""The advisory lock under which everything is changed that writers share: chained tables, merged blocks, the tables."""
 
 
 _FIND_HOLDER = """
@@ -38,6 +38,13 @@ WHERE locktype = 'advisory' AND granted AND datname = current_database() AND dat
 AND classid = %s::bigint::oid AND objid = %s::bigint::oid AND objsubid = 1
 """
 _TAKE_TURN = "SELECT set_config('lock_timeout', %(wait)s, true), pg_advisory_xact_lock(%(lock)s)"
+_IS_AHEAD = "SELECT max(xact) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM blocks"
+_PUT_IN_ORDER = f"""
+UPDATE blocks
+SET xact = xact - (SELECT max(xact) FROM blocks) + pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1
+WHERE ({_IS_AHEAD})
+"""
+"""Moves all blocks, in their order, to before every transaction of this server that is still open."""
 
 
 class PostgresBackend(Backend):
@@ -60,6 +67,8 @@ class PostgresBackend(Backend):
         self._claims: set[str] = set()
         self._session = 0
         """The server's process in which the claims are held."""
+        self._end = 0
+        """Where the range of numbers ends that this writer has reserved."""
         try:
             with self.translate_errors(), self.engine.connect() as connection:
                 if server not in _DIALECTS:
@@ -97,28 +106,66 @@ class PostgresBackend(Backend):
 
     @contextmanager
     def transaction(self, *, single: bool = False) -> Iterator[Any]:
-        """Open a transaction to write; what it wrote is durable when the block ends."""
+        """Open a transaction to write; what it wrote is durable when the block ends.
+
+        One statement is one journey to the server. Of several, only those that are asked for a row wait for an answer:
+        the others go with the commit.
+        """
         self.check_writable()
         if not self._budget.lost:
             self._budget.start()
+        numbers = self._next, self._end
         try:
             with self.translate_errors():
                 if self._writer is None or self._writer.closed:
                     self._writer = self._connect()
-                # Also where it is one statement: only a transaction's end tells what a lost connection took with it.
-                with self._writer.transaction(), self._writer.cursor() as cursor:
-                    cursor.execute(_TAKE_TURN, self._describe_turn())
-                    self._next = None
-                    with self._budget.renew():
-                        if self._claims and self._session != self._writer.info.backend_pid:
-                            self._claim_again(cursor)
-                        yield cursor
-                    self._budget.start()  # for the commit
+                lost_claims = bool(self._claims) and self._session != self._writer.info.backend_pid
+                with self._budget.renew():
+                    if single and not lost_claims:
+                        with self._writer.cursor() as cursor:
+                            yield cursor
+                    else:
+                        with self._writer.pipeline(), self._writer.cursor() as cursor:
+                            cursor.execute("BEGIN")
+                            if lost_claims:
+                                self._claim_again(cursor)
+                            yield cursor
+                            cursor.execute("COMMIT")
         except BaseException as error:
-            if isinstance(error, ConnectionLost) or not isinstance(error, Exception):  # lost, or interrupted by Ctrl-C
-                self._hang_up()
+            lost = isinstance(error, ConnectionLost) or not isinstance(error, Exception)
+            if lost:  # and may have used its numbers
+                self._next = None
+            else:
+                self._next = numbers[0] if self._end == numbers[1] else self._end - RANGE
+            self._end_transaction(lost=lost)
             self._budget.lost = isinstance(error, ConnectionLost)
             raise
+
+    def _end_transaction(self, *, lost: bool) -> None:
+        """Roll back what failed; hang up where the connection was lost, or Ctrl-C struck at some point nobody knows."""
+        if not lost and self._writer is not None:
+            try:
+                if self._writer.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    self._writer.execute("ROLLBACK")
+                return
+            except psycopg.Error:
+                pass
+        self._hang_up()
+
+    def take_turn(self, cursor: Any, *, rising: bool = False) -> None:
+        """Wait for the others that change what all writers share; those that add blocks alone need no turn."""
+        cursor.execute(_TAKE_TURN, self._describe_turn()).fetchone()
+        if rising:
+            self._next = None
+
+    def reserve(self, cursor: Any, count: int) -> int:
+        """Return the first of `count` numbers in a row that no record has: out of a range that only this writer has."""
+        if self._next is None or self._next + count > self._end:
+            self._next = int(cursor.execute("SELECT nextval('record_numbers')").fetchone()[0])
+            self._end = self._next + RANGE
+        first = self._next
+        self._next += count
+        return first
 
     def claim(self, name: str) -> str | None:
         """Take a name for as long as this session lives; return who has it where another one does."""
@@ -168,6 +215,20 @@ class PostgresBackend(Backend):
             raise LedgerBusy(
                 f"{self._describe_silence(error)} Nothing was recorded; try again when it answers."
             ) from error
+
+    def take_over(self) -> None:
+        """Put a ledger in order that was restored from a dump of another server, which counted transactions higher."""
+        with self.snapshot() as connection:
+            if not connection.exec_driver_sql(_IS_AHEAD).scalar():
+                return
+        if self.read_only:
+            raise LedgerError(
+                f"{self.name} was restored from a dump of another server, and the order of its records is still by "
+                "that server's transactions. Open it once for writing to put it in order (`plaudit ledger compact` "
+                "does)."
+            )
+        with self.migration() as connection:
+            connection.exec_driver_sql(_PUT_IN_ORDER)
 
     def _describe_turn(self) -> dict[str, Any]:
         """Return how long to wait for the lock: less than is left, so that the server says who holds it."""
@@ -253,7 +314,7 @@ class PostgresBackend(Backend):
     def drop_connections(self) -> None:
         """Let go of the connections that a forked process inherited; psycopg closes none that is another process's."""
         self.engine.dispose(close=False)
-        self._writer = None
+        self._writer = self._next = None
         self._claims.clear()
 
     @property

@@ -20,7 +20,7 @@ from plaudit.ledger.dataset.job import Job, Progress, build_outcome
 from plaudit.ledger.dataset.manifest import FOLDER, Part, chain_stamps, inspect_part
 from plaudit.ledger.dataset.parts import SUMMARY
 from plaudit.ledger.dataset.pieces import BAD, CHANGES, Piece, Task, join_texts, read_note, run_task
-from plaudit.rows.streams import STANDARD, Format, choose_format, read_status, refuse_overlap
+from plaudit.rows.streams import STANDARD, Format, choose_format, find_format, read_status, refuse_overlap
 
 TASKS_A_SLOT = 2
 """Tasks for each one that can run at a time, at least: a slow one delays the end less."""
@@ -34,10 +34,6 @@ class Engine(Protocol):
     """What runs tasks in other processes."""
 
     @property
-    def name(self) -> str:
-        """What the result and errors call it."""
-
-    @property
     def slots(self) -> int:
         """How many tasks run at a time."""
 
@@ -49,6 +45,7 @@ def score_on_engine(
     job: Job,
     source: str,
     target: str,
+    name: str,
     engine: AbstractContextManager[Engine],
     *,
     overwrite: bool = False,
@@ -56,9 +53,10 @@ def score_on_engine(
     bad_rows: str | None = None,
     format: Format | None = None,
 ) -> FileScoring:
-    """Score a file or a folder as `score_file` does, in the processes of an engine, which is entered here.
+    """Score a file or a folder as `score_file` does, in the processes of an engine, called `name`.
 
-    Every process must see `source` and `target`. `progress` gets the number of tasks.
+    Every process must see `source` and `target`. The engine is entered where there is something to do. `progress` gets
+    the number of tasks.
     """
     paths = find_parts(source, text=True)
     if STANDARD in (source, target):
@@ -71,20 +69,27 @@ def score_on_engine(
         found, work = _inspect_folder(job, paths, Path(target)), Path(target).resolve() / FOLDER
         for part in [] if overwrite else found:
             part.refuse_other(job)
+        others = _find_others(Path(target), found)
+        if others and not overwrite:
+            raise FileError(
+                f"{others[0]} is not among the parts of {source}; name another folder, or pass overwrite=True "
+                "(--force) to remove it."
+            )
     parts = chain_stamps(found)
     with _open_work(work, target, keep=paths is not None):
         notes = {part.source: note for part in parts if (note := part.find_note(job)) is not None}
         resumed = len(notes)
         if paths is not None:
             (work.parent / SUMMARY).unlink(missing_ok=True)
-        with engine as at_work:
-            if resumed < len(parts):
-                options: dict[str, Any] = {"data": os.path.abspath(source), "keeps_bad": bad_rows is not None}
-                if any(part.in_order for part in parts):
-                    steps = (find_first_step(part.source, part.read) for part in parts)
-                    options["begins"] = next((step for step in steps if step is not None), None)
-                _Course(job, parts, at_work, notes, progress, options).run()
-            name = at_work.name
+            for other in others:
+                other.unlink()
+        if resumed < len(parts):
+            options: dict[str, Any] = {"data": os.path.abspath(source), "keeps_bad": bad_rows is not None}
+            if any(part.in_order for part in parts):
+                steps = (find_first_step(part.source, part.read) for part in parts)
+                options["begins"] = next((step for step in steps if step is not None), None)
+            with engine as at_work:
+                _Course(job, parts, name, at_work, notes, progress, options).run()
         outcome = _add_up(job, source, target, name, parts, notes, resumed, bad_rows)
         if paths is not None:
             with AtomicFile(work.parent / SUMMARY) as draft:
@@ -118,6 +123,13 @@ def _inspect_folder(job: Job, paths: Sequence[Path], target: Path) -> list[Part]
         return list(readers.map(inspect, paths))
 
 
+def _find_others(target: Path, parts: Sequence[Part]) -> list[Path]:
+    """Return files of rows in a folder that are no part: whoever reads the folder would take them for some."""
+    names = {part.target.name for part in parts}
+    beside = sorted(target.iterdir()) if target.is_dir() else []
+    return [path for path in beside if path.name[0] not in "._" and find_format(path.name) and path.name not in names]
+
+
 @contextmanager
 def _open_work(work: Path, target: str, *, keep: bool) -> Iterator[None]:
     """Make the folder of notes and pieces; LedgerBusy where another run writes there.
@@ -146,6 +158,7 @@ class _Course:
 
     job: Job
     parts: Sequence[Part]
+    name: str
     engine: Engine
     notes: dict[str, dict[str, Any]]
     progress: Progress | None
@@ -194,7 +207,7 @@ class _Course:
         except Exception as failure:
             told = str(failure).strip().splitlines() or [type(failure).__name__]
             raise TargetError(
-                f"{self.engine.name} could not finish {task.part}: {told[-1]}\n"
+                f"{self.name} could not finish {task.part}: {told[-1]}\n"
                 "Parts that are finished stay; run it again to go on with the others."
             ) from failure
         if error is not None:

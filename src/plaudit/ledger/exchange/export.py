@@ -20,7 +20,7 @@ from plaudit.ledger.history import History
 from plaudit.ledger.jsonl import LONGEST_LINE
 from plaudit.ledger.record import EXPORT_FORMAT, Record, read_records
 from plaudit.ledger.storage.revisions import prepare_tables
-from plaudit.ledger.storage.schema import imported, metadata, powers, schema_revision, table_heads, writers
+from plaudit.ledger.storage.schema import imported, metadata, schema_revision, table_heads, writers
 from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
 from plaudit.rows.csv_files import CsvSink
@@ -229,7 +229,7 @@ def _copy_tables(backend: Backend, draft: Path) -> None:
         with backend.snapshot() as source, engine.begin() as copy:
             copy.execute(delete(table_heads))  # those of the source take their place
             for table in metadata.sorted_tables:
-                if table in (powers, schema_revision):
+                if table is schema_revision:
                     continue
                 order = list(table.primary_key.columns)
                 rows = source.execution_options(stream_results=True).execute(select(table).order_by(*order))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import bindparam, insert
 
 from plaudit.atomic import parse_path
 from plaudit.errors import FileError, InputError, LedgerError, PlauditError, SpecError
@@ -22,10 +22,10 @@ from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import parse_computation
 from plaudit.ledger.storage.contents import build_content, list_differences, read_contents
 from plaudit.ledger.storage.recompute import get_recomputer
-from plaudit.ledger.storage.schema import blocks, imported
+from plaudit.ledger.storage.schema import imported
 from plaudit.ledger.storage.sources import find_sources
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.storage.writer import BlockWriter, describe_platform
+from plaudit.ledger.storage.writer import BlockWriter, describe_platform, list_numbers
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.rows.lines import read_lines
@@ -34,7 +34,6 @@ from plaudit.rows.streams import STANDARD, Source
 _BATCH = 4096
 """Records to look at together."""
 _ADD_SOURCE = insert(imported).values(source=bindparam("source"), record=bindparam("record"))
-_NEXT = select(func.max(blocks.c.first + blocks.c.records))
 _UNKNOWN = "unknown"
 """What computed the records of a file that does not say."""
 
@@ -88,6 +87,7 @@ class _Import:
         self.quarantined = 0
 
     def run(self, total: int, progress: Callable[[int, int], None] | None) -> Imported:
+        self.store.backend.take_turn(self.cursor, rising=True)  # the rows of `imported` are chained by their numbers
         before, done = self.store.writer.recorded, 0
         records = self._read_records()
         while together := list(islice(records, _BATCH)):
@@ -127,7 +127,7 @@ class _Import:
         if given.get("origin") is not None:
             raise SpecError("it is a re-scored record; import the original record and re-score it in the new ledger")
         signal = Signal.from_dict(given["signal"])
-        scope = Scope(*(given.get(name) for name in Scope._fields))
+        scope = tuple(given.get(name) for name in Scope._fields)
         key, episode, step, context = (given.get(name) for name in ("key", "episode", "step", "context"))
         at = datetime.fromisoformat(given["at"])
         try:
@@ -202,18 +202,18 @@ class _Import:
     def _insert(self, records: Sequence[_Incoming]) -> None:
         """Write records, each to a writer of what computed it, and remember where they are from."""
         backend, cursor = self.store.backend, self.cursor
-        last = int(cursor.execute(backend.render(_NEXT)).fetchone()[0] or 1) - 1
         for made_with, group in groupby(records, key=lambda record: record.made_with):
             members = list(group)
             if made_with not in self.writers:
                 self.writers[made_with] = self.store.writer.open_sibling(made_with)
             numbers = self.writers[made_with].insert(cursor, [record.packed for record in members])
+            new = set(list_numbers(self.writers[made_with].written))  # others were there under their keys
             rows = []
             for record, number in zip(members, numbers, strict=True):
-                if number > last:  # others were there under their keys
-                    cursor.execute(backend.render(_ADD_SOURCE), (record.source, number))
+                if number in new:
+                    new.remove(number)
                     rows.append((number, record.source))
-                    last = number
+            cursor.executemany(backend.render(_ADD_SOURCE), [(source, number) for number, source in rows])
             self.store.writer.chain_rows(cursor, "imported", rows)
 
     def _quarantine(self) -> None:

@@ -28,6 +28,7 @@ from plaudit.ledger.storage.chain import CHAINED, seal_row
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_column, digest_job
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.schema import blocks, jobs, specs
+from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished
 from plaudit.ledger.summary.listing import list_episodes
@@ -44,10 +45,8 @@ _READ_JOB = select(*(jobs.c[name] for name in CHAINED["jobs"])).where(jobs.c.id 
 _FINISH = (
     update(jobs).values(finished=bindparam("now"), seal=bindparam("sealed")).where(jobs.c.id == bindparam("number"))
 )
-_THERE = select(blocks.c.first, blocks.c.records).where(blocks.c.first.between(bindparam("low"), bindparam("high")))
-_DONE = select(blocks.c.origin).where(
-    blocks.c.job == bindparam("of"), blocks.c.origin >= bindparam("low"), blocks.c.origin <= bindparam("high")
-)
+_THERE = build_lookup(select(blocks.c.first, blocks.c.records), blocks.c.first)
+_DONE = build_lookup(select(blocks.c.origin).where(blocks.c.job == bindparam("of")), blocks.c.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +294,9 @@ def _find_job(store: Store, cursor: Any, layout: RecordLayout, chosen: str) -> t
     digest = digest_job(layout, chosen)
     found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
     if found is None:
+        store.backend.take_turn(cursor)
+        found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+    if found is None:
         spec = store.writer.find_spec(cursor, layout)
         cursor.execute(store.backend.render(_ADD_JOB), (digest, spec, chosen, store.writer.now(), None))
         found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
@@ -319,11 +321,12 @@ def _score_pages(
     as_recorded: bool,
 ) -> int | None:
     """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
-    span = (job[0], pages[0].row.first, pages[-1].row.first)
-    there = dict(cursor.execute(store.backend.render(_THERE), span[1:]).fetchall())
+    store.backend.take_turn(cursor)  # nobody merges the blocks meanwhile
+    firsts = [page.row.first for page in pages]
+    there = dict(look_up(store.backend, cursor, _THERE, firsts))
     if any(there.get(page.row.first) != page.row.records for page in pages):
         return None
-    done = {row[0] for row in cursor.execute(store.backend.render(_DONE), span).fetchall()}
+    done = {row[0] for row in look_up(store.backend, cursor, _DONE, firsts, job[0])}
     groups: dict[tuple[RecordLayout, str], list[Page]] = {}
     for page in pages:
         if page.row.first not in done:
@@ -335,7 +338,8 @@ def _score_pages(
             with group[0].report_damage():
                 computation = found.find_computation(target, as_recorded=as_recorded)
                 made += _build_blocks(found, computation, group, job, carried)
-    made.sort(key=lambda block: block.origin or 0)
+    places = {first: at for at, first in enumerate(firsts)}
+    made.sort(key=lambda block: places[block.origin or 0])
     with report_damage(store.backend.name, "a block that is being re-scored"):
         store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)
@@ -354,8 +358,8 @@ def _build_blocks(
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
         whole_page = len(at) == row.records
-        scope = Scope(row.run, row.phase, row.decision_class, row.actor)
-        require_type(str, *scope)
+        scope = Scope(*(getattr(row, name) for name in Scope._fields))
+        require_type(str, *scope[:4])
 
         def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole_page) -> str | None:
             if column is None or whole:

@@ -10,6 +10,7 @@ import numpy as np
 
 from plaudit.errors import LedgerError, ShapeMismatch, TargetError, did_you_mean
 from plaudit.ledger.context import (
+    NAMES,
     Scope,
     encode_context,
     to_microseconds,
@@ -127,7 +128,7 @@ def _validate_context(context: Mapping[str, Any], count: int) -> dict[str, Any]:
             raise ShapeMismatch(f"{name} has {len(column)} entries, but the batch has {count} rows.")
         check = _VALIDATORS[name]
         known: dict[Any, Any] = {}
-        if name in ("key", *Scope._fields) and all(type(v) is str for v in column):
+        if name in ("key", *NAMES) and all(type(v) is str for v in column):
             parts[name] = [known[v] if v in known else known.setdefault(v, check(v)) for v in column]
         else:  # 1, 1.0 and True are equal, and not the same
             parts[name] = [check(v) for v in column]
@@ -154,7 +155,7 @@ def _build_records(
     packed = [(rows.tobytes(), 8 * rows.shape[1]) for rows in (inputs, outputs)]
     for at in range(len(inputs)):
         sides = [data[at * width : (at + 1) * width] for data, width in packed]
-        scope = Scope(*(_pick(parts[name], at) for name in Scope._fields))
+        scope = Scope(*(_pick(parts[name], at) for name in NAMES))
         moment = _pick(parts["at"], at)
         rest = (_pick(parts[name], at) for name in ("key", "episode", "step", "context"))
         yield PackedRecord(layout, target, scope, now if moment is None else moment, *rest, *sides)
@@ -207,7 +208,7 @@ class _Slice(NamedTuple):
 
 def _slice(parts: Mapping[str, Any], start: int, end: int, now: int) -> _Slice:
     listed = {k: v[start:end] if isinstance(v, list) else [v] * (end - start) for k, v in parts.items()}
-    scope = Scope(*(listed[name][0] for name in Scope._fields))
+    scope = Scope(*(listed[name][0] for name in NAMES))
     ats = [now if at is None else at for at in listed["at"]]
     return _Slice(scope, ats, listed["episode"], listed["step"], listed["context"])
 
@@ -243,7 +244,7 @@ def _store(
 
 def _find_scopes(parts: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
     """Yield where the scope begins and ends to be the same."""
-    columns = [parts[name] for name in Scope._fields if isinstance(parts[name], list)]
+    columns = [parts[name] for name in NAMES if isinstance(parts[name], list)]
     changes = {at for column in columns for at in range(1, count) if column[at] != column[at - 1]}
     starts = [0, *sorted(changes)] if count else []
     yield from zip(starts, [*starts[1:], count], strict=False)

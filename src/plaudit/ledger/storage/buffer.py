@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from plaudit.errors import CommitUnknown, KeyConflict, LedgerError, PlauditError, VersionConflict
 from plaudit.ledger.context import Scope, to_microseconds, validate_scope
@@ -107,6 +107,14 @@ class Receipt:
         return f"Receipt({self.state}{'' if self.id is None else f', id={self.id}'})"
 
 
+class Source(Protocol):
+    """Where steps come from that are taken later than they happened."""
+
+    def drain(self, timeout: float | None) -> None:
+        """Wait until all of them are taken; at once in the thread that takes them."""
+        ...
+
+
 class WriteBuffer:
     """Gathers records and steps until a thread writes them.
 
@@ -140,6 +148,8 @@ class WriteBuffer:
         self._receipts: deque[Receipt] = deque()
         self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
         self._kept: list[Block | Receipt] = []
+        self.sources: weakref.WeakSet[Source] = weakref.WeakSet()
+        """What steps are still on their way from: a flush waits for these."""
         self._closed = False
         self.begin_process()
         BUFFERS.add(self)
@@ -198,17 +208,26 @@ class WriteBuffer:
             self._wake.set()
         return receipt
 
-    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
+    def open_stream(
+        self,
+        reward: Reward,
+        *,
+        run: str | None,
+        actor: str | None,
+        envs: int | None,
+        sample_rate: float | None = None,
+    ) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored.
 
         Add a step to what waits there, then `attend` if the moment `attend_at` has come.
         """
-        scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
+        scope = validate_scope.__wrapped__(run, None, None, actor, sample_rate)  # names that have no hash are told too
         store = self._open_store()
         kind = store.specs.get_layout(reward), scope, envs
         with self._starting:
             if kind not in self._streams:
-                stream = StepStream(*kind, most=MOST_WAITING, segments=store.writer.segments)
+                most = int(MOST_WAITING / (sample_rate or 1))
+                stream = StepStream(*kind, most=most, segments=store.writer.segments)
                 self._streams = {**self._streams, kind: stream}  # a new one: threads may be reading the old
             return self._streams[kind]
 
@@ -234,11 +253,13 @@ class WriteBuffer:
 
     def flush(self, timeout: float | None = None) -> None:
         """Write what waits, for no longer than `timeout` seconds, and raise what went wrong since the last time."""
+        self._drain_sources(timeout)
         self._write_aside(timeout)
         self._raise_failure()
 
     def close(self) -> None:
         """Write what waits for the last time; closing twice is no error."""
+        self._drain_sources(None)
         with self._closing:  # whoever closes it too waits for the last write: the ledger is closed next
             with self._starting:
                 if self._closed:
@@ -258,6 +279,10 @@ class WriteBuffer:
             self._raise_failure()
 
     # -- writing ----------------------------------------------------------------------------------------------------
+
+    def _drain_sources(self, timeout: float | None) -> None:
+        for source in list(self.sources):
+            source.drain(timeout)
 
     def _attend_always(self) -> None:
         self.attend_at: float = 0

@@ -111,7 +111,7 @@ class RecordLayout:
         signal: Signal,
         clock: Callable[[], int],
         key: str | None,
-        scope: tuple[Any, Any, Any, Any],
+        scope: tuple[Any, ...],
         episode: str | int | None,
         step: int | None,
         context: Any,
@@ -359,7 +359,7 @@ class Block:
 
 def format_origin(token: str, layout: RecordLayout, target: str, scope: Scope) -> bytes:
     """Return what is checksummed of every block of a writer, reward and scope."""
-    shared = ["" if part is None else f"={part}" for part in scope]
+    shared = ["" if part is None else f"={part}" for part in scope.list_given()]
     return "\0".join((token, *layout.identity, target, *shared, "")).encode()
 
 
@@ -470,7 +470,7 @@ def decode_column(column: str | None, count: int) -> Iterable[Any]:
 
 def digest_scope(scope: Scope) -> str:
     """Return what a scope is found by."""
-    return hashlib.sha256(json.dumps(scope).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(scope.list_given()).encode()).hexdigest()
 
 
 def digest_job(layout: RecordLayout, chosen: str) -> str:

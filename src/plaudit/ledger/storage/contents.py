@@ -48,6 +48,7 @@ class Content(NamedTuple):
     phase: str | None
     decision_class: str | None
     actor: str | None
+    sample_rate: float | None
     episode: str | None
     step: int | None
     context: str | None
@@ -58,7 +59,7 @@ class Content(NamedTuple):
     key: str | None
 
 
-KEYED = Content._fields[:14]
+KEYED = Content._fields[:15]
 """What a record that is recorded again under its key must agree in: it may be a moment later."""
 
 

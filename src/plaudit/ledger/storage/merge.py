@@ -1,6 +1,7 @@
 """Merging small blocks: records that were written one by one are read as fast as those that came in bulk.
 
-Numbers, keys, heads and sources stay what they were, for chains run over records. Each transaction replaces a few
+Numbers, keys, heads, sources and the order of the history stay what they were: chains run over records, and blocks are
+merged that nothing lies between, now or later. Each transaction replaces a few
 blocks by one that holds the same records, so whoever is killed in between loses nothing. A writer merges what it wrote
 itself now and then; `compact` merges what is left.
 """
@@ -11,13 +12,14 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from plaudit.ledger.backends.backend import read_bytes, report_damage
 from plaudit.ledger.storage.chain import STRETCH, encode_moments, split_column
 from plaudit.ledger.storage.codec import INLINE_RECORDS, MAX_NUMBERS, encode_times
 from plaudit.ledger.storage.decisions import pack_contexts
 from plaudit.ledger.storage.episode_parts import summarize_episodes
+from plaudit.ledger.storage.order import find_previous, is_settled
 from plaudit.ledger.storage.schema import blocks, jobs, summaries
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.store import Store
@@ -35,8 +37,14 @@ _READ = select(*map(limit_size, blocks.c)).where(blocks.c.first.between(*_betwee
 _RESCORED = select(blocks.c.origin).where(
     blocks.c.job.in_(select(jobs.c.id)), blocks.c.origin.between(*_between)
 )  # by the index of jobs and origins
-_REMOVE = [delete(table).where(table.c.first.between(*_between)) for table in (summaries, blocks)]
-_ADD = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
+_REMOVE = [delete(summaries).where(summaries.c.first.between(*_between))]
+_REMOVE.append(delete(blocks).where(blocks.c.first > _between[0], blocks.c.first <= _between[1]))
+_GROW = (
+    update(blocks)
+    .values({column.name: bindparam(f"new_{column.name}") for column in blocks.columns})
+    .where(blocks.c.first == bindparam("at"))
+)
+"""Makes the first of some blocks hold all their records; its place in the history stays what it was."""
 _SUMMARIZE = insert(summaries).values({column.name: bindparam(column.name) for column in summaries.columns})
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
 _SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
@@ -74,7 +82,10 @@ def merge_blocks(store: Store, stretch: Stretch | None = None) -> int:
 def _find_spans(store: Store, stretch: Stretch | None) -> Iterator[list[Span]]:
     """Yield blocks that can be merged, a few at a time."""
     columns = [blocks.c[name] for name in ("first", "records", "job", "segment", *_SHARED)]
-    statement = select(*columns, blocks.c.digest.is_not(None).label("digested")).order_by(blocks.c.first)
+    dialect = store.backend.dialect
+    previous = find_previous(dialect).label("previous")
+    digested = blocks.c.digest.is_not(None).label("digested")
+    statement = select(*columns, previous, digested).where(*is_settled(dialect)).order_by(blocks.c.first)
     if stretch is not None:
         statement = statement.where(
             blocks.c.first.between(stretch.first, stretch.last), blocks.c.writer == stretch.writer
@@ -109,7 +120,7 @@ def _find_spans(store: Store, stretch: Stretch | None) -> Iterator[list[Span]]:
 def _follows(group: Sequence[Any], row: Any) -> bool:
     last = group[-1]
     records = row.first - group[0].first + row.records
-    same = all(getattr(row, name) == getattr(last, name) for name in _SHARED)
+    same = all(getattr(row, name) == getattr(last, name) for name in _SHARED) and row.previous in (None, last.first)
     same = same and row.job is None and row.segment is None
     return same and row.first == last.first + last.records and records <= INLINE_RECORDS
 
@@ -122,6 +133,7 @@ def _close_group(group: Sequence[Any], waiting: list[Span], size: int) -> tuple[
 
 
 def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
+    store.backend.take_turn(cursor)  # as re-scorings do, which must not lose the blocks that they refer to
     render = store.backend.render
     whole = spans[0][0], spans[-1][1]
     kept = {row[0] for row in cursor.execute(render(_RESCORED), whole).fetchall()}
@@ -135,7 +147,7 @@ def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
             for part, made in _merge_fitting(list(run)):
                 for statement in _REMOVE:
                     cursor.execute(render(statement), (part[0]["first"], part[-1]["first"]))
-                cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
+                cursor.execute(render(_GROW), (*(made[name] for name in _NAMES), made["first"]))
                 summary = summarize(*(made[name] for name in _SUMMARIZED))
                 parts = summarize_episodes(*(made[name] for name in _SPLIT))
                 cursor.execute(render(_SUMMARIZE), (made["first"], *summary, *parts))

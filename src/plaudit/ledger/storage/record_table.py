@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from plaudit.language.program import find_reachable
-from plaudit.ledger.context import Scope
+from plaudit.ledger.context import NAMES, Scope
 from plaudit.ledger.storage.codec import FLOAT, NotFaithful, RecordLayout, Rows
 from plaudit.ledger.storage.computation import LIBRARIES, Computation
 from plaudit.ledger.storage.episode_parts import (
@@ -48,6 +48,7 @@ _CONTEXT = {
     "phase": _WORDS,
     "decision_class": _WORDS,
     "actor": _WORDS,
+    "sample_rate": pa.float64(),
     "episode": _WORDS,
     "step": pa.int64(),
     "key": pa.string(),
@@ -109,7 +110,7 @@ class RecordTable:
         count = len(inputs)
         columns: dict[str, pa.Array] = {
             "time": pa.array(context.times).cast(_CONTEXT["time"]),
-            **{name: _repeat(value, count) for name, value in scope._asdict().items()},
+            **{name: _repeat(getattr(scope, name), count) for name in NAMES},
             "episode": context.episodes,
             "step": context.steps,
             "key": context.keys,
@@ -117,7 +118,9 @@ class RecordTable:
             "original_reward": context.originals,
             "context": context.contexts,
         }
-        named = {self.names[name]: columns[name] for name in _CONTEXT}
+        if scope.sample_rate is not None:
+            columns["sample_rate"] = pa.repeat(scope.sample_rate, count)
+        named = {self.names[name]: columns[name] for name in _CONTEXT if name in columns}
         return pa.table({**named, **self._build_inputs(inputs), **self._build_outputs(inputs, outputs, computed)})
 
     def describe(self) -> dict[bytes, bytes]:

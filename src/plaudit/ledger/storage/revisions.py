@@ -9,7 +9,7 @@ from plaudit.errors import LedgerBroken, LedgerError, LedgerTooNew, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.storage.chain import CHAINED, EMPTY
-from plaudit.ledger.storage.schema import FILL_POWERS, list_statements, metadata, schema_revision, table_heads
+from plaudit.ledger.storage.schema import list_statements, metadata, schema_revision, table_heads
 
 UPGRADES: Sequence[Callable[[Connection], None]] = ()
 """What turns tables of revision 1 into those of revision 2, those of 2 into those of 3, …: see CONTRIBUTING.md."""
@@ -23,6 +23,7 @@ def prepare_tables(backend: Backend) -> None:
     with backend.snapshot() as connection:
         found = _read_revision(backend, connection)
     if found == REVISION:
+        backend.take_over()
         return
     if backend.read_only:
         if found is None:
@@ -86,4 +87,3 @@ def _create_tables(connection: Connection) -> None:
         connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
     connection.execute(insert(schema_revision).values(number=REVISION))
     connection.execute(insert(table_heads), [{"name": name, "rows": 0, "head": EMPTY} for name in CHAINED])
-    connection.exec_driver_sql(FILL_POWERS)

@@ -1,8 +1,7 @@
 """The tables of a ledger, the same in SQLite and PostgreSQL: what a new one is made from, and what queries name.
 
 Records lie in blocks: one or more records, written in one go, of one reward and one scope. What their numbers are
-called is said by the reward's row in `specs`, so a block is little more than two runs of float64, row after row. The
-view `readable` spells them out for people who have only an SQL shell.
+called is said by the reward's row in `specs`, so a block is little more than two runs of float64, row after row.
 """
 
 from collections.abc import Iterator
@@ -24,8 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from plaudit.ledger.backends.backend import OUT_OF_ORDER
-from plaudit.ledger.storage.readable import POSTGRESQL, SQLITE
+from plaudit.ledger.backends.backend import OUT_OF_ORDER, RANGE
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A whole number of 64 bits. SQLite's rows have a number of their own only if the type is called INTEGER."""
@@ -65,6 +63,7 @@ scopes = Table(
     Column("phase", Text, index=True),
     Column("decision_class", Text, index=True),
     Column("actor", Text, index=True),
+    Column("sample_rate", Double),  # with which probability an episode was recorded; NULL where all were
 )
 """What whole blocks share of a record's context."""
 
@@ -125,9 +124,9 @@ blocks = Table(
     Column("digest", LargeBinary),  # of its records, where they were written to a segment; see record_table.py
     Column("head", LargeBinary, nullable=False),  # of its writer's chain, after its last record
 )
-Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
+Index("blocks_by_scope", blocks.c.scope, blocks.c.first, info={"only": "sqlite"})
 Index("blocks_by_writer", blocks.c.writer, blocks.c.seq)
-Index("blocks_by_spec", blocks.c.spec, blocks.c.first)
+Index("blocks_by_spec", blocks.c.spec, blocks.c.first, info={"only": "sqlite"})
 Index("blocks_by_job", blocks.c.job, blocks.c.origin, unique=True, info={"where": "job IS NOT NULL"})
 
 summaries = Table(
@@ -219,33 +218,6 @@ quarantine = Table(
 )
 """Records that an import brought and that their rewards do not compute: they are no part of the history."""
 
-powers = Table(
-    "powers",
-    metadata,
-    Column("exponent", NUMBER, primary_key=True, autoincrement=False),
-    Column("value", Double, nullable=False),
-)
-"""Powers of two, with which `readable` turns the bytes of a number into the number."""
-
-POWERS = [(exponent, 2.0 ** (max(exponent, 1) - 1075)) for exponent in range(2047)]
-"""The rows of `powers`, for good."""
-
-FILL_POWERS = """
-INSERT INTO powers (exponent, value)
-WITH RECURSIVE
-    up (exponent, value) AS (
-        SELECT 1075, CAST(1 AS DOUBLE PRECISION)
-        UNION ALL SELECT exponent + 1, value * 2 FROM up WHERE exponent < 2046
-    ),
-    down (exponent, value) AS (
-        SELECT 1074, CAST(0.5 AS DOUBLE PRECISION)
-        UNION ALL SELECT exponent - 1, value / 2 FROM down WHERE exponent > 1
-    )
-SELECT exponent, value FROM up UNION ALL SELECT exponent, value FROM down
-UNION ALL SELECT 0, value FROM down WHERE exponent = 1
-"""
-"""What adds them all at once, each from its neighbour, which loses no bit."""
-
 
 def _list_conflicts() -> Iterator[str]:
     for table in metadata.sorted_tables:
@@ -271,12 +243,24 @@ def list_statements(dialect: Dialect) -> list[str]:
     for table in metadata.sorted_tables:
         made.append(str(CreateTable(table).compile(dialect=dialect)))
         for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            if index.info.get("only", dialect.name) != dialect.name:
+                continue
             # SQLAlchemy's own WHERE of an index would load its dialect of PostgreSQL for every ledger in a file.
-            where = f" WHERE {index.info['where']}" if index.info else ""
+            where = f" WHERE {index.info['where']}" if "where" in index.info else ""
             made.append(f"{CreateIndex(index).compile(dialect=dialect)}{where}")
-    views = (SQLITE, _SQLITE_APPEND) if dialect.name == "sqlite" else (POSTGRESQL, *_POSTGRESQL_APPEND)
-    return [*made, _APPENDED, *views]
+    if dialect.name == "sqlite":
+        return [*made, _APPENDED, _SQLITE_APPEND]
+    return [*made, *_POSTGRESQL_ORDER, _APPENDED, *_POSTGRESQL_APPEND]
 
+
+_POSTGRESQL_ORDER = (
+    f"CREATE SEQUENCE record_numbers INCREMENT {RANGE}",
+    # The transaction that wrote a block: its number and the block's are the order of the history. See order.py.
+    "ALTER TABLE blocks ADD COLUMN xact BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint",
+    "CREATE INDEX blocks_by_scope ON blocks (scope, xact, first)",
+    "CREATE INDEX blocks_by_spec ON blocks (spec, xact, first)",
+    "CREATE INDEX blocks_in_order ON blocks (xact, first)",
+)
 
 _BLOCK, _SUMMARY = blocks.columns.keys(), summaries.columns.keys()
 _APPENDED = f"""

@@ -40,14 +40,16 @@ def build_lookup(statement: Select[Any], column: ColumnElement[Any]) -> Lookup:
     return Lookup(statement.where(column == bindparam("name")), statement.where(column.in_(names)))
 
 
-def look_up(backend: Backend, cursor: Any, lookup: Lookup, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows with one of these names, many of which each statement takes."""
+def look_up(
+    backend: Backend, cursor: Any, lookup: Lookup, names: Iterable[str | int], *before: Any
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows with one of these names, many of which each statement takes; parameters come `before` them."""
     wanted = list(dict.fromkeys(names))
     for start in range(0, len(wanted), TOGETHER):
         part = wanted[start : start + TOGETHER]
         statement = lookup.many if len(part) > 1 else lookup.one
         padding = part[-1:] * (TOGETHER - len(part)) if len(part) > 1 else []
-        yield from cursor.execute(backend.render(statement), (*part, *padding)).fetchall()
+        yield from cursor.execute(backend.render(statement), (*before, *part, *padding)).fetchall()
 
 
 _IMPORTED = build_lookup(select(imported.c.source, imported.c.record), imported.c.source)

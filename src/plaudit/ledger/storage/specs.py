@@ -149,7 +149,10 @@ class SpecCache:
 def store_spec(backend: Backend, cursor: Any, layout: RecordLayout, chain_rows: ChainRows) -> int:
     """Return the number of a reward in the ledger, adding it if it is new; VersionConflict if its label is taken."""
     name, version, part, fingerprint, domain = layout.identity
-    row = cursor.execute(backend.render(_FIND), (name, version, part, fingerprint, domain)).fetchone()
+    row = cursor.execute(backend.render(_FIND), layout.identity).fetchone()
+    if row is None:
+        backend.take_turn(cursor)
+        row = cursor.execute(backend.render(_FIND), layout.identity).fetchone()  # another writer may have been quicker
     if row:
         return int(row[0])
     tied = cursor.execute(backend.render(_TIED), (name, version)).fetchone()

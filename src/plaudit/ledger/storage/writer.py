@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from secrets import token_hex
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
@@ -52,7 +52,7 @@ _WRITE = insert(appended).values({column.name: bindparam(column.name) for column
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
 _FIND_KEYS = build_lookup(select(keys.c.key, keys.c.record), keys.c.key)
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
-_ADD_SCOPE = insert(scopes).values({name: bindparam(name) for name in ("digest", *Scope._fields)})
+_ADD_SCOPE = insert(scopes).values({name: bindparam(name) for name in ("digest", *Scope._fields)}).inline()
 _FIND_WRITER = select(writers.c.id).where(writers.c.token == bindparam("wanted"))
 _ADD_WRITER = insert(writers).values(
     {column.name: bindparam(column.name) for column in writers.columns if column.name != "id"}
@@ -109,6 +109,8 @@ class BlockWriter:
         """Called when a transaction is durable."""
         self.recorded = 0
         """Records written so far, those of transactions that failed included."""
+        self.written: list[tuple[int, int]] = []
+        """Of each block that was written last together: its first number, and how many there are."""
         self._block_text = backend.render(_WRITE)
         self._busy = False
         self._published: list[str] = []
@@ -153,12 +155,13 @@ class BlockWriter:
         """Write records and return their numbers; a key that is there keeps its record."""
         if len(records) == 1 and records[0].key is None and records[0][:3] in self._known:
             block = build_block(records[0])
-            return [self.transact(lambda cursor: self.insert_blocks(cursor, (block,)), single=True)[0][0]]
+            self.transact(lambda cursor: self.insert_blocks(cursor, (block,)), single=True)
+            return [self.written[-1][0]]
         return self.transact(lambda cursor: self.insert(cursor, records)) if records else []
 
     def write_blocks(self, new: Sequence[Block]) -> list[int]:
         """Write blocks without keys and return the numbers of their records."""
-        return self.transact(lambda cursor: _list_numbers(self.insert_blocks(cursor, new)))
+        return self.transact(lambda cursor: list_numbers(self.insert_blocks(cursor, new)))
 
     def register(self, layout: RecordLayout) -> None:
         """Store a reward."""
@@ -183,7 +186,7 @@ class BlockWriter:
                     done.append(work(cursor))
                 break
             except (WriteConflict, ConnectionLost) as error:
-                if isinstance(error, ConnectionLost) and done and self._moved and self._has_landed():
+                if isinstance(error, ConnectionLost) and (done or single) and self._moved and self._has_landed():
                     break
                 self._restore(before)
                 _check_conflict(self._backend.name, error)
@@ -208,7 +211,7 @@ class BlockWriter:
         self._published.clear()
         if self.after_write is not None:
             self.after_write()
-        return done[0]
+        return done[0] if done else cast(Result, self.written)  # one statement, whose answer alone was lost
 
     def _has_landed(self) -> bool:
         """Return whether the transaction whose acknowledgement was lost is in the ledger after all."""
@@ -234,15 +237,16 @@ class BlockWriter:
 
     def insert(self, cursor: Any, records: Sequence[PackedRecord]) -> list[int]:
         """Write records and return their numbers; a key that is there keeps its record."""
+        self.written = []
         if [record.key for record in records].count(None) == len(records):
-            return _list_numbers(self.insert_blocks(cursor, build_blocks(records))) if records else []
+            return list_numbers(self.insert_blocks(cursor, build_blocks(records))) if records else []
         return self._insert_keyed(cursor, records)
 
     def insert_blocks(self, cursor: Any, new: Iterable[Block]) -> list[tuple[int, int]]:
         """Write blocks; return for each its first number and how many there are."""
-        written: list[tuple[int, int]] = []
+        written = self.written = []
         writer = self._number or self._enter_writer(cursor)
-        chain, total = self._chain, 0
+        chain = self._chain
         for block in new:
             kind = block.layout, block.target, block.scope
             spec, scope, common = self._known.get(kind) or self._introduce(cursor, *kind)
@@ -285,15 +289,14 @@ class BlockWriter:
                 None if self.signer is None else self.signer.sign(format_writer_end(closing)),
                 *(_summarize(block, job) if stored is None else stored.summary),
             )
-            cursor.execute(self._block_text, values)
             written.append((first, block.count))
-            total += block.count
+            self.recorded += block.count
             _, start, _, blocks = self._stretch or (writer, first, first, 0)
             self._stretch = Stretch(writer, start, first, blocks + 1)
             if chain.begins_anew:
                 self.whole_stretches.append(self._stretch)
                 self._stretch = None
-        self.recorded += total
+            cursor.execute(self._block_text, values)
         return written
 
     def enter_segment(self, cursor: Any, file: Any) -> int:
@@ -330,11 +333,12 @@ class BlockWriter:
                 new.append(at)
                 if record.key is not None:
                     first_of[record.key] = at
-        written = _list_numbers(self.insert_blocks(cursor, build_blocks([records[at] for at in new]))) if new else []
+        written = list_numbers(self.insert_blocks(cursor, build_blocks([records[at] for at in new]))) if new else []
         for at, number in zip(new, written, strict=True):
             numbers[at] = number
-            if records[at].key is not None:
-                cursor.execute(self._backend.render(_KEEP_KEY), (records[at].key, number))
+        kept = sorted((key, number) for at, number in zip(new, written, strict=True) if (key := records[at].key))
+        if kept:  # in one order, so that no two writers wait for each other
+            cursor.executemany(self._backend.render(_KEEP_KEY), kept)
         return [number or numbers[first_of[records[at].key or ""]] for at, number in enumerate(numbers)]
 
     def _check_same(self, record: PackedRecord, number: int, there: Content | None) -> None:
@@ -349,6 +353,7 @@ class BlockWriter:
             )
 
     def _enter_writer(self, cursor: Any) -> int:
+        self._backend.take_turn(cursor)
         made_with = self._made_with or describe_platform()
         about = (self.token, self.now(), socket.gethostname(), os.getpid(), made_with)
         self._chain = RecordChain(start_chain(*about))
@@ -361,7 +366,7 @@ class BlockWriter:
         return number
 
     def chain_rows(self, cursor: Any, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Move the head of a small table to which rows were added: of each, what `CHAINED` says."""
+        """Move the head of a small table to which rows were added in this turn: of each, what `CHAINED` says."""
         if rows:
             count, head = cursor.execute(self._backend.render(_READ_HEAD), (table,)).fetchone()
             with report_damage(self._backend.name, f"the end of the chain of {table!r}"):
@@ -385,7 +390,7 @@ class BlockWriter:
         digest = digest_scope(scope)
         found = cursor.execute(self._backend.render(_FIND_SCOPE), (digest,)).fetchone()
         if found is None:
-            cursor.execute(self._backend.render(_ADD_SCOPE), (digest, *scope))
+            cursor.execute(f"{self._backend.render(_ADD_SCOPE)} ON CONFLICT DO NOTHING", (digest, *scope))
             found = cursor.execute(self._backend.render(_FIND_SCOPE), (digest,)).fetchone()
         return int(found[0])
 
@@ -408,7 +413,8 @@ def _check_conflict(ledger: str, error: LedgerError) -> None:
         ) from error
 
 
-def _list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:
+def list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the numbers of the records of some blocks."""
     return [number for first, count in written for number in range(first, first + count)]
 
 

@@ -56,10 +56,14 @@ class Episode:
 
     Of a re-scoring, also whether all its records have a new score.
     """
+    sample_rate: float | None = None
+    """With which probability it was recorded: it stands for 1/rate episodes. None where all were."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the episode as plain data for JSON."""
         plain = {name: getattr(self, name) for name in self.__slots__}
+        if self.sample_rate is None:
+            del plain["sample_rate"]
         times = {name: plain[name].isoformat().replace("+00:00", "Z") for name in ("began", "latest")}
         return {**plain, **times, "terms": dict(self.terms)}
 
@@ -72,15 +76,19 @@ class Label(NamedTuple):
     terms: tuple[str, ...]
 
 
+_OBJECTS = ("run", "actor", "episode", "ended", "first_step", "last_step", "sample_rate")
+
+
 @lru_cache(maxsize=16)
 def get_row_type(terms: int) -> np.dtype[Any]:
     """Return the type of an episode as a row of an array, where there are so many terms.
 
-    `label` is the place of a `Label`; times are in microseconds since 1970; `has` is which terms the episode has.
+    `label` is the place of a `Label`, `rank` where in the history it began; times are in microseconds since 1970; `has`
+    is which terms the episode has.
     """
     parts = [
-        *((name, object) for name in ("run", "actor", "episode", "ended", "first_step", "last_step")),
-        *((name, "i8") for name in ("label", "length", "began", "latest", "first_record", "last_record")),
+        *((name, object) for name in _OBJECTS),
+        *((name, "i8") for name in ("label", "length", "began", "latest", "first_record", "last_record", "rank")),
         *(("total", "f8"), ("finished", "?"), ("paid", "f8", (terms,)), ("has", "?", (terms,))),
     ]
     return np.dtype(parts)
@@ -96,7 +104,7 @@ class Episodes(Sequence[Episode], Tabular):
         labels: dict[Label, int] = {}
         rows = np.empty(len(made), get_row_type(len(terms)))
         for row, each in zip(rows, made, strict=True):
-            for name in ("run", "actor", "episode", "ended", "first_step", "last_step", "length", "total", "finished"):
+            for name in (*_OBJECTS, "length", "total", "finished"):
                 row[name] = getattr(each, name)
             row["first_record"], row["last_record"] = each.first_record, each.last_record
             row["began"], row["latest"] = to_microseconds(each.began), to_microseconds(each.latest)
@@ -143,11 +151,13 @@ class Episodes(Sequence[Episode], Tabular):
         return tuple(map(self._build, self._rows))
 
     def _build(self, row: Any) -> Episode:
-        run, actor, name, end, low, high, label, length, began, latest, first, last, total, finished, _, _ = row.item()
+        run, actor, name, end, low, high, rate, label, length, *times, first, last, _, total, finished, _, _ = (
+            row.item()
+        )
         reward, version, _ = self._labels[label]
         values = row["paid"].tolist()
         terms = {term: values[at] for term, at in self._list_terms(row)}
-        about = low, high, to_datetime(began), to_datetime(latest), first, last, finished
+        about = low, high, *map(to_datetime, times), first, last, finished, rate
         return Episode(run, actor, name, reward, version, total, length, terms, end, *about)
 
     def _list_terms(self, row: Any) -> list[tuple[str, int]]:
@@ -243,6 +253,8 @@ class Episodes(Sequence[Episode], Tabular):
     def to_columns(self) -> dict[str, list[Any]]:
         """Return a column for each part of an episode and for each term: None where its reward has no such term."""
         columns = {name: self.select_column(name) for name in Episode.__slots__ if name != "terms"}
+        if columns["sample_rate"].count(None) == len(self):
+            del columns["sample_rate"]
         terms = {f"{term}.value" if term in columns else term: self._select_term(term) for term in self.term_names}
         return columns | terms
 

@@ -52,6 +52,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         owners = [*reader.owners]
         rows["run"], rows["actor"] = np.array(owners, object)[owner].T
         rows["episode"] = reader.names.spell(episode)
+        rows["sample_rate"] = np.array([*reader.rates], object)[parts.columns["rate"][groups.firsts]]
         open_ended = np.array([end is None for end in rows["ended"].tolist()])
         telling = _find_telling(connection, {owners[at] for at in set(owner[open_ended].tolist())})
     if open_ended.any() and (query.phase is not None or query.decision_class is not None):
@@ -65,7 +66,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     since, until = (rows["began"].min() if query.since is None else query.since, query.until)
     within = (rows["began"] >= since) & (True if until is None else rows["began"] < until)
     rows = rows[within]
-    return Episodes.from_rows(rows[np.argsort(rows["first_record"])], labels, terms)
+    return Episodes.from_rows(rows[np.argsort(rows["rank"])], labels, terms)
 
 
 def _add_sources(parts: Parts, sources: Parts) -> set[tuple[int, int]]:
@@ -114,7 +115,14 @@ def _add_up(parts: Parts, groups: Groups, labels: Sequence[Label]) -> tuple[NDAr
     low, high = rows["first_step"], rows["last_step"] = groups.find_bounds(columns["step_low"], columns["step_high"])
     rows["first_step"][low > high] = rows["last_step"][low > high] = None
     rows["began"], rows["latest"] = groups.find_bounds(columns["earliest"], columns["latest"])
-    rows["first_record"], rows["last_record"] = groups.find_bounds(columns["first"], columns["last"])
+    history = np.lexsort((columns["first"], columns["place"]))
+    ranks = np.empty(len(history), np.int64)
+    ranks[history] = np.arange(len(history))
+    rows["rank"], latest = groups.find_bounds(ranks)
+    rows["first_record"], rows["last_record"] = (
+        columns["first"][history[rows["rank"]]],
+        columns["last"][history[latest]],
+    )
     _add_terms(rows, terms, parts, groups.numbers)
     return rows, terms
 

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Select, case, or_, select
+from sqlalchemy.engine import Dialect
 
 from plaudit.ledger.backends.backend import read_bytes
 from plaudit.ledger.storage.episode_parts import ENDS, find_end
 from plaudit.ledger.storage.groups import Integers, Numbers
+from plaudit.ledger.storage.order import find_place
 from plaudit.ledger.storage.parts import LARGEST, get_part_type, pack_record, parse_number, unpack_parts
 from plaudit.ledger.storage.schema import blocks, scopes, summaries
 from plaudit.ledger.storage.sizes import limit_size
@@ -32,7 +34,8 @@ class Parts(NamedTuple):
     """Parts of episodes, those of one reward after those of another."""
 
     columns: Mapping[str, Integers]
-    """An entry a part: those of its type but the sums, its `reward`, its `owner`, its `block` and that one's `origin`.
+    """An entry a part: those of its type but the sums, its `reward`, `owner`, `rate`, `block`, that one's `origin` and
+    its `place` in the history, by which those are ordered before their numbers.
 
     `episode` is a number of `EpisodeNames`, `first` and `last` are numbers of records.
     """
@@ -64,7 +67,7 @@ class _Collected:
 
     rows: list[bytes] = field(default_factory=list)
     blocks: list[tuple[int, ...]] = field(default_factory=list)
-    """How many parts each block has, its number, that of its origin and its owner."""
+    """How many parts each block has, its number, that of its origin, its owner, sample rate, place in the history."""
     named: list[tuple[int, int, Integers]] = field(default_factory=list)
     """From where to where parts have names that are listed, and the numbers of these."""
     count: int = 0
@@ -79,11 +82,13 @@ class PartReader:
         self._rewards = read_terms(connection)
         self.names = EpisodeNames()
         self.owners: dict[Owner, int] = {}
+        self.rates: dict[float | None, int] = {}
 
     def read(self, chosen: Select[Any]) -> Parts:
         """Return the parts of the chosen blocks."""
         found: defaultdict[int, _Collected] = defaultdict(_Collected)
-        with self._connection.execute(_build_statement(chosen), execution_options=_STREAMED) as rows:
+        statement = _build_statement(chosen, self._connection.dialect)
+        with self._connection.execute(statement, execution_options=_STREAMED) as rows:
             for row in rows:
                 self._collect(row, found[row.spec])
         made = [self._build(self._rewards[spec], each, at) for at, (spec, each) in enumerate(found.items())]
@@ -105,7 +110,8 @@ class PartReader:
             raise ValueError(f"the block of record {row.first} has no episode sums")
         owner = self.owners.setdefault((row.run, row.actor), len(self.owners))
         found.rows.append(rows)
-        found.blocks.append((count, row.first, row.origin or 0, owner))
+        rate = self.rates.setdefault(row.sample_rate, len(self.rates))
+        found.blocks.append((count, row.first, row.origin or 0, owner, rate, row.place_in_history))
         found.count += count
 
     def _describe_record(
@@ -132,13 +138,13 @@ class PartReader:
         """Return the columns of one reward's parts, and their sums."""
         rows = np.frombuffer(b"".join(found.rows), get_part_type(len(reward.terms)))
         counts, *about = np.array(found.blocks, np.int64).T
-        block, origin, owner = (np.repeat(each, counts) for each in about)
+        block, origin, owner, rate, place = (np.repeat(each, counts) for each in about)
         episode = rows["episode"].copy()
         for start, end, numbers in found.named:
             episode[start:end] = numbers[episode[start:end]]
         columns = {name: rows[name].astype(np.int64) for name in _FIELDS}
         columns |= {"first": block + rows["position"], "last": block + rows["last"], "reward": np.full(len(rows), at)}
-        columns |= {"block": block, "origin": origin, "owner": owner, "episode": episode}
+        columns |= {"block": block, "origin": origin, "owner": owner, "rate": rate, "episode": episode, "place": place}
         sums = rows["sums"]
         if self._episode is not None:
             chosen = episode == self.names.find(self._episode)
@@ -146,13 +152,14 @@ class PartReader:
         return columns, (reward, sums)
 
 
-def _build_statement(chosen: Select[Any]) -> Select[Any]:
+def _build_statement(chosen: Select[Any], dialect: Dialect) -> Select[Any]:
     """Return what reads the parts of the chosen blocks; of a block of one record, the record itself."""
     single = [case((blocks.c.records == 1, limit_size(blocks.c[name]))).label(f"block_{name}") for name in _SINGLE]
-    about = (blocks.c.first, blocks.c.spec, blocks.c.origin, blocks.c.records, scopes.c.run, scopes.c.actor)
+    about = (blocks.c.first, blocks.c.spec, blocks.c.origin, blocks.c.records)
+    shared = (scopes.c.run, scopes.c.actor, scopes.c.sample_rate)
     located = blocks.join(scopes, scopes.c.id == blocks.c.scope)
     return (
-        select(*about, limit_size(summaries.c.parts), *single)
+        select(*about, *shared, find_place(dialect).label("place_in_history"), limit_size(summaries.c.parts), *single)
         .select_from(located.outerjoin(summaries, summaries.c.first == blocks.c.first))
         .where(blocks.c.first.in_(chosen), or_(summaries.c.parts.is_not(None), blocks.c.episodes.is_not(None)))
         .order_by(blocks.c.first)

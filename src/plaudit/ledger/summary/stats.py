@@ -12,7 +12,7 @@ from plaudit.html import Markup, build_element, build_heading, build_name, build
 from plaudit.ledger.backends.backend import report_damage, require_type
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead, read_head
-from plaudit.ledger.history import History
+from plaudit.ledger.history import History, read_rates
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.schema import blocks, jobs, quarantine, scopes, specs
 from plaudit.ledger.storage.store import Store
@@ -135,11 +135,12 @@ def _compute_stats(store: Store) -> Stats:
         head = read_head(connection)
         names = {row.id: f"{row.name}@{row.version}" for row in connection.execute(select(*_LABEL))}
         found = {row.id: row.decision_class for row in connection.execute(select(scopes.c.id, scopes.c.decision_class))}
+        rates = read_rates(connection)
     require_type(str, *found.values())
     for (spec, scope), tally in tallies.items():
-        rewards[names[spec]].join(tally)
+        rewards[names[spec]].join(tally, rate=rates.get(scope))
         if found[scope] is not None:
-            classes[found[scope]].join(tally)
+            classes[found[scope]].join(tally, rate=rates.get(scope))
     return Stats(
         store.backend.name,
         store.backend.size(),

@@ -10,8 +10,9 @@ from sqlalchemy import BigInteger, Column, Connection, Double, LargeBinary, Tabl
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 
+from plaudit.ledger.backends.backend import RANGE
 from plaudit.ledger.storage.revisions import REVISION
-from plaudit.ledger.storage.schema import list_statements, metadata, schema_revision
+from plaudit.ledger.storage.schema import blocks, list_statements, metadata, schema_revision
 from plaudit.terminal import format_count
 
 Objects = dict[tuple[str, str, str], Any]
@@ -156,6 +157,11 @@ def _find_late_sequences(connection: Connection, found: Objects) -> Iterator[str
             highest = connection.execute(select(func.max(numbers))).scalar()
             if highest is not None and last < highest:
                 yield f"the sequence {sequence!r} is behind: it would give a row of {name!r} a number that is taken"
+    last = given.get("record_numbers")
+    if ("sequence", "record_numbers", "record_numbers") in found and last is not None:
+        highest = connection.execute(select(func.max(blocks.c.first))).scalar()
+        if highest is not None and last + RANGE <= highest:
+            yield "the sequence 'record_numbers' is behind: it would give a record a number that is taken"
 
 
 # -- what columns hold -------------------------------------------------------------------------------------------------

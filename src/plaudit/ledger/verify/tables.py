@@ -13,7 +13,6 @@ from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
 from plaudit.ledger.storage.episode_parts import summarize_episodes
 from plaudit.ledger.storage.schema import (
-    POWERS,
     blocks,
     jobs,
     labels,
@@ -62,10 +61,6 @@ def find_problems(connection: Connection, layouts: Mapping[int, RecordLayout], k
     for name in connection.execute(_CHAINS).scalars():
         if name not in CHAINED:
             yield "edited", f"a head is stored for {name!r:.60}, which is not a chained table"
-    cursor = connection.connection.cursor()  # two thousand rows, which need not be more than tuples
-    cursor.execute("SELECT exponent, value FROM powers ORDER BY exponent")
-    if cursor.fetchall() != POWERS:
-        yield "edited", "the powers of two that the view `readable` uses were changed"
 
 
 def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
@@ -78,8 +73,8 @@ def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -
 
 def _check_scopes(connection: Connection) -> Iterator[tuple[str, str]]:
     for row in connection.execute(_SCOPES):
-        if digest_scope(Scope(row.run, row.phase, row.decision_class, row.actor)) != row.digest:
-            yield "edited", f"scope {row.id} (run, phase, decision class, actor) was changed"
+        if digest_scope(Scope(*(getattr(row, name) for name in Scope._fields))) != row.digest:
+            yield "edited", f"scope {row.id} (run, phase, decision class, actor, sample rate) was changed"
 
 
 def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:

@@ -226,10 +226,8 @@ class _Walk:
         result = self.result
         result.blocks += 1
         result.records += count
-        if first != self.next:
-            missing = f"records {self.next} to {first - 1}" if first > self.next + 1 else f"record {self.next}"
-            text = f"missing before it: {missing}" if first > self.next else "its number belongs to another record"
-            result.add("removed", first, text)
+        if first < self.next:
+            result.add("removed", first, "its number belongs to another record")
         self.next = max(self.next, first + count)
         chain, layout = self.chains.get(writer), self.layouts.get(spec)
         if chain is None or layout is None:

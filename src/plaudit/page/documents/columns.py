@@ -74,7 +74,7 @@ class Steps:
 
 
 def query_episode(ledger: Ledger, episode: Episode) -> History:
-    """Return the records from the first of an episode on, among them those of others that have its name."""
+    """Return the records of an episode, among them those of others that have its name."""
     return ledger.history(**_choose_records(episode))
 
 
@@ -84,7 +84,6 @@ def _choose_records(episode: Episode) -> dict[str, Any]:
         "reward": episode.reward,
         "version": episode.version,
         "episode": episode.episode,
-        "after": episode.first_record - 1,
     }
 
 
@@ -92,7 +91,7 @@ def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> I
     """Yield the steps of an episode block by block, in the order in which they were recorded, at most `most`."""
     left = most
     for page in query_episode(ledger, episode).pages():
-        if page.row.first > episode.last_record or left == 0:
+        if left == 0:
             return
         if (page.row.run, page.row.actor) != (episode.run, episode.actor):
             continue  # an episode of the same name, without a run or an actor
@@ -100,6 +99,8 @@ def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> I
             found = _read_page(page, left)
         left = None if left is None else left - len(found.records)
         yield found
+        if page.holds(episode.last_record):
+            return
 
 
 def _read_page(page: Page, most: int | None) -> Steps:

@@ -74,10 +74,10 @@ def _draw_episode(source: LedgerSource, episode: Episode) -> tuple[list[str | No
 
 def _list_records(ledger: Ledger, episode: Episode) -> Iterator[Record]:
     for record in query_episode(ledger, episode):
-        if record.id > episode.last_record:
-            return
         if (record.run, record.actor) == (episode.run, episode.actor):
             yield record
+        if record.id == episode.last_record:
+            return
 
 
 class _Drawing(threading.Thread):

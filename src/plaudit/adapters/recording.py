@@ -8,9 +8,12 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.adapters.gymnasium.termination import flush_at_termination
+from plaudit.adapters.sampling import EpisodeSample, SampledEpisodes
+from plaudit.adapters.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
+from plaudit.ledger.context import validate_rate
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage.buffer import Source
 from plaudit.ledger.storage.episode_parts import to_number
 from plaudit.ledger.storage.steps import Steps
 from plaudit.reward.reward import Reward
@@ -18,29 +21,43 @@ from plaudit.targets.dtypes import Dtypes
 
 
 class RecordingOptions(TypedDict):
-    """Where and how often to record."""
+    """Where, how often and what to record."""
 
     run: str | None
     actor: str | None
     flush_every: float
+    sample: float
+    """With which probability an episode is recorded."""
+    seed: int
 
 
 class Recorder:
     """Records the steps of one environment, or of `envs` at once, through the buffer of the ledger.
 
     It records as an actor that no other live writer of the run has. Steps count from 1. Episode numbers continue from
-    the actor's last one in the ledger: one environment counts by 1, each of n environments by n.
+    the actor's last one in the ledger: one environment counts by 1, each of n environments by n. Of a sample, only
+    what is recorded counts.
     """
 
-    def __init__(self, ledger: Ledger, reward: Reward, options: RecordingOptions, *, envs: int | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        reward: Reward,
+        options: RecordingOptions,
+        *,
+        envs: int | None = None,
+        source: Source | None = None,
+    ) -> None:
         """Add the reward to the ledger, and claim the actor.
 
+        What comes from a `source` is the sample already; otherwise steps of other episodes are left out here.
+
         Raises:
-            WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
+            WrongType: `ledger` is not a Ledger, or `flush_every` or `sample` not a number.
             DefinitionError: `flush_every` is not positive or too large.
             VersionConflict: The ledger has another formula under the reward's label.
             ActorInUse: Another live writer has the actor.
-            InputError: `run` or `actor` is not a valid name.
+            InputError: `run` or `actor` is not a valid name, or `sample` not above 0 and at most 1.
         """
         if not isinstance(ledger, Ledger):
             raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; pass Ledger('rewards.db').")
@@ -50,6 +67,7 @@ class Recorder:
         if not 0 < flush_every <= threading.TIMEOUT_MAX:
             raise DefinitionError(f"flush_every={flush_every:g} is out of range; give seconds, such as 1.0.")
         self._ledger, self._reward, self._options, self._envs = ledger, reward, options, envs
+        self._rate, self.source = validate_rate(options["sample"]), source
         self._step: Any = 0 if envs is None else np.zeros(envs, np.int64)
         self._begin_writing()
 
@@ -63,14 +81,20 @@ class Recorder:
         self._ledger.register(self._reward)  # a label conflict is an error now, not in the middle of a run
         claims, self._claim, last = self._ledger._claim_actor(self._options["run"], self._options["actor"])
         self._released = weakref.finalize(self, claims.abandon, self._claim)
+        self.sample = (
+            None if self._rate is None else EpisodeSample.draw(self._rate, self._options["seed"], *self._claim, last)
+        )
+        self._sampled = SampledEpisodes(self.sample, self._envs or 1) if self.sample and self.source is None else None
         self._episode: Any = last + 1 if self._envs is None else last + 1 + np.arange(self._envs)
         self._attach()
 
     def _attach(self) -> None:
         self._buffer = buffer = self._ledger._buffer_steps(self._options["flush_every"])
         self._process, self._now = buffer.process, buffer.now
+        if self.source is not None:
+            buffer.sources.add(self.source)
         run, actor = self._claim
-        self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs)
+        self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs, sample_rate=self._rate)
         self._append, self._pack = self._stream.waiting.append, self._stream.pack
         self._change_dtypes(())
         flush_at_termination()
@@ -96,6 +120,8 @@ class Recorder:
         elif self._step:
             self._episode += 1
         self._step = 0
+        if self._sampled is not None:
+            self._sampled.begin(0)
 
     def begin_episodes(self, which: NDArray[np.intp]) -> None:
         """Begin another episode in some of the environments; one without steps does not count."""
@@ -104,6 +130,8 @@ class Recorder:
             self._step[:] = 0
         self._episode[which] += np.where(self._step[which] > 0, self._envs or 1, 0)
         self._step[which] = 0
+        if self._sampled is not None:
+            self._sampled.begin(which)
 
     def add_step(
         self,
@@ -119,6 +147,8 @@ class Recorder:
         `dtypes` is None for a step that could not be scored. `original` is the environment's own reward, and `about`
         the rest of its context.
         """
+        if self._sampled is not None and not self._sampled.step(0):
+            return
         if self._process is not self._buffer.process:
             self._begin_writing()
         if dtypes is not self._dtypes and dtypes is not None and dtypes != self._dtypes:
@@ -140,27 +170,38 @@ class Recorder:
         self,
         inputs: NDArray[np.float64],
         dtypes: Dtypes,
-        which: NDArray[np.bool_],
+        which: NDArray[np.intp],
         *outcomes: NDArray[Any],
         about: Mapping[int, Mapping[str, Any]] | None = None,
+        at: int | None = None,
     ) -> None:
         """Add a step of some of the environments, a row of inputs for each; raise errors of earlier writes.
 
-        `outcomes` are, for all environments, their own rewards and whether they terminated or were truncated; `about`
-        is the rest of the contexts, by environment.
+        `outcomes` are their own rewards and whether they terminated or were truncated; `about` is the rest of the
+        contexts, by environment. `at` is when the step happened, if not now.
         """
+        if self._sampled is not None:
+            chosen = self._sampled.step(which)
+            which, inputs = which[chosen], inputs[chosen]
+            outcomes = tuple(outcome[chosen] for outcome in outcomes)
+            about = {env: said for env, said in (about or {}).items() if self._sampled.recorded[env]}
+        if not len(which):
+            return
         if self._process is not self._buffer.process:
             self._begin_writing()
         if dtypes != self._dtypes:
             self._change_dtypes(dtypes)
         self._step[which] += 1
-        now = self._now()
+        now = self._now() if at is None else at
         for env, said in (about or {}).items():
             self._stream.about[int(self._episode[env]), int(self._step[env])] = said
-        original, terminated, truncated = (outcome[which] for outcome in outcomes)
-        self._append(Steps(now, self._episode[which], self._step[which], original, terminated, truncated, inputs))
+        self._append(Steps._make((now, self._episode[which], self._step[which], *outcomes, inputs)))
         if now >= self._buffer.attend_at or self._stream.is_full:
             self._buffer.attend(full=self._stream.is_full)
+
+    def now(self) -> int:
+        """Return the time by the ledger's clock, in nanoseconds."""
+        return self._now()
 
     def flush(self) -> None:
         """Write the buffer, and raise errors."""
@@ -174,7 +215,10 @@ class Recorder:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the buffer to this process: a copy opens the ledger on its own, as another actor."""
-        return {name: getattr(self, name) for name in ("_ledger", "_reward", "_options", "_envs", "_step")}
+        return {
+            name: getattr(self, name)
+            for name in ("_ledger", "_reward", "_options", "_rate", "_envs", "_step", "source")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
