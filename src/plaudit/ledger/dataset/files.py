@@ -1,11 +1,12 @@
 """The files of a data set: their parts, and what came of scoring them."""
 
-import glob
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import FileError
+from plaudit.ledger.dataset.sources import list_parts
+from plaudit.rows.addresses import is_address
 from plaudit.terminal import escape_controls, format_count
 
 if TYPE_CHECKING:
@@ -79,26 +80,10 @@ class FileScoring:
 
 
 def find_parts(source: str) -> list[Path] | None:
-    """Return the Parquet parts of a folder or a pattern in order; None where `source` is a single file."""
-    path = Path(source)
-    if path.is_dir():
-        found = [part for part in path.iterdir() if part.suffix == ".parquet" and not part.name.startswith((".", "_"))]
-        if any(part.parent != path for part in path.rglob("*.parquet")):
-            raise FileError(f"{source} has Parquet files in subfolders; score one folder at a time.")
-        if not found:
-            raise FileError(f"the folder {source} has no .parquet file.")
-        return sorted(found)
-    if glob.has_magic(source) and not path.exists():
-        matching = sorted(map(Path, glob.glob(source)))
-        names = [part.name for part in matching]
-        if not matching:
-            raise FileError(f"no file matches {source}.")
-        for part in matching:
-            if part.suffix not in (".parquet", ".pq"):
-                raise FileError(
-                    f"{part} is not Parquet; a pattern can match only Parquet files. Score other files one at a time."
-                )
-            if names.count(part.name) > 1:
-                raise FileError(f"two files that match {source} are called {part.name}; score one folder at a time.")
-        return matching
-    return None
+    """Return the parts of a local folder or pattern; None where `source` is a single file."""
+    if is_address(source):
+        raise FileError(f"{source}: Ray and Spark read local files here; use the local engine for addresses.")
+    found = list_parts(source)
+    if found is not None and found[0].table is not None:
+        raise FileError(f"{source} is a Delta table; use the local engine, or read it with Ray or Spark yourself.")
+    return None if found is None else [Path(part.path) for part in found]

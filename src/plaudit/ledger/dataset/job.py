@@ -25,6 +25,7 @@ from plaudit.targets.inputs import list_slots
 
 if TYPE_CHECKING:
     from plaudit.ledger.rescore.changes import Changes
+    from plaudit.rows.parquet_files import TableRows
 
 NOTE = "plaudit.scored"
 """The key in the footer of a Parquet file under which it says what made it."""
@@ -89,13 +90,21 @@ class Job:
 class Run:
     """One file on its way through a job."""
 
-    def __init__(self, job: Job, source: str, read: Format, written: Format, changes: "Changes | None") -> None:
+    def __init__(
+        self,
+        job: Job,
+        source: str,
+        read: Format,
+        written: Format,
+        changes: "Changes | None",
+        table: "TableRows | None" = None,
+    ) -> None:
         """Open the file, to be `written` in a format; a column that lacks is an error here, before any row is read."""
         self.job = job
         self.written = written
         self.changes = changes
         self.rows = self.unreadable = 0
-        self.source = open_rows(source, read, job.batch_rows)
+        self.source = open_rows(source, read, job.batch_rows, table)
         try:
             self._find_columns()
         except BaseException:
@@ -142,9 +151,9 @@ class Run:
         with ExitStack() as stack:
             stack.callback(self.source.close)
             output = stack.enter_context(Output(target))
-            refuse_overlap(output.name, output.status, self.source.status)
+            refuse_overlap(output.name, output.identity, self.source.identity)
             if bad is not None:
-                bad.open(output, self.source.status)
+                bad.open(output, self.source.identity)
             kept = None if self.job.keep is None else self.kept
             inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
             try:
