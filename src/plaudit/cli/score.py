@@ -74,8 +74,9 @@ def score(
     """Score every row of a file with a reward.
 
     DATA is a .jsonl, .csv or .parquet file of any size, a folder of .parquet parts, a Delta table, or - for standard
-    input (the default). DATA and --output can be s3:// and gs:// addresses. Its columns or JSON keys are the inputs that `plaudit show` lists: distance, prev.tokens_used,
-    torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}.
+    input (the default). DATA and --output can be s3:// and gs:// addresses. Its columns or JSON keys are the inputs
+    that `plaudit show` lists: distance, prev.tokens_used, torque[0]. JSON and Parquet may nest them:
+    {"prev": {"tokens_used": 1}}.
 
     Each row is written with its own columns, `total`, each term's value under the term's name, and `ok`. A row that
     cannot be scored has `ok` false and NULL scores; its line and error are printed and kept in OUTPUT.bad.jsonl. The
