@@ -40,7 +40,8 @@ def score_file(
 
     `source` is a Parquet, CSV or JSON Lines file, or a folder or pattern (`runs/*.parquet`) of Parquet files. For a
     folder or pattern, `target` is a folder of files with the same names, and an interrupted job resumes with the
-    missing ones. A file appears only when it is complete; an interrupted single file starts over.
+    missing ones. A file appears only when it is complete; an interrupted single file starts over. Both can be `s3://`,
+    `gs://` and `file://` addresses. A Delta table is read at its latest version, and written as a Delta table.
 
     Rows keep their order and get `total`, the value of each term under its name, and `ok`. A row that cannot be scored,
     for example because of a NULL, has `ok` false and NULL in the other new columns. Only Parquet needs pyarrow.
@@ -72,7 +73,8 @@ def score_file(
     Raises:
         DefinitionError: An option is invalid.
         MissingField: The rows lack an input of the reward. WrongType if a column has the wrong type.
-        FileError: `source` cannot be read, or `target` cannot be written or exists.
+        FileError: `source` cannot be read, or `target` cannot be written or exists, or object storage refuses.
+        MissingExtra: A library for these files is not installed.
         InputError: A row cannot be scored, and `on_bad` is not "mask".
 
     Example:
