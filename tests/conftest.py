@@ -16,6 +16,7 @@ from support.interrupted import heed_ctrl_c
 from support.local_spark import spark
 from support.memory import find_memory
 from support.mounts import NOT_ALLOWED
+from support.object_storage import storage, storage_server
 from support.postgres import postgres, postgres_ledger, postgres_url
 
 # fixtures for every test
@@ -28,6 +29,8 @@ __all__ = [
     "postgres_url",
     "process",
     "spark",
+    "storage",
+    "storage_server",
     "terminal",
     "write",
 ]

@@ -8,7 +8,8 @@ nothing here reads, keeps or prints them, and an address that carries some is re
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -29,28 +30,31 @@ Patience = Literal["reading", "writing"]
 _ATTEMPTS, _CONNECT, _ANSWER = 3, 3, {"reading": 4, "writing": 60}
 """How often to try, and seconds until a server is given up: about 15 in all, once it is known to be there a minute."""
 
+_PIECE = 32 << 20
+"""Bytes to upload before the next are read."""
+
 _PROBLEMS = {
-    r"NO_SUCH_BUCKET|NoSuchBucket|Bucket '[^']*' not found": "there is no bucket {bucket!r}.",
+    r"NO_SUCH_BUCKET|NoSuchBucket|Bucket '[^']*' not found": ": there is no bucket {bucket!r}.",
     r"EXPIRED_TOKEN|ExpiredToken|RequestExpired|TokenRefreshRequired|has expired": (
-        "the credentials have expired. Renew them, and run this again."
+        ": the credentials have expired. Renew them, and run this again."
     ),
     r"INVALID_ACCESS_KEY_ID|InvalidAccessKeyId|INVALID_CLIENT_TOKEN_ID|InvalidToken|UNRECOGNIZED_CLIENT|"
     r"INVALID_SIGNATURE|SIGNATURE_DOES_NOT_MATCH|SignatureDoesNotMatch|UNAUTHENTICATED|401 Unauthorized": (
-        "the storage does not know these credentials."
+        ": the storage does not know these credentials."
     ),
     r"MovedPermanently|PermanentRedirect|HTTP status 301|AuthorizationHeaderMalformed|IllegalLocationConstraint": (
-        "the bucket is in another region. Set AWS_REGION."
+        ": the bucket is in another region. Set AWS_REGION."
     ),
     r"ACCESS_DENIED|AccessDenied|403 Forbidden|HTTP status 403|PERMISSION_DENIED": (
-        "access denied: the credentials do not allow this, or have expired."
+        ": access denied. The credentials do not allow this, or have expired."
     ),
     r"NETWORK_CONNECTION|curlCode|error sending request|REQUEST_TIMEOUT|UNAVAILABLE|timed out|Connection refused": (
-        "{endpoint} does not answer. Check the network, and AWS_ENDPOINT_URL if it is set."
+        ": {endpoint} does not answer. Check the network, and AWS_ENDPOINT_URL if it is set."
     ),
-    r"SLOW_DOWN|SlowDown|SERVICE_UNAVAILABLE|50[03] ": "the storage is overloaded. Run this again later.",
-    r"Path does not exist|NO_SUCH_KEY|NoSuchKey|404 Not Found|NOT_FOUND|No such file": "it does not exist.",
-    r"credentials|OAuth2|no providers in chain": "there are no credentials for this storage.",
-    r"No space left": "No space left on device",
+    r"SLOW_DOWN|SlowDown|SERVICE_UNAVAILABLE|50[03] ": ": the storage is overloaded. Run this again later.",
+    r"Path does not exist|NO_SUCH_KEY|NoSuchKey|404 Not Found|NOT_FOUND|No such file": " does not exist.",
+    r"credentials|OAuth2|no providers in chain": ": there are no credentials for this storage.",
+    r"No space left": ": No space left on device",
 }
 
 
@@ -91,6 +95,19 @@ def find_local_path(text: str) -> str | None:
     if host not in ("", "localhost") or not slash:
         raise FileError(f"{text} is not the address of a local file; write file:///folder/file, with three slashes.")
     return unquote(f"/{path}")
+
+
+def resolve_address(text: str) -> str:
+    """Return a path, also that of a `file://` address; an address of object storage as it is.
+
+    Raises:
+        FileError: As for `find_local_path`.
+
+    >>> resolve_address("file:///data/steps.csv"), resolve_address("s3://bucket/runs")
+    ('/data/steps.csv', 's3://bucket/runs')
+    """
+    local = find_local_path(text)
+    return text if local is None else local
 
 
 def hide_secrets(address: str) -> str:
@@ -194,14 +211,30 @@ def join_address(address: str, *names: str) -> str:
 def upload_file(path: str, address: str) -> None:
     """Copy a complete local file to an address; the object appears when all of it is there, or not at all.
 
+    Ctrl-C waits for the end of the upload.
+
     Raises:
         FileError: The storage does not take it; an object that was there stays as it was.
     """
-    from pyarrow import fs
+    files, where = open_address(address, "writing")
+    with explain_storage_errors(address), ThreadPoolExecutor(1, "plaudit-upload") as uploader:
+        # In a thread, which no signal interrupts: to close a stream that lacks the rest would complete the object.
+        # Nor does fs.copy_files do: it passes over errors of the last part.
+        uploader.submit(_copy, path, files, where).result()
 
-    target, where = open_address(address, "writing")
-    with explain_storage_errors(address):
-        fs.copy_files(path, where, source_filesystem=fs.LocalFileSystem(), destination_filesystem=target)
+
+def _copy(path: str, files: "FileSystem", where: str) -> None:
+    with open(path, "rb") as file:
+        stream = files.open_output_stream(where, compression=None)
+        try:
+            while piece := file.read(_PIECE):
+                stream.write(piece)
+                stream.flush()  # or Arrow would hold a copy of all that is not sent yet
+        except OSError:
+            with suppress(OSError):  # of a failed upload, nothing is completed
+                stream.close()
+            raise
+        stream.close()
 
 
 @contextmanager
@@ -222,7 +255,7 @@ def _explain(address: str, text: str) -> FileError:
     known = {"bucket": bucket, "endpoint": hide_secrets(endpoint) or "the storage"}
     for pattern, problem in _PROBLEMS.items():
         if re.search(pattern, text):
-            return FileError(f"{address}: {problem.format(**known)}")
+            return FileError(f"{address}{problem.format(**known)}")
     for name in _SECRETS:
         if os.environ.get(name):
             text = text.replace(os.environ[name], "***")
