@@ -10,6 +10,7 @@ import pytest
 from plaudit import FileError
 from plaudit.analysis import diff
 from plaudit.ledger.dataset import score_file
+from support.mounts import need_root, small
 from support.object_storage import SECRET
 from support.tables import read, table
 
@@ -149,6 +150,25 @@ def test_a_large_object_whose_upload_fails_on_the_way_does_not_appear(storage, t
         upload_file(str(tmp_path / "large"), f"{storage.address}/large")
     storage.heal()
     assert storage.get("large") == b"old"
+
+
+def test_a_bucket_that_may_only_be_read_stays_as_it_is(mixed, storage, steps):
+    storage.fail("AccessDenied", method="POST")
+    with pytest.raises(FileError, match="access denied"):
+        score_file(mixed, f"{steps}/part-0.parquet", f"{storage.address}/out.parquet")
+    storage.heal()
+    assert storage.list() == [f"rows/part-{at}.parquet" for at in range(3)]
+
+
+def test_a_full_temporary_folder_is_told_and_nothing_is_uploaded(mixed, monkeypatch, storage, steps, tmp_path):
+    need_root("mount")
+    pq.write_table(table(50_000), tmp_path / "large.parquet")
+    with small(tmp_path / "small", "1m") as disk:
+        monkeypatch.setattr("tempfile.tempdir", str(disk))
+        with pytest.raises(FileError, match="out.jsonl cannot be written: No space left on device"):
+            score_file(mixed, tmp_path / "large.parquet", f"{storage.address}/out.jsonl")
+        assert os.listdir(disk) == []
+    assert "out.jsonl" not in storage.list()
 
 
 def test_an_endpoint_that_is_away_is_told_soon(mixed, monkeypatch, storage, tmp_path):
