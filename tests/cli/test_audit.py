@@ -144,7 +144,7 @@ def test_outcomes_that_are_not_there_are_said(plaudit, maze, ledger):
 
 def test_wrong_usage_is_said_before_anything_is_read(plaudit, maze, ledger, tmp_path):
     for arguments, message in (
-        (("audit",), "name a LEDGER"),
+        (("audit",), "name a SOURCE"),
         (("audit", ledger, "--run", "lap"), "Did you mean --run laps?"),
         (("audit", ledger, "--threshold", "lap=3"), "there is no threshold 'lap'. Did you mean 'laps'"),
         (("audit", ledger, "--only", "jump"), "there is no rule 'jump'"),

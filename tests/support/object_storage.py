@@ -100,7 +100,7 @@ def serve(port: int) -> None:
             if state["after"] < 0:
                 environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
                 start(_REFUSALS[state["code"]], [("Content-Type", "application/xml")])
-                return [f"<Error><Code>{state['code']}</Code><Message>The token has expired</Message></Error>".encode()]
+                return [f"<Error><Code>{state['code']}</Code><Message>Refused</Message></Error>".encode()]
         return app(environ, start)
 
     run_simple("127.0.0.1", port, answer, threaded=True)

@@ -46,7 +46,7 @@ def score_with_ray(
 
     A connected cluster is used, or the one in RAY_ADDRESS; otherwise one is started on this machine.
     On a cluster, `source` and `target` must be on a file system that every machine can access, and plaudit must be
-    installed on each.
+    installed on each. `source` can be an `s3://` or `gs://` address, which every machine opens by itself.
 
     Large Parquet files are cut by their row groups. A task whose machine dies runs again on another one. Finished parts
     are noted in the folder `_plaudit` of the target; a job that was stopped resumes with the missing parts. The target

@@ -47,7 +47,7 @@ def score_with_spark(
 
     An active session is used, or what spark-submit set up; otherwise one is started in local mode.
     On a cluster, `source` and `target` must be on a file system that every machine can access, and plaudit must be
-    installed on each.
+    installed on each. `source` can be an `s3://` or `gs://` address, which every machine opens by itself.
 
     Large Parquet files are cut by their row groups. A task whose machine dies runs again on another one. Finished parts
     are noted in the folder `_plaudit` of the target; a job that was stopped resumes with the missing parts. The target

@@ -26,7 +26,9 @@ from plaudit.cli._support.options import (
     query_options,
     task_option,
 )
-from plaudit.plugins.arguments import open_ledger
+from plaudit.plugins.arguments import find_reward, open_ledger
+from plaudit.rows.addresses import is_address
+from plaudit.rows.streams import is_data_set
 from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: plaudit audit rewards.db --run night-3 --threshold one_term=0.9")
-@click.argument("where", metavar="[LEDGER]", required=False)
+@click.argument("where", metavar="[SOURCE]", required=False)
 @report_options(list_history_rules, "plaudit audit --rules")
 @task_option()
 @click.option(
@@ -60,20 +62,34 @@ def audit(
 ) -> None:
     """Audit recorded episodes for reward hacking.
 
-    Reports, for each reward of a LEDGER, cycles that agents walked, places where they stayed, returns that rise while
+    SOURCE is a ledger, or a data set: a file or folder of rows, an s3:// or gs:// address, or a Delta table, whose
+    rows --reward scores and whose columns run, actor, episode, step, terminated and truncated say where they belong.
+
+    Reports, for each reward of a ledger, cycles that agents walked, places where they stayed, returns that rise while
     the stated objective falls, terms that pay almost everything, clamps that always bind, and more. Each finding names
     records that show it; `plaudit ledger why` explains a record. Rules without enough steps or episodes are listed as
     not run. `plaudit check REWARD --ledger LEDGER` also checks the definition of the reward.
 
-    Exit code: 0 if no finding is at or above --fail-on, 1 if one is, 2 if the ledger cannot be read.
+    Exit code: 0 if no finding is at or above --fail-on, 1 if one is, 2 if SOURCE cannot be read.
     """
     form = choose_format(chosen, as_json)
     if rules or explain:
         print_rules(list_history_rules().values(), explain, form)
         return
     if where is None:
-        raise click.UsageError("name a LEDGER.")
+        raise click.UsageError("name a SOURCE: a ledger or a data set.")
     query = parse_query(options)
+    if is_data_set(where):
+        if "reward" not in query:
+            raise click.UsageError("a data set does not say which reward paid; name it with --reward.")
+        reward = find_reward("@".join(query.pop(each) for each in ("reward", "version") if each in query))
+        wanted = None if task is None else apply_task(reward, task).task
+        with open_report(output) as file:
+            report = _audit(where, reward, wanted, only, ignore, threshold, query)
+            done = [LocatedReport.of(report, reward, file=where if is_address(where) else str(Path.cwd() / where))]
+            print_reports(done, form, file)
+        exit_with(done, fail_on)
+        return
     with open_report(output) as file, open_ledger(where) as ledger:
         done = []
         for label, reward in _list_rewards(ledger, query).items():
@@ -94,8 +110,8 @@ def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> dict[str, "Reward"
 
 
 def _audit(
-    ledger: "Ledger",
-    label: str,
+    where: "Ledger | str",
+    reward: "Reward | str",
     task: "Task | None",
     only: Sequence[str],
     ignore: Sequence[str],
@@ -107,10 +123,10 @@ def _audit(
 
     thresholds = Thresholds().with_values(dict(map(parse_setting, threshold)))
     chosen = {name: value for name, value in query.items() if name not in ("reward", "version")}  # the label says both
-    with show_progress(label) as progress:
+    with show_progress(str(reward) if isinstance(reward, str) else f"{reward.name}@{reward.version}") as progress:
         return audit_history(
-            ledger,
-            label,
+            where,
+            reward,
             task=task,
             only=only,
             ignore=ignore,

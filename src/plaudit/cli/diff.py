@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("before")
 @click.argument("after")
 @click.option("--ledger", "where", metavar="LEDGER", help="Show the effect on the records of this ledger.")
-@click.option("--data", metavar="FILE", help="Show the effect on the rows of this file or folder.")
+@click.option("--data", metavar="FILE", help="Show the effect on the rows of this file, folder or address.")
 @click.option("--shared", is_flag=True, help="Leave out terms with inputs that the other reward lacks.")
 @task_option()
 @ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
@@ -58,7 +58,7 @@ def diff(
     query = parse_ledger_query(options, where)
     if where is not None and data is not None:
         raise click.UsageError("--ledger and --data cannot be combined; choose one.")
-    if data is not None and not set(data) & set("*?["):
+    if data is not None and not set(data) & set("*?[@"):  # a pattern, or a version of a table
         check_exists(data)
     if where is None:
         old, new = (apply_task(find_reward(each), task) for each in (before, after))

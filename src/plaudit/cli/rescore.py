@@ -7,6 +7,7 @@ import click
 
 from plaudit.cli._support.options import check_any_record, parse_query, query_options, tune, tuning_options
 from plaudit.plugins.arguments import find_reward, open_ledger_to_write
+from plaudit.rows.streams import is_data_set
 from plaudit.terminal import ExitCode, format_count, show_progress
 
 
@@ -36,6 +37,8 @@ def rescore(
 
     Exit code: 0 if every record was scored, 2 if none could be scored, 3 if some could not be scored.
     """
+    if is_data_set(ledger):
+        raise click.UsageError(f"{ledger} is not a ledger. To score its rows: plaudit score {new} {ledger} -o OUTPUT")
     reward = tune(find_reward(new), params, settings)
     reward = reward.with_version(label) if label is not None else reward
     query = parse_query(options)

@@ -14,6 +14,8 @@ from plaudit.errors import DefinitionError
 from plaudit.plugins.arguments import find_reward, is_system
 from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
+from plaudit.rows.addresses import is_address, resolve_address
+from plaudit.rows.objects import read_start, remove_object
 from plaudit.rows.streams import STANDARD, find_format
 from plaudit.targets import OnBad
 from plaudit.terminal import ExitCode, Screen, show_progress
@@ -71,9 +73,10 @@ def score(
 ) -> None:
     """Score every row of a file with a reward.
 
-    DATA is a .jsonl, .csv or .parquet file of any size, a folder of .parquet parts, or - for standard input (the
-    default). Its columns or JSON keys are the inputs that `plaudit show` lists: distance, prev.tokens_used,
-    torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}.
+    DATA is a .jsonl, .csv or .parquet file of any size, a folder of .parquet parts, a Delta table, or - for standard
+    input (the default). DATA and --output can be s3:// and gs:// addresses. Its columns or JSON keys are the inputs
+    that `plaudit show` lists: distance, prev.tokens_used, torque[0]. JSON and Parquet may nest them:
+    {"prev": {"tokens_used": 1}}.
 
     Each row is written with its own columns, `total`, each term's value under the term's name, and `ok`. A row that
     cannot be scored has `ok` false and NULL scores; its line and error are printed and kept in OUTPUT.bad.jsonl. The
@@ -100,13 +103,13 @@ def score(
 
 
 def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "FileScoring":
-    from plaudit.ledger.dataset.files import find_parts
     from plaudit.ledger.dataset.job import Job
     from plaudit.ledger.dataset.score import score_rows
+    from plaudit.ledger.dataset.sources import list_parts
     from plaudit.rows.bad_rows import BadRows
     from plaudit.rows.on_bad import apply_on_bad
 
-    output, folder = options["output"], find_parts(data) is not None
+    output, folder = resolve_address(options["output"]), list_parts(data) is not None
     _refuse_options_of_files(data, folder, options)
     job = Job(
         apply_on_bad(reward, options["on_bad"]),
@@ -127,7 +130,7 @@ def _score_locally(reward: Reward, data: str, options: Mapping[str, Any]) -> "Fi
             job, data, output, format=options["chosen"], bad=bad, overwrite=options["force"], progress=progress
         )
     if aside and not bad.count and not options["bad"]:
-        _remove_old_bad_rows(Path(aside))  # of an earlier run, whose scores have just been replaced
+        _remove_old_bad_rows(aside)  # of an earlier run, whose scores have just been replaced
     return done
 
 
@@ -136,19 +139,20 @@ def _score_on_engine(engine: str, reward: Reward, data: str, options: Mapping[st
 
     if STANDARD in (data, options["output"]):
         raise click.UsageError(f"{engine} reads and writes files: name DATA, and what to write with --output.")
-    folder = find_parts(data, text=True) is not None
+    folder = find_parts(data) is not None
     _refuse_options_of_files(data, folder, options)
     if engine == "ray":
         from plaudit.adapters.ray import score_with_ray as score_there
     else:
         from plaudit.adapters.spark import score_with_spark as score_there
-    aside = None if folder else options["bad"] or _name_bad_rows(options["output"])
+    output = resolve_address(options["output"])
+    aside = None if folder else options["bad"] or _name_bad_rows(output)
     given = ("against", "keep", "columns", "scores", "prefix", "on_bad", "decision_class", "decision")
     with show_progress(f"tasks of {Path(data).name}") as progress:
         done = score_there(
             reward,
             data,
-            options["output"],
+            output,
             overwrite=options["force"],
             progress=progress,
             bad_rows=aside,
@@ -184,18 +188,22 @@ def _parse_columns(given: Sequence[str]) -> dict[str, str]:
 def _name_bad_rows(output: str) -> str | None:
     """Return the file for bad rows, `scores.bad.jsonl` for `scores.csv`; None for a device or a pipe."""
     path = Path(output)
-    if path.exists() and not path.is_file():
+    if not is_address(output) and path.exists() and not path.is_file():
         return None
-    stem = path.stem if find_format(output) else path.name
-    return str(path.with_name(f"{stem}.bad.jsonl"))
+    return f"{output.removesuffix(path.suffix) if find_format(output) else output}.bad.jsonl"
 
 
-def _remove_old_bad_rows(path: Path) -> None:
+def _remove_old_bad_rows(where: str) -> None:
     """Remove the bad rows of an earlier run; any other file stays."""
+    begin = b'{"line": '
+    if is_address(where):
+        if read_start(where, len(begin)) == begin:
+            remove_object(where)
+        return
     try:
-        with path.open(encoding="utf-8") as file:
-            ours = file.readline(64).startswith('{"line": ')
-    except (OSError, UnicodeDecodeError):
+        with open(where, "rb") as file:
+            ours = file.read(len(begin)) == begin
+    except OSError:
         return
     if ours:
-        path.unlink(missing_ok=True)
+        Path(where).unlink(missing_ok=True)

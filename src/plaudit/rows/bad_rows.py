@@ -2,14 +2,13 @@
 
 import base64
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Self, TextIO
 
 from plaudit.errors import FileError, InputError
 from plaudit.rows import lines
-from plaudit.rows.streams import Output, refuse_overlap
+from plaudit.rows.streams import Identity, Output, refuse_overlap
 from plaudit.terminal import escape_controls
 
 SHOWN = 10
@@ -38,13 +37,13 @@ class BadRows:
         if self._output is not None:
             self._output.__exit__(*error)
 
-    def open(self, output: Output, source: os.stat_result | None) -> None:
-        """Open the file; FileError where it is that of the scores, or of the rows, whose status is `source`."""
+    def open(self, output: Output, source: Identity | None) -> None:
+        """Open the file; FileError where it is that of the scores, or of the rows, whose identity is `source`."""
         if self.path is None:
             return
         self._output = Output(self.path)
         self._file = self._output.file
-        refuse_overlap(self._output.name, self._output.status, source)
+        refuse_overlap(self._output.name, self._output.identity, source)
         if self._output.target is not None and self._output.target == output.target:
             raise FileError(
                 f"{self.path} cannot hold both the scores and the bad rows; choose another file with --bad."

@@ -1,6 +1,5 @@
 """Chunks of rows, as readers hand them on: columns to score and to keep, and the lines that are not rows."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from plaudit.errors import InputError
 from plaudit.rows import lines
 from plaudit.rows.columns import FoundColumn, Path, Refused, Values
 from plaudit.rows.lines import read_blocks
-from plaudit.rows.streams import Format, Source
+from plaudit.rows.streams import Format, Identity, Source
 
 Numbers = NDArray[np.float64]
 
@@ -82,7 +81,8 @@ class RowSource(ABC):
     """The columns that can be kept."""
     paths: Mapping[Path, Any]
     """Where inputs may lie, with the Arrow type where there is one."""
-    status: os.stat_result | None
+    identity: Identity | None
+    """What tells the file from others."""
 
     @abstractmethod
     def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
@@ -110,7 +110,7 @@ class TextSource(RowSource):
 
     def __init__(self, source: Source, batch_rows: int | None) -> None:
         """Read from `source`, at most `batch_rows` rows at a time."""
-        self.name, self.total, self.status = source.name, source.size, source.status
+        self.name, self.total, self.identity = source.name, source.size, source.identity
         self._source = source
         self._blocks = read_blocks(source.file, source.name)
         self._batch_rows = batch_rows

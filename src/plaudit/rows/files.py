@@ -3,13 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 from plaudit.errors import FileError, MissingExtra
+from plaudit.rows.addresses import find_local_path
 from plaudit.rows.chunks import Chunk, RowSource
 from plaudit.rows.csv_files import CsvSink, CsvSource
 from plaudit.rows.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.rows.streams import Format, Output, Source
+
+if TYPE_CHECKING:
+    from plaudit.rows.parquet_files import TableRows
 
 T = TypeVar("T")
 
@@ -27,8 +31,16 @@ class Sink(Protocol):
         """Let go of the file without finishing it."""
 
 
-def open_rows(path: str, kind: Format, batch_rows: int | None = None, groups: range | None = None) -> RowSource:
-    """Return a file to be read, of Parquet perhaps some row groups; `-` is standard input.
+def open_rows(
+    path: str,
+    kind: Format,
+    batch_rows: int | None = None,
+    groups: range | None = None,
+    table: "TableRows | None" = None,
+) -> RowSource:
+    """Return a file or an object to be read, of Parquet perhaps some row groups, or one of a `table`.
+
+    `-` is standard input.
 
     Raises:
         FileError: It cannot be read.
@@ -39,11 +51,12 @@ def open_rows(path: str, kind: Format, batch_rows: int | None = None, groups: ra
         if kind == "parquet":
             from plaudit.rows.parquet_files import ParquetSource
 
-            with Source(path) as source:
-                if source.path is None or source.size is None:
-                    name = source.name
-                    raise FileError(f"{name} cannot be read as Parquet from a stream; save it to a file.")
-            return ParquetSource(path, batch_rows, groups)
+            if find_local_path(path) is not None:
+                with Source(path) as source:
+                    if source.path is None or source.size is None:
+                        name = source.name
+                        raise FileError(f"{name} cannot be read as Parquet from a stream; save it to a file.")
+            return ParquetSource(path, batch_rows, groups, table)
     source = Source(path)
     try:
         return (CsvSource if kind == "csv" else JsonLinesSource)(source, batch_rows)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from plaudit.errors import UnusableFile, explain_unreadable
+from plaudit.errors import FileError, UnusableFile, explain_unreadable
+from plaudit.rows.objects import ObjectReader
 
 LONGEST_LINE = 3 << 19
 """1.5 MiB: what is longer is not a row."""
@@ -24,7 +25,7 @@ class Block:
     """The pieces of the line after them, where that is too long for memory."""
 
 
-def read_lines(file: BinaryIO, name: str, longest: int) -> Iterator[tuple[int, bytes | None]]:
+def read_lines(file: BinaryIO | ObjectReader, name: str, longest: int) -> Iterator[tuple[int, bytes | None]]:
     """Yield the lines of a file with their numbers; None, and no more, for one of more than `longest` bytes."""
     for block in read_blocks(file, name, longest):
         for number, line in enumerate(block.lines, start=block.first):
@@ -36,7 +37,7 @@ def read_lines(file: BinaryIO, name: str, longest: int) -> Iterator[tuple[int, b
             return
 
 
-def read_blocks(file: BinaryIO, name: str, longest: int | None = None) -> Iterator[Block]:
+def read_blocks(file: BinaryIO | ObjectReader, name: str, longest: int | None = None) -> Iterator[Block]:
     """Yield the lines of a file; FileError where it cannot be read on.
 
     The pieces of a long line are read before the next block is asked for, or passed over.
@@ -64,7 +65,7 @@ def read_blocks(file: BinaryIO, name: str, longest: int | None = None) -> Iterat
 class _Pieces(Iterator[bytes]):
     """A file piece by piece; `done` counts their bytes."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO | ObjectReader, name: str) -> None:
         self._file, self._name = file, name
         self.done, self._rest = 0, b""
 
@@ -74,6 +75,8 @@ class _Pieces(Iterator[bytes]):
             return piece
         try:
             piece = self._file.read(BLOCK)
+        except FileError:
+            raise
         except OSError as error:
             raise explain_unreadable(Path(self._name), error) from None
         if not piece:

@@ -1,7 +1,10 @@
 """Parquet: row groups read in batches of bounded size, written compressed as they were."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,6 +14,7 @@ import pyarrow.parquet as pq
 
 from plaudit.errors import UnusableFile
 from plaudit.language.field import RECORDS
+from plaudit.rows.addresses import explain_storage_errors, find_local_path, open_address
 from plaudit.rows.arrow import (
     build_arrays,
     check_type,
@@ -23,7 +27,8 @@ from plaudit.rows.arrow import (
 )
 from plaudit.rows.chunks import Chunk, Numbers, RowSource
 from plaudit.rows.columns import FoundColumn, Path, Refused, Values
-from plaudit.rows.streams import read_status
+from plaudit.rows.objects import BUFFER
+from plaudit.rows.streams import find_identity
 
 CHUNK_BYTES = 16 << 20
 """How much of a data set is in one block, about. Some five blocks are in memory at any time."""
@@ -99,33 +104,77 @@ class ArrowChunk(Chunk):
             return None
 
 
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """What a file of a table does not say itself: the columns of the table, and which of its rows are gone."""
+
+    schema: pa.Schema
+    constants: Mapping[str, pa.Scalar]
+    """The values of partition columns, which are not in the file."""
+    selected: Any = None
+    """Whether each row is still there, as an array of bools; None where all of them are."""
+
+    def complete(self, batch: pa.RecordBatch, first: int, names: Sequence[str]) -> pa.RecordBatch:
+        """Return rows of the file, of which the first has this number, as rows of the table."""
+        fields = [self.schema.field(name) for name in names]
+        whole = pa.record_batch([self._fill(field, batch) for field in fields], schema=pa.schema(fields))
+        if self.selected is None:
+            return whole
+        here = self.selected[first : first + batch.num_rows]
+        return whole.filter(pa.array(np.concatenate([here, np.ones(batch.num_rows - len(here), bool)])))
+
+    def _fill(self, field: pa.Field, batch: pa.RecordBatch) -> pa.Array:
+        if field.name in batch.schema.names:
+            return batch.column(field.name).cast(field.type, safe=False)
+        value = self.constants.get(field.name)
+        return pa.nulls(batch.num_rows, field.type) if value is None else pa.repeat(value, batch.num_rows)
+
+    def count(self, first: int, rows: int) -> int:
+        """Return how many of so many rows of the file are left, of which the first has this number."""
+        return rows if self.selected is None else rows - int(np.count_nonzero(~self.selected[first : first + rows]))
+
+
 class ParquetSource(RowSource):
-    """A Parquet file, or some row groups of it that follow one another."""
+    """A Parquet file or object, or some row groups of it that follow one another; perhaps of a table."""
 
     format = "parquet"
     unit = "row"
 
-    def __init__(self, path: str, batch_rows: int | None = None, groups: range | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        batch_rows: int | None = None,
+        groups: range | None = None,
+        table: TableRows | None = None,
+    ) -> None:
         """Read the footer of the file at `path`."""
-        self.name, self.status = path, read_status(path)
-        self._batch_rows = batch_rows
-        with translate_read_errors(path):
+        self.name, self._batch_rows, self._table = path, batch_rows, table
+        local = find_local_path(path)
+        self.identity = path if local is None else find_identity(local)
+        with explain_read_errors(path):
             # Buffered: a column of a row group of any size is read piece by piece, not whole.
-            self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
-        self.schema = self._file.schema_arrow
+            if local is None:
+                files, where = open_address(path)
+                self._file = pq.ParquetFile(where, filesystem=files, pre_buffer=False, buffer_size=BUFFER)
+            else:
+                self._file = pq.ParquetFile(local, pre_buffer=False, buffer_size=_BUFFER)
+        self.schema = self._file.schema_arrow if table is None else table.schema
         self.columns = self.schema.names
         self.paths = list_paths(self.schema, path)
-        self.groups = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
-        self._chosen = range(len(self.groups)) if groups is None else groups
+        held = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
+        self._chosen = range(len(held)) if groups is None else groups
+        self._first = sum(held[: self._chosen.start])
+        starts = itertools.accumulate(held, initial=0)
+        self.groups = held if table is None else [*map(table.count, starts, held)]
         self.before = sum(self.groups[: self._chosen.start])
         self.rows = self.total = sum(self.groups[at] for at in self._chosen)
 
     def chunks(self, needed: Sequence[str]) -> Iterator[Chunk]:
         """Yield the rows in order, with the needed columns."""
         done = 0
-        with translate_read_errors(self.name):
-            size = self._batch_rows or self._choose_rows(needed)
-            for batch in self._iter_batches(size, needed):
+        with explain_read_errors(self.name):
+            size = self._batch_rows or self._choose_rows(self._list_held(needed))
+            for batch in self._read_batches(size, needed):
                 done += batch.num_rows
                 yield ArrowChunk(batch, done, self.before)
 
@@ -135,9 +184,10 @@ class ParquetSource(RowSource):
 
     def may_hold(self, column: str, values: Sequence[Any]) -> bool:
         """Return whether a column may have one of some values, by the statistics of the row groups."""
-        at = self.columns.index(column) if self._file.metadata.num_columns == len(self.columns) else None
-        if at is None:
+        held = self._file.schema_arrow.names
+        if column not in held or self._file.metadata.num_columns != len(held):
             return True
+        at = held.index(column)
         for group in self._chosen:
             known = self._file.metadata.row_group(group).column(at).statistics
             if known is None or not known.has_min_max:
@@ -146,6 +196,24 @@ class ParquetSource(RowSource):
             if len(alike) < len(values) or any(known.min <= value <= known.max for value in alike):
                 return True
         return False
+
+    def _read_batches(self, size: int, needed: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        held = self._list_held(needed)
+        if self._table is None:
+            yield from self._iter_batches(size, held)
+            return
+        names = [
+            name for name in self.columns if name in needed or any(each.partition(".")[0] == name for each in needed)
+        ]
+        first = self._first
+        for batch in self._iter_batches(size, held or self._file.schema_arrow.names[:1]):
+            yield self._table.complete(batch, first, names)
+            first += batch.num_rows
+
+    def _list_held(self, needed: Sequence[str]) -> list[str]:
+        """Return those of the needed columns that the file itself has."""
+        held = self._file.schema_arrow.names
+        return [name for name in needed if self._table is None or name in held or name.partition(".")[0] in held]
 
     def check_column(self, where: str, found: FoundColumn) -> None:
         """Refuse a column whose type cannot hold what is read."""
@@ -174,7 +242,8 @@ class ParquetSource(RowSource):
 
     def codecs(self) -> dict[str, str]:
         """Return how each column is compressed."""
-        return {name: _CODECS.get(chunk.compression, _OTHER) for name, chunk in self._list_chunks()}
+        found = {name: _CODECS.get(chunk.compression, _OTHER) for name, chunk in self._list_chunks()}
+        return found if self._table is None else dict.fromkeys(self.columns, "snappy") | found
 
     def dictionaries(self) -> list[str]:
         """Return the columns for which a dictionary pays off: those with repeated values."""
@@ -201,6 +270,18 @@ def copy_parquet(sources: Sequence[str], target: str, notes: Mapping[str, str]) 
         sink.close()
     finally:
         sink.abandon()
+
+
+@contextmanager
+def explain_read_errors(path: str) -> Iterator[None]:
+    """Tell what goes wrong while a file or an object is read as a FileError."""
+    local = find_local_path(path)
+    with translate_read_errors(local or path):
+        if local is not None:
+            yield
+        else:
+            with explain_storage_errors(path):
+                yield
 
 
 def list_paths(schema: pa.Schema, source: str) -> dict[Path, pa.DataType]:

@@ -78,7 +78,7 @@ def test_states_are_those_of_score_episodes(rows, folder, tmp_path):
         f"{actor}-{episode}"
         for actor, episode in zip(*(rows[n].to_pylist() for n in ("actor", "episode")), strict=True)
     ]
-    columns = {"contact": rows["contact"].to_pandas().astype(float).to_numpy()}
+    columns = {"contact": np.array(rows["contact"].to_pylist(), float)}
     known = HANGING.score_episodes(columns, episode=keys, step=rows["step"].to_numpy(), on_bad="mask")
     found = whole(tmp_path / "out")
     assert found["ok"].to_pylist() == known.scores.ok.tolist()

@@ -9,6 +9,7 @@ from typing import Any
 
 from plaudit.analysis.audit import actions, branches, clamps, declared, outcomes, returns, terms, walks
 from plaudit.analysis.audit.context import AuditContext, Detector, Thresholds
+from plaudit.analysis.audit.data_sets import record_rows
 from plaudit.analysis.audit.episodes import EpisodeTable
 from plaudit.analysis.audit.happened import Happenings
 from plaudit.analysis.audit.steps import read_batches
@@ -23,6 +24,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
+from plaudit.rows.streams import is_data_set
 from plaudit.terminal import format_count
 
 Progress = Callable[[int, int], None]
@@ -58,7 +60,8 @@ def audit(
     ['constant-in-practice']
 
     Args:
-        ledger: A ledger, or its path or URL. Nothing is written.
+        ledger: A ledger, or its path or URL. Or a data set (a file or folder of rows, an `s3://` or `gs://` address, a
+            Delta table), whose rows `reward` scores into a temporary ledger. Nothing else is written.
         reward: The reward to audit, with its current declarations; or its recorded name, such as "maze" or "maze@1". If
             omitted, the only reward in the records.
         task: The task to add to the reward's own: the stated objective and what can happen.
@@ -77,6 +80,14 @@ def audit(
         NotInLedger: There are no such records, or they belong to other rewards.
         DefinitionError: No reward is given and the records belong to several, or an argument is invalid.
     """
+    if not isinstance(ledger, Ledger) and is_data_set(os.fspath(ledger)):
+        source = os.fspath(ledger)
+        if not isinstance(reward, Reward):
+            raise DefinitionError(f"{source} does not say which reward paid; pass the Reward to score its rows with.")
+        chosen = _choose_codes(list_codes(only), list_codes(ignore))
+        with record_rows(reward, source, progress) as (recorded, remarks):
+            given = (recorded, reward, thresholds or Thresholds(), query, checked, task)
+            return Audit(*given, name=source, remarks=remarks).run(chosen, progress)
     if not isinstance(ledger, Ledger):
         with Ledger(ledger, read_only=True) as opened:
             return audit(
@@ -111,8 +122,15 @@ class Audit:
         query: Mapping[str, Any],
         checked: Report | None = None,
         task: Task | None = None,
+        *,
+        name: str | None = None,
+        remarks: Iterable[str] = (),
     ) -> None:
-        """Find the records; nothing but sums of episodes is read yet."""
+        """Find the records; nothing but sums of episodes is read yet.
+
+        Of a data set in a temporary ledger, `name` is its own, and `remarks` say what was left out.
+        """
+        self._name = name or ledger.name
         self._ledger, self._query = ledger, dict(query)
         counts = ledger.history(**query).counts()
         if not counts:
@@ -120,7 +138,7 @@ class Audit:
         found, self._layouts = _choose_layouts(ledger, reward, counts)
         self.reward = found._join_task(task)
         labels = {(each.reward.name, each.reward.version) for each in self._layouts}
-        self._remarks = [
+        self._remarks = list(remarks) + [
             f"Left out: {format_count(count, 'record')} of {layout.reward.name}@{layout.reward.version}."
             for layout, count in counts
             if (layout.reward.name, layout.reward.version) not in labels
@@ -210,7 +228,7 @@ class Audit:
     def _describe(self) -> str:
         steps, episodes = self.context.steps, len(self.context.table)
         of = f" of {format_count(episodes, 'episode')}" if episodes else ""
-        return f"Read: {format_count(steps, 'step')}{of} in {self._ledger.name}."
+        return f"Read: {format_count(steps, 'step')}{of} in {self._name}."
 
 
 def _choose_codes(only: Collection[str], ignore: Collection[str]) -> list[str]:

@@ -14,13 +14,15 @@ from typing import Any, Protocol
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError, InputError, PlauditError, TargetError
 from plaudit.file_lock import lock_folder
+from plaudit.ledger.dataset import sources
 from plaudit.ledger.dataset.earlier import find_first_step
-from plaudit.ledger.dataset.files import FileScoring, find_parts
+from plaudit.ledger.dataset.files import FileScoring, find_parts, locate
 from plaudit.ledger.dataset.job import Job, Progress, build_outcome
 from plaudit.ledger.dataset.manifest import FOLDER, Part, chain_stamps, inspect_part
 from plaudit.ledger.dataset.parts import SUMMARY
 from plaudit.ledger.dataset.pieces import BAD, CHANGES, Piece, Task, join_texts, read_note, run_task
-from plaudit.rows.streams import STANDARD, Format, choose_format, find_format, read_status, refuse_overlap
+from plaudit.rows.addresses import is_address, resolve_address
+from plaudit.rows.streams import STANDARD, Format, choose_format, find_format, find_identity, refuse_overlap
 
 TASKS_A_SLOT = 2
 """Tasks for each one that can run at a time, at least: a slow one delays the end less."""
@@ -55,18 +57,26 @@ def score_on_engine(
 ) -> FileScoring:
     """Score a file or a folder as `score_file` does, in the processes of an engine, called `name`.
 
-    Every process must see `source` and `target`. The engine is entered where there is something to do. `progress` gets
-    the number of tasks.
+    Every process must see `source`, which may be an address, and `target`, which is local. The engine is entered where
+    there is something to do. `progress` gets the number of tasks.
     """
-    paths = find_parts(source, text=True)
+    source, target = resolve_address(source), resolve_address(target)
+    bad_rows = None if bad_rows is None else resolve_address(bad_rows)
+    for each in (target, bad_rows):
+        if each is not None and is_address(each):
+            raise FileError(
+                f"{each}: the engine {name} writes to a disk that all machines share; name a local path, or use the "
+                "local engine, which writes to addresses."
+            )
+    listed = find_parts(source)
     if STANDARD in (source, target):
         raise FileError("an engine reads and writes files: name them instead of - (--output).")
-    if paths is None:
+    if listed is None:
         found, work = [_inspect_file(job, source, target, format, overwrite)], _name_work(Path(target))
     else:
         if bad_rows is not None:
             raise FileError(f"{source} becomes a folder of parts: bad_rows= (--bad) is for a single file.")
-        found, work = _inspect_folder(job, paths, Path(target)), Path(target).resolve() / FOLDER
+        found, work = _inspect_folder(job, listed, Path(target)), Path(target).resolve() / FOLDER
         for part in [] if overwrite else found:
             part.refuse_other(job)
         others = _find_others(Path(target), found)
@@ -76,22 +86,25 @@ def score_on_engine(
                 "(--force) to remove it."
             )
     parts = chain_stamps(found)
-    with _open_work(work, target, keep=paths is not None):
+    with _open_work(work, target, keep=listed is not None):
         notes = {part.source: note for part in parts if (note := part.find_note(job)) is not None}
         resumed = len(notes)
-        if paths is not None:
+        if listed is not None:
             (work.parent / SUMMARY).unlink(missing_ok=True)
             for other in others:
                 other.unlink()
         if resumed < len(parts):
-            options: dict[str, Any] = {"data": os.path.abspath(source), "keeps_bad": bad_rows is not None}
+            options: dict[str, Any] = {
+                "data": source if is_address(source) else os.path.abspath(source),
+                "keeps_bad": bad_rows is not None,
+            }
             if any(part.in_order for part in parts):
                 steps = (find_first_step(part.source, part.read) for part in parts)
                 options["begins"] = next((step for step in steps if step is not None), None)
             with engine as at_work:
                 _Course(job, parts, name, at_work, notes, progress, options).run()
         outcome = _add_up(job, source, target, name, parts, notes, resumed, bad_rows)
-        if paths is not None:
+        if listed is not None:
             with AtomicFile(work.parent / SUMMARY) as draft:
                 draft.file.write(json.dumps(outcome.to_dict(), indent=2, default=str) + "\n")
                 draft.commit()
@@ -100,27 +113,29 @@ def score_on_engine(
 
 def _inspect_file(job: Job, source: str, target: str, format: Format | None, overwrite: bool) -> Part:
     read, written = choose_format(source, format), choose_format(target, format)
-    refuse_overlap(target, read_status(target), read_status(source))
+    refuse_overlap(target, find_identity(target), find_identity(source))
     if os.path.isfile(target) and not overwrite:
         raise FileError(f"{target} already exists; name another file, or pass overwrite=True (--force).")
-    return inspect_part(job, Path(source).resolve(), Path(target).resolve(), _name_work(Path(target)), read, written)
+    return inspect_part(job, locate(source), Path(target).resolve(), _name_work(Path(target)), read, written)
 
 
 def _name_work(target: Path) -> Path:
     return target.resolve().with_name(f".{target.name}.plaudit")
 
 
-def _inspect_folder(job: Job, paths: Sequence[Path], target: Path) -> list[Part]:
-    if any(path.parent.resolve() == target.resolve() for path in paths):
-        raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
+def _inspect_folder(job: Job, listed: Sequence[sources.Part], target: Path) -> list[Part]:
     folder = target.resolve()
+    if any(locate(sources.find_folder(part.path)) == os.fspath(folder) for part in listed):
+        raise FileError(f"{target} is the folder that the rows are read from; write to another one.")
+    if sources.is_table(os.fspath(target)):
+        raise FileError(f"{target} is a Delta table, and the rows are not; name another folder.")
 
-    def inspect(path: Path) -> Part:
-        kind = choose_format(path.name, None)
-        return inspect_part(job, path.resolve(), folder / path.name, folder / FOLDER, kind, kind)
+    def inspect(part: sources.Part) -> Part:
+        kind = choose_format(part.name, None)
+        return inspect_part(job, locate(part.path), folder / part.name, folder / FOLDER, kind, kind)
 
     with ThreadPoolExecutor(_READERS, "plaudit-parts") as readers:
-        return list(readers.map(inspect, paths))
+        return list(readers.map(inspect, listed))
 
 
 def _find_others(target: Path, parts: Sequence[Part]) -> list[Path]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from plaudit.ledger.dataset.context import find_context, read_episodes, read_steps
-from plaudit.ledger.dataset.files import find_parts
+from plaudit.ledger.dataset.files import find_parts, locate
 from plaudit.ledger.dataset.job import Job, Run
 from plaudit.rows.chunks import RowSource
 from plaudit.rows.files import open_rows
@@ -67,7 +66,8 @@ def catch_up(job: Job, data: str, run: Run, groups: range | None, read: Format, 
 
 def _list_before(data: str, part: str, groups: range | None, read: Format) -> list[tuple[str, Format, int | None]]:
     """Return the parts with rows before a piece, and how many of the row groups; None for all of them."""
-    parts = [str(path.resolve()) for path in find_parts(data, text=True) or [Path(data)]]
+    found = find_parts(data)
+    parts = [locate(data)] if found is None else [locate(part.path) for part in found]
     at = parts.index(part)
     before: list[tuple[str, Format, int | None]] = [(path, choose_format(path, read), None) for path in parts[:at]]
     return before + ([(part, read, groups.start)] if groups and groups.start else [])

@@ -1,12 +1,12 @@
 """The files of a data set: their parts, and what came of scoring them."""
 
-import glob
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import FileError
-from plaudit.rows.streams import find_format
+from plaudit.ledger.dataset.sources import Part, list_parts
+from plaudit.rows.addresses import find_local_path, resolve_address
 from plaudit.terminal import escape_controls, format_count
 
 if TYPE_CHECKING:
@@ -79,33 +79,18 @@ class FileScoring:
         return escape_controls("\n".join(lines if self.changes is None else [*lines, "", str(self.changes)]))
 
 
-def find_parts(source: str, *, text: bool = False) -> list[Path] | None:
-    """Return the Parquet parts of a folder or a pattern in order; None where `source` is a single file.
+def find_parts(source: str) -> list[Part] | None:
+    """Return the parts that an engine of many processes reads, in order; None where `source` is a single file.
 
-    With `text`, the parts may be CSV or JSON Lines; those of a folder count where it has no Parquet.
+    They may be CSV or JSON Lines; those of a folder count where it has no Parquet.
     """
-    path = Path(source)
-    if path.is_dir():
-        beside = [part for part in path.iterdir() if not part.name.startswith((".", "_"))]
-        found = [part for part in beside if part.suffix == ".parquet"]
-        if text and not found:
-            found = [part for part in beside if find_format(part.name) is not None]
-        if any(part.parent != path for part in path.rglob("*.parquet")):
-            raise FileError(f"{source} has Parquet files in subfolders; score one folder at a time.")
-        if not found:
-            raise FileError(f"the folder {source} has no .parquet{', .csv or .jsonl' if text else ''} file.")
-        return sorted(found)
-    if glob.has_magic(source) and not path.exists():
-        matching = sorted(map(Path, glob.glob(source)))
-        names = [part.name for part in matching]
-        if not matching:
-            raise FileError(f"no file matches {source}.")
-        for part in matching:
-            if part.suffix not in (".parquet", ".pq") and not (text and find_format(part.name)):
-                raise FileError(
-                    f"{part} is not Parquet; a pattern can match only Parquet files. Score other files one at a time."
-                )
-            if names.count(part.name) > 1:
-                raise FileError(f"two files that match {source} are called {part.name}; score one folder at a time.")
-        return matching
-    return None
+    found = list_parts(resolve_address(source), text=True)
+    if found is not None and found[0].table is not None:
+        raise FileError(f"{source} is a Delta table, which the engines ray and spark do not read; use the local one.")
+    return found
+
+
+def locate(path: str) -> str:
+    """Return a path as every process sees it, an address as it is."""
+    local = find_local_path(path)
+    return path if local is None else os.path.realpath(local)

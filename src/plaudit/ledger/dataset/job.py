@@ -26,6 +26,7 @@ from plaudit.targets.inputs import list_slots
 
 if TYPE_CHECKING:
     from plaudit.ledger.rescore.changes import Changes
+    from plaudit.rows.parquet_files import TableRows
 
 NOTE = "plaudit.scored"
 """The key in the footer of a Parquet file under which it says what made it."""
@@ -104,6 +105,7 @@ class Run:
         changes: "Changes | None",
         groups: range | None = None,
         tracks: tuple[Track, Track] | None = None,
+        table: "TableRows | None" = None,
     ) -> None:
         """Open the file, to be `written` in a format; a column that lacks is an error here, before any row is read."""
         self.job = job
@@ -111,7 +113,7 @@ class Run:
         self.changes = changes
         self.rows = self.unreadable = 0
         self.tracks = tracks or make_tracks()
-        self.source = open_rows(source, read, job.batch_rows, groups)
+        self.source = open_rows(source, read, job.batch_rows, groups, table)
         try:
             self._find_columns()
         except BaseException:
@@ -163,9 +165,9 @@ class Run:
         with ExitStack() as stack:
             stack.callback(self.source.close)
             output = stack.enter_context(Output(target))
-            refuse_overlap(output.name, output.status, self.source.status)
+            refuse_overlap(output.name, output.identity, self.source.identity)
             if bad is not None:
-                bad.open(output, self.source.status)
+                bad.open(output, self.source.identity)
             kept = None if self.job.keep is None else self.kept
             inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
             try:

@@ -14,6 +14,8 @@ from plaudit.errors import FileError
 from plaudit.ledger.dataset.job import Job, Run
 from plaudit.ledger.dataset.pieces import BAD, CHANGES, ROWS, Join, Piece, read_note, write_note
 from plaudit.reward.reward import Reward
+from plaudit.rows.addresses import find_local_path
+from plaudit.rows.objects import find_object
 from plaudit.rows.streams import Format
 
 FOLDER = "_plaudit"
@@ -100,16 +102,22 @@ class Part:
         return note
 
 
-def inspect_part(job: Job, source: Path, target: Path, work: Path, read: Format, written: Format) -> Part:
+def inspect_part(job: Job, source: str, target: Path, work: Path, read: Format, written: Format) -> Part:
     """Return what is known of a part; a column that lacks is an error here, before any row is read."""
-    run = Run(job, os.fspath(source), read, written, None)
+    run = Run(job, source, read, written, None)
     run.source.close()
-    status = run.source.status
-    stamp = (status.st_size, status.st_mtime_ns) if status else (0, 0)
     groups = tuple(getattr(run.source, "groups", ())) if written == "parquet" else ()
     folder = work / f"{target.name}.d"
     rows, remarks, in_order = run.source.rows, tuple(run.scoring.remarks), bool(run.in_order)
-    return Part(os.fspath(source), target, folder, read, written, stamp, groups, rows, remarks, in_order)
+    return Part(source, target, folder, read, written, _read_stamp(source), groups, rows, remarks, in_order)
+
+
+def _read_stamp(source: str) -> tuple[int, int]:
+    if find_local_path(source) is not None:
+        status = os.stat(source)
+        return status.st_size, status.st_mtime_ns
+    found = find_object(source)
+    return int(found.size), int(found.mtime_ns)
 
 
 def chain_stamps(parts: Sequence[Part]) -> list[Part]:

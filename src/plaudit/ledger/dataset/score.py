@@ -3,16 +3,17 @@
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 
 from plaudit.errors import DefinitionError, FileError
-from plaudit.ledger.dataset.files import FileScoring, find_parts
+from plaudit.ledger.dataset.files import FileScoring
 from plaudit.ledger.dataset.job import Job, Progress, Run
+from plaudit.ledger.dataset.sources import list_parts
 from plaudit.reward.reward import Reward
+from plaudit.rows.addresses import resolve_address
 from plaudit.rows.bad_rows import BadRows
 from plaudit.rows.files import explain_missing_arrow
 from plaudit.rows.on_bad import apply_on_bad
-from plaudit.rows.streams import STANDARD, Format, choose_format, read_status, refuse_overlap
+from plaudit.rows.streams import STANDARD, Format, choose_format, find_identity, refuse_overlap
 from plaudit.targets import OnBad
 
 
@@ -39,7 +40,8 @@ def score_file(
 
     `source` is a Parquet, CSV or JSON Lines file, or a folder or pattern (`runs/*.parquet`) of Parquet files. For a
     folder or pattern, `target` is a folder of files with the same names, and an interrupted job resumes with the
-    missing ones. A file appears only when it is complete; an interrupted single file starts over.
+    missing ones. A file appears only when it is complete; an interrupted single file starts over. Both can be `s3://`,
+    `gs://` and `file://` addresses. A Delta table is read at its latest version, and written as a Delta table.
 
     A reward that carries state, or reads `prev` of a plain column, gets the rows of each episode in their order, if
     there are columns `episode` and `step` (and `run`, `actor`); episodes may go on from part to part.
@@ -74,7 +76,8 @@ def score_file(
     Raises:
         DefinitionError: An option is invalid.
         MissingField: The rows lack an input of the reward. WrongType if a column has the wrong type.
-        FileError: `source` cannot be read, or `target` cannot be written or exists.
+        FileError: `source` cannot be read, or `target` cannot be written or exists, or object storage refuses.
+        MissingExtra: A library for these files is not installed.
         InputError: A row cannot be scored, and `on_bad` is not "mask".
 
     Example:
@@ -116,14 +119,15 @@ def score_rows(
     progress: Progress | None = None,
 ) -> FileScoring:
     """Do a job on a file or a folder; `format` says what `-` and files with other endings hold."""
-    parts = find_parts(source)
+    source, target = resolve_address(source), resolve_address(target)
+    parts = list_parts(source)
     if parts is not None:
         with explain_missing_arrow("scoring Parquet"):
             from plaudit.ledger.dataset.parts import score_parts
-        return score_parts(job, source, parts, Path(target), overwrite=overwrite, progress=progress)
+        return score_parts(job, source, parts, target, overwrite=overwrite, progress=progress)
     read, written = choose_format(source, format), choose_format(target, format)
-    if target != STANDARD and os.path.isfile(target) and not overwrite:
-        refuse_overlap(target, read_status(target), read_status(source))
+    if target != STANDARD and not overwrite and (found := find_identity(target)) is not None:
+        refuse_overlap(target, found, find_identity(source))
         raise FileError(f"{target} already exists; name another file, or pass overwrite=True (--force).")
     run = Run(job, source, read, written, job.make_changes())
     run.write(target, bad, progress)

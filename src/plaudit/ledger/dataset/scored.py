@@ -1,20 +1,20 @@
 """Rows of a data set as several rewards score them, in batches; nothing is written."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
-from plaudit.ledger.dataset.files import find_parts
 from plaudit.ledger.dataset.job import mask_totals
+from plaudit.ledger.dataset.sources import Part, list_parts
 from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.summary.returns import Classes
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.rows.addresses import resolve_address
 from plaudit.rows.files import open_rows, read_ahead
 from plaudit.rows.scoring import Scored, Scoring
 from plaudit.rows.streams import choose_format
@@ -27,8 +27,9 @@ class FileScorer:
     def __init__(self, rewards: tuple[Reward, Reward], source: str) -> None:
         """Find the columns of every file: a missing one is an error here, before any row is read."""
         self.rewards = rewards
-        parts = list(map(str, find_parts(source) or [Path(source)]))
-        self._files = [open_rows(part, choose_format(part, None)) for part in parts]
+        source = resolve_address(source)
+        parts = list_parts(source) or [Part(source, source)]
+        self._files = [open_rows(part.path, choose_format(part.path, None), table=part.table) for part in parts]
         self._layouts = [RecordLayout(reward) for reward in rewards]
         self._scorings = [[Scoring(reward, file) for reward in rewards] for file in self._files]
         self.unreadable = 0

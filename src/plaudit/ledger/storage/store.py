@@ -16,6 +16,7 @@ from plaudit.ledger.storage.segment_rows import SegmentReader
 from plaudit.ledger.storage.signing import Signer
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
+from plaudit.rows.addresses import resolve_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: fl
         raise FileError(
             f"a ledger is kept in a file, and {address!r} is not one; use a temporary file for a short-lived ledger."
         )
+    if address.startswith("file://"):
+        where = address = resolve_address(address)
     if "://" not in address:
         return SqliteBackend(where, read_only=read_only, timeout=timeout)
     if not address.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
