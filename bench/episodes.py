@@ -1,6 +1,6 @@
 """Episodes of a ledger, listed from what is kept of them, against adding up their records by Arrow and by DuckDB.
 
-`python bench/episodes.py [steps]`. Episodes have 1,000 steps. The second table is the same for the steps of 64
+`python bench/episodes.py [steps]`. Episodes have 1,000 steps. The second table is the same for the steps of 1,024
 environments at once, whose episodes lie side by side in every block, and the third what keeping the sums costs a batch
 that is recorded: with episodes, against without.
 """
@@ -15,12 +15,12 @@ from timing import compare, measure, size, table
 from plaudit import Ledger
 from plaudit.systems import roadsense
 
-LENGTH, ENVS, TOGETHER = 1000, 64, 65_536
+LENGTH, ENVS, TOGETHER = 1000, 1024, 65_536
 
 
 def main(steps: int) -> None:
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
-        for what, envs in (("one environment", 1), (f"{ENVS} environments at once", ENVS)):
+        for what, envs in (("one environment", 1), (f"{ENVS:,} environments at once", ENVS)):
             path = Path(folder) / f"{envs}.db"
             with Ledger(path) as ledger:
                 record(ledger, steps if envs == 1 else steps // 10, envs)
@@ -45,7 +45,7 @@ def record(ledger: Ledger, steps: int, envs: int) -> None:
 def list_episodes(ledger: Ledger, parquet: Path, what: str) -> None:
     episodes, first = measure(lambda: ledger.episodes(run="r"))
     best = compare({"kept": lambda: ledger.episodes(run="r")}, calls=1, rounds=5).best["kept"]
-    count = sum(each.length for each in episodes)
+    count = sum(episodes.select_column("length"))
     rows: list[tuple[str, ...]] = [("what", "s", "against the ledger"), ("ledger.episodes", f"{best:.3f}", "1x")]
     rows.append(("ledger.episodes, the first time", f"{first:.3f}", f"{first / best:.1f}x"))
     if find_spec("duckdb"):

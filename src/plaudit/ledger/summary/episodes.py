@@ -94,16 +94,36 @@ def get_row_type(terms: int) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
+class EpisodeArray(NamedTuple):
+    """Episodes as an array, without an object for each."""
+
+    rows: NDArray[Any]
+    """Of the type that `get_row_type` returns."""
+    labels: Sequence[Label]
+    terms: Sequence[str]
+    """The columns of `paid` and `has`."""
+
+
 class Episodes(Sequence[Episode], Tabular):
     """Episodes in the order in which they began, as they were when they were asked for."""
 
     def __init__(self, listed: Iterable[Episode]) -> None:
         """Keep them."""
-        self._made = made = tuple(listed)  # as the property of this name would make them
-        terms = tuple(dict.fromkeys(term for each in made for term in each.terms))
+        self._made = tuple(listed)  # as the property of this name would make them of an array
+
+    @classmethod
+    def from_array(cls, rows: NDArray[Any], labels: Sequence[Label], terms: Sequence[str]) -> "Episodes":
+        """Return episodes given as the parts of an `EpisodeArray`: objects are made when they are asked for."""
+        made = cls.__new__(cls)
+        made._array = EpisodeArray(rows, labels, terms)
+        return made
+
+    @cached_property
+    def _array(self) -> EpisodeArray:
+        terms = tuple(dict.fromkeys(term for each in self._made for term in each.terms))
         labels: dict[Label, int] = {}
-        rows = np.empty(len(made), get_row_type(len(terms)))
-        for row, each in zip(rows, made, strict=True):
+        rows = np.empty(len(self._made), get_row_type(len(terms)))
+        for row, each in zip(rows, self._made, strict=True):
             for name in (*_OBJECTS, "length", "total", "finished"):
                 row[name] = getattr(each, name)
             row["first_record"], row["last_record"] = each.first_record, each.last_record
@@ -111,28 +131,33 @@ class Episodes(Sequence[Episode], Tabular):
             row["label"] = labels.setdefault(Label(each.reward, each.version, tuple(each.terms)), len(labels))
             row["paid"] = [each.terms.get(term, 0.0) for term in terms]
             row["has"] = [term in each.terms for term in terms]
-        self._keep(rows, tuple(labels), terms)
+        return EpisodeArray(rows, tuple(labels), terms)
 
-    def _keep(self, rows: NDArray[Any], labels: Sequence[Label], terms: Sequence[str]) -> None:
-        self._rows, self._labels, self._terms = rows, labels, terms
-
-    @classmethod
-    def from_rows(cls, rows: NDArray[Any], labels: Sequence[Label], terms: Sequence[str]) -> "Episodes":
-        """Return episodes given as rows of the type that `get_row_type` returns: objects are made when asked for."""
-        made = cls.__new__(cls)
-        made._keep(rows, labels, terms)
-        return made
+    @cached_property
+    def _made(self) -> tuple[Episode, ...]:
+        rows, labels, terms = self._array
+        places = [[(term, terms.index(term)) for term in label.terms] for label in labels]
+        plain = [name for name in rows.dtype.names or () if name not in ("paid", "has")]
+        made = []
+        for row, paid, has in zip(*(rows[name].tolist() for name in (plain, "paid", "has")), strict=True):
+            run, actor, name, end, low, high, rate, label, length, began, latest, first, last, _, total, finished = row
+            sums = {term: paid[at] for term, at in places[label] if has[at]}
+            paid_by = labels[label].reward, labels[label].version
+            times = to_datetime(began), to_datetime(latest)
+            about = run, actor, name, *paid_by, total, length, sums, end, low, high, *times, first, last, finished
+            made.append(Episode(*about, rate))
+        return tuple(made)
 
     def _choose(self, chosen: Any) -> "Episodes":
-        return self.from_rows(self._rows[chosen], self._labels, self._terms)
+        return self.from_array(self._array.rows[chosen], self._array.labels, self._array.terms)
 
     @property
     def finished(self) -> "Episodes":
         """Those that count as returns; the others have no end yet, or were cut off when their process ended."""
-        return self._choose(self._rows["finished"])
+        return self._choose(self._array.rows["finished"])
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._made if "_made" in self.__dict__ else self._array.rows)
 
     @overload
     def __getitem__(self, at: int) -> Episode: ...
@@ -141,32 +166,10 @@ class Episodes(Sequence[Episode], Tabular):
     def __getitem__(self, at: int | slice) -> "Episode | Episodes":
         if isinstance(at, slice):
             return self._choose(at)
-        return self._made[at] if "_made" in self.__dict__ else self._build(self._rows[at])
+        return self._made[at] if "_made" in self.__dict__ else self._choose([at])._made[0]
 
     def __iter__(self) -> Iterator[Episode]:
         return iter(self._made)
-
-    @cached_property
-    def _made(self) -> tuple[Episode, ...]:
-        return tuple(map(self._build, self._rows))
-
-    def _build(self, row: Any) -> Episode:
-        run, actor, name, end, low, high, rate, label, length, *times, first, last, _, total, finished, _, _ = (
-            row.item()
-        )
-        reward, version, _ = self._labels[label]
-        values = row["paid"].tolist()
-        terms = {term: values[at] for term, at in self._list_terms(row)}
-        about = low, high, *map(to_datetime, times), first, last, finished, rate
-        return Episode(run, actor, name, reward, version, total, length, terms, end, *about)
-
-    def _list_terms(self, row: Any) -> list[tuple[str, int]]:
-        """Return the terms of an episode, in the order of its reward, and where they are."""
-        return [(name, at) for name, at in self._places[row["label"]] if row["has"][at]]
-
-    @cached_property
-    def _places(self) -> list[list[tuple[str, int]]]:
-        return [[(name, self._terms.index(name)) for name in label.terms] for label in self._labels]
 
     def __repr__(self) -> str:
         return f"Episodes({len(self)})"
@@ -188,21 +191,21 @@ class Episodes(Sequence[Episode], Tabular):
     @property
     def term_names(self) -> tuple[str, ...]:
         """The terms of all their rewards."""
-        has = self._rows["has"]
-        firsts = np.unique(has.argmax(axis=0)[has.any(axis=0)]) if len(has) else ()
-        return tuple(dict.fromkeys(name for at in firsts for name, _ in self._list_terms(self._rows[at])))
+        has = self._array.rows["has"]
+        firsts: Any = np.unique(has.argmax(axis=0)[has.any(axis=0)]) if len(has) else []  # where each comes first
+        return tuple(dict.fromkeys(term for each in self._choose(firsts) for term in each.terms))
 
     def select_column(self, name: str) -> list[Any]:
         """Return one of their parts, `terms` excepted, of each: sooner than of one after another."""
         if name in ("reward", "version"):
-            listed = [getattr(label, name) for label in self._labels]
-            return [listed[at] for at in self._rows["label"].tolist()]
-        column: list[Any] = self._rows[name].tolist()
+            listed = [getattr(label, name) for label in self._array.labels]
+            return [listed[at] for at in self._array.rows["label"].tolist()]
+        column: list[Any] = self._array.rows[name].tolist()
         return list(map(to_datetime, column)) if name in ("began", "latest") else column
 
     def _select_term(self, term: str) -> list[float | None]:
-        at = self._terms.index(term)
-        paid, has = self._rows["paid"][:, at].tolist(), self._rows["has"][:, at].tolist()
+        at = self._array.terms.index(term)
+        paid, has = (self._array.rows[name][:, at].tolist() for name in ("paid", "has"))
         return [value if there else None for value, there in zip(paid, has, strict=True)]
 
     def plot(self, *, terms: bool = False, window: int | None = None, ax: "Axes | None" = None) -> "Axes":
@@ -242,11 +245,12 @@ class Episodes(Sequence[Episode], Tabular):
         return self._rank(count, term, -1.0)
 
     def _rank(self, count: int, term: str | None, sign: float) -> "Episodes":
-        count, chosen, paid = check_count(count), self._rows["finished"], self._rows["total"]
+        count, rows = check_count(count), self._array.rows
+        chosen, paid = rows["finished"], rows["total"]
         if term is not None and len(self):
             check_term(term, self.term_names)
-            at = self._terms.index(term)
-            chosen, paid = chosen & self._rows["has"][:, at], self._rows["paid"][:, at]
+            at = self._array.terms.index(term)
+            chosen, paid = chosen & rows["has"][:, at], rows["paid"][:, at]
         places = np.flatnonzero(chosen)
         return self._choose(places[np.argsort(sign * paid[places], kind="stable")[:count]])
 
@@ -266,4 +270,4 @@ def list_keys(listed: Episodes) -> list[EpisodeKey]:
 
 def find_unfinished(listed: Episodes) -> frozenset[EpisodeKey]:
     """Return the run, actor and name of the episodes that have no end, and so count as no return."""
-    return frozenset(list_keys(listed._choose(~listed._rows["finished"])))
+    return frozenset(list_keys(listed._choose(~listed._array.rows["finished"])))

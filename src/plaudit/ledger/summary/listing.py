@@ -58,7 +58,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     if open_ended.any() and (query.phase is not None or query.decision_class is not None):
         elsewhere = list_episodes(store, replace(query, phase=None, decision_class=None))  # where the end may be
         ended = set(list_keys(elsewhere.finished))
-        open_ended &= [key not in ended for key in list_keys(Episodes.from_rows(rows, labels, terms))]
+        open_ended &= [key not in ended for key in list_keys(Episodes.from_array(rows, labels, terms))]
     unfinished = open_ended & np.array([each in telling for each in owners])[owner]
     if partial:
         unfinished |= [key in partial for key in zip(owner.tolist(), episode.tolist(), strict=True)]
@@ -66,7 +66,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     since, until = (rows["began"].min() if query.since is None else query.since, query.until)
     within = (rows["began"] >= since) & (True if until is None else rows["began"] < until)
     rows = rows[within]
-    return Episodes.from_rows(rows[np.argsort(rows["rank"])], labels, terms)
+    return Episodes.from_array(rows[np.argsort(rows["rank"])], labels, terms)
 
 
 def _add_sources(parts: Parts, sources: Parts) -> set[tuple[int, int]]:
