@@ -54,6 +54,7 @@ TOGETHER = {
     "tests/ledger/dataset/test_delta.py::test_spark": "a Spark",
     "tests/ledger/dataset/test_delta.py": "an object storage",
     "tests/ledger/dataset/test_addresses.py": "an object storage",
+    "tests/ledger/dataset/test_cluster_addresses.py": "an object storage",
     "tests/cli/test_addresses.py": "an object storage",
     "tests/systems/roadsense/experiment/": "drives of an experiment",
     "tests/systems/roadsense/training/": "an optimizer of PyTorch",
