@@ -22,7 +22,7 @@ class JaxCopy(NamedTuple):
 
     def is_ready(self) -> bool:
         """Return whether the device has made them."""
-        return all(array.is_ready() for array in self.arrays.values())
+        return all(array.is_ready() for array in self.arrays.values())  # type: ignore[attr-defined]
 
     def fetch(self) -> Fetched:
         """Wait for the copies and return them."""

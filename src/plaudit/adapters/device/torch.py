@@ -22,7 +22,7 @@ class TorchCopy(NamedTuple):
 
     def is_ready(self) -> bool:
         """Return whether the copies have arrived."""
-        return self.done is None or self.done.query()
+        return self.done is None or bool(self.done.query())  # type: ignore[no-untyped-call]
 
     def fetch(self) -> Fetched:
         """Wait for the copies and return them."""
