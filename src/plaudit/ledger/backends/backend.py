@@ -33,8 +33,8 @@ UNREADABLE = (
 LARGEST_VALUE = 128 << 20
 """Bytes of a value: no ledger writes more, and what is larger is not read."""
 
-RANGE = 4096
-"""Numbers that a writer on a server reserves at a time: as many as the largest block has records."""
+RANGE = 16_384
+"""Numbers that a writer on a server reserves at a time: as many as the largest block has records, one of a segment."""
 
 OUT_OF_ORDER = "this block does not follow the last one of its writer"
 """What the trigger of a ledger says to a writer whose chain another process has moved on."""
