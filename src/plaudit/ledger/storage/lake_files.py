@@ -34,14 +34,14 @@ def parse_lake(lake: str | os.PathLike[str]) -> str:
     """Return the address of a lake; a path becomes one.
 
     Raises:
-        FileError: The address cannot be opened: its scheme is not supported, or it names no bucket.
+        FileError: Its scheme is not supported, or it carries credentials.
 
     >>> parse_lake("s3://bucket/runs/"), parse_lake("/data/my lake")
     ('s3://bucket/runs', 'file:///data/my%20lake')
     """
     text = os.fspath(lake)
     if "://" in text:
-        open_address(text)
+        find_local_path(text)
         return text.rstrip("/")
     return Path(os.path.abspath(parse_path(lake))).as_uri()
 
