@@ -13,6 +13,7 @@ from plaudit.terminal import ExitCode
 COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
 COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "x.jsonl"]}
 COMMANDS |= {"import": ["import", "LEDGER", "x.jsonl"], "backup": ["backup", "LEDGER", "-o", "x.db"]}
+COMMANDS |= {"archive": ["archive", "LEDGER", "--to", "lake"]}
 
 
 def arguments(name: str, where: str) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.errors import FileError
+from plaudit.ledger.storage import batch, moving
 from support.ledgers import REWARD, check_kept, columns, signal, verified
 from support.mounts import need_root, small
 
@@ -80,8 +81,9 @@ def test_what_could_not_be_made_for_lack_of_room_is_made_later(tmp_path):
         check_kept(disk / "ledger.db", {"run": 1}, most=0)
 
 
-def test_a_backup_that_does_not_fit_leaves_nothing_behind(tmp_path):
+def test_a_backup_that_does_not_fit_leaves_nothing_behind(tmp_path, monkeypatch):
     need_root("mount")
+    monkeypatch.setattr(batch, "FEWEST", 10**9)  # all of it lies in the database
     with Ledger(tmp_path / "ledger.db") as ledger, small(tmp_path / "disk", "256k") as disk:
         ledger.record_batch(REWARD, columns(0, 20_000), run="run", step=range(20_000))
         with pytest.raises(FileError):
@@ -98,8 +100,10 @@ def test_an_export_that_does_not_fit_leaves_nothing_behind(tmp_path):
         assert list(disk.iterdir()) == []
 
 
-def test_a_compaction_without_room_leaves_the_ledger_as_it_is(tmp_path):
+def test_a_compaction_without_room_leaves_the_ledger_as_it_is(tmp_path, monkeypatch):
     need_root("mount")
+    for module in (batch, moving):
+        monkeypatch.setattr(module, "FEWEST", 10**9)  # all of it lies in the database
     with small(tmp_path / "disk", "4m") as disk, Ledger(disk / "ledger.db") as ledger:
         ledger.record_batch(REWARD, columns(0, 10_000), run="run", step=range(10_000))
         ballast = fill(disk, leave=100 * KIB)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from plaudit import Ledger
+from plaudit import Entry, Ledger
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.errors import LedgerBroken, MissingExtra, UnusableFile
 from plaudit.ledger.context import Scope
@@ -205,12 +205,11 @@ def test_steps_of_environments_go_to_segments(tmp_path, many, monkeypatch):
 
 
 def record_singles(ledger, count=60):
-    with ledger.writer() as writer:
-        for n in range(count):
-            context = ({"original_reward": 0.1 * n}, {"note": [n]}, None)[n % 3]
-            writer.record(
-                made(n), run="single", episode=n // 20, step=n, key=f"k{n}" if n % 4 else None, context=context
-            )
+    contexts = [({"original_reward": 0.1 * n}, {"note": [n]}, None)[n % 3] for n in range(count)]
+    keys = [f"k{n}" if n % 4 else None for n in range(count)]
+    ledger.record_many(
+        Entry(made(n), run="single", episode=n // 20, step=n, key=keys[n], context=contexts[n]) for n in range(count)
+    )
 
 
 def test_compact_moves_records_and_changes_nothing_that_can_be_asked(tmp_path):

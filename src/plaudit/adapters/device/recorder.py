@@ -215,9 +215,6 @@ class DeviceRecorder:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"DeviceRecorder({self._reward.name!r}, num_envs={self._envs}, actor={self.actor!r}, waits={self.waits})"
-
 
 def _check_count(name: str, count: object) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:

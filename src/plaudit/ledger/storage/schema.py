@@ -63,7 +63,7 @@ scopes = Table(
     Column("phase", Text, index=True),
     Column("decision_class", Text, index=True),
     Column("actor", Text, index=True),
-    Column("sample_rate", Double),  # with which probability an episode was recorded; NULL where all were
+    Column("sample_rate", Double, index=True),  # with which probability an episode was recorded; NULL where all were
 )
 """What whole blocks share of a record's context."""
 

@@ -22,7 +22,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from plaudit import Ledger
-from plaudit.adapters.gymnasium import RewardWrapper, termination
+from plaudit.adapters import termination
+from plaudit.adapters.gymnasium import RewardWrapper
 from support import walks
 
 ENVS, MOST = 4, 500_000
