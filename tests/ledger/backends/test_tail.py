@@ -328,7 +328,7 @@ def test_a_dump_that_is_restored_on_a_server_that_counted_fewer_transactions_goe
 
 def test_a_sequence_that_was_set_back_is_seen(postgres_url):
     with Ledger(postgres_url) as ledger:
-        ledger.record_batch(REWARD, columns(0, 9000), run="run", step=range(9000))
+        ledger.record_batch(REWARD, columns(0, 40_000), run="run", step=range(40_000))
     with psycopg.connect(postgres_url) as connection:
         connection.execute("SELECT setval('record_numbers', 1)")
     with Ledger(postgres_url) as ledger:

@@ -82,8 +82,8 @@ def _read_steps(steps: str | None, count: int) -> dict[str, NDArray[Any]]:
 
 def _mark_ends(ends: Sequence[tuple[int, str]], count: int) -> NDArray[np.int8]:
     marks = np.zeros(count, np.int8)
-    for at, how in ends:
-        marks[at] = 1 + ENDS.index(how)
+    for at, how in ends:  # a step can say both
+        marks[at] = min(1 + ENDS.index(how), marks[at] or len(ENDS))
     return marks
 
 

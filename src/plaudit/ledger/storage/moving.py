@@ -66,12 +66,12 @@ _HELD_FILES = (
 )
 
 
-def move_blocks(store: Store, *, fewest: int = FEWEST, before: int | None = None) -> int:
+def move_blocks(store: Store, *, fewest: int | None = None, before: int | None = None) -> int:
     """Move what the database holds of records into segments, where enough are alike; return how many were moved.
 
     Args:
         store: The ledger.
-        fewest: Records of one reward, target and run that are worth a file.
+        fewest: Records of one reward, target and run that are worth a file; as for new ones if omitted.
         before: A time in microseconds since 1970, UTC: newer records stay where they are.
     """
     files: Segments | None = store.writer.segments
@@ -79,7 +79,7 @@ def move_blocks(store: Store, *, fewest: int = FEWEST, before: int | None = None
         return 0
     moved = 0
     known = {"before": _NEVER if before is None else before}
-    for group in _find_groups(store, fewest, known):
+    for group in _find_groups(store, FEWEST if fewest is None else fewest, known):
         moved += _move_group(store, files, group)
     _join_small(store, files, known)
     _remove_orphans(store, files)
