@@ -24,8 +24,9 @@ def test_many_records_go_to_the_lake_directly(postgres_ledger, tmp_path):
         ledger.backup(tmp_path / "copy.db")
         assert ledger.archive(tmp_path / "lake").records == 300
         check(ledger, before)
-    with Ledger(tmp_path / "copy.db") as copy:
-        check(copy, before)
+    with Ledger(tmp_path / "copy.db") as copy:  # which has the numbers, and orders by them
+        assert sorted(read_all(copy)) == sorted(before)
+        assert copy.verify().ok
 
 
 def test_a_lake_that_takes_nothing_leaves_records_on_the_server(postgres_ledger, tmp_path):

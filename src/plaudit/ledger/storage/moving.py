@@ -48,13 +48,14 @@ _MOVE = (
     update(blocks)
     .values(segment=bindparam("to"), place=bindparam("at"), **{name: null() for name in HELD})
     .where(blocks.c.first == bindparam("block"), blocks.c.records == bindparam("count"), blocks.c.segment.is_(None))
+    .returning(blocks.c.first)
 )
 _JOIN = (
     update(blocks)
     .values(segment=bindparam("to"), place=blocks.c.place + bindparam("more"))
     .where(blocks.c.segment == bindparam("old"))
 )
-_FORGET = delete(segments).where(segments.c.id == bindparam("old"), segments.c.lake.is_(None))
+_FORGET = delete(segments).where(segments.c.id == bindparam("old"), segments.c.lake.is_(None)).returning(segments.c.id)
 _HELD_FILES = (
     select(segments.c.id, segments.c.path, segments.c.records, blocks.c.spec, blocks.c.target, scopes.c.run)
     .join(blocks, blocks.c.segment == segments.c.id)
@@ -121,7 +122,7 @@ def _move_group(store: Store, files: Segments, group: Sequence[int]) -> int:
     def work(cursor: Any) -> None:
         segment = store.writer.enter_segment(cursor, file)
         for place, first, count in moves:
-            if cursor.execute(store.backend.render(_MOVE), (segment, place, first, count)).rowcount != 1:
+            if cursor.execute(store.backend.render(_MOVE), (segment, place, first, count)).fetchall() == []:
                 raise _Moved
 
     return places[-1] if _transact(store, files, file.path, work) else 0
@@ -216,7 +217,7 @@ def _join_group(store: Store, files: Segments, spec: int, target: str, group: Se
         segment = store.writer.enter_segment(cursor, file)
         for row, more in zip(group, places[:-1], strict=True):
             cursor.execute(store.backend.render(_JOIN), (segment, more, row.id))
-            if cursor.execute(store.backend.render(_FORGET), (row.id,)).rowcount != 1:
+            if cursor.execute(store.backend.render(_FORGET), (row.id,)).fetchall() == []:
                 raise _Moved
 
     if _transact(store, files, file.path, work):
