@@ -350,6 +350,18 @@ def test_without_pyarrow_records_lie_in_the_database_and_those_in_files_say_what
     assert len(list(tmp_path.glob("rewards.db.segments/*/*.parquet"))) == 1
 
 
+def test_a_file_system_without_links_gets_a_whole_copy(tmp_path, monkeypatch):
+    def refuse(*paths):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(segments.os, "link", refuse)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        record(ledger)
+        assert ledger.history().count() == 100
+        assert ledger.verify().ok
+    assert len(list(tmp_path.glob("rewards.db.segments/*/*"))) == 1
+
+
 def test_a_folder_that_cannot_be_written_loses_nothing(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         Path(tmp_path / "rewards.db.segments").write_text("in the way")

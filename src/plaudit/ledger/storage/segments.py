@@ -220,7 +220,7 @@ class Segments:
             try:
                 os.link(hidden, target)
             except OSError:  # a file system without links
-                shutil.copyfile(hidden, target)
+                _copy_whole(hidden, target)
         for folder in (target.parent, self.folder, self.folder.parent):
             sync_folder(folder)
 
@@ -348,11 +348,14 @@ class Segments:
             self._groups.move_to_end(key)
             return self._groups[key]
 
-    def forget(self) -> None:
-        """Close every file: another process may have replaced them."""
-        with self._lock:
-            self._opened.clear()
-            self._groups.clear()
+
+def _copy_whole(source: Path, target: Path) -> None:
+    """Copy a file to a name under which it is whole and durable, or not there."""
+    draft = source.with_name(f"{source.name}.copy")
+    shutil.copyfile(source, draft)
+    with draft.open("rb") as file:
+        os.fsync(file.fileno())
+    draft.replace(target)
 
 
 def encode_tables(records: RecordTable, tables: Sequence[pa.Table]) -> bytes:
