@@ -24,7 +24,7 @@ def main(where, times):
         for _ in range(int(times)):
             try:
                 signals.setitimer(signals.ITIMER_REAL, draw.random() * (0.06 if ":" in where else 0.012) + 1e-5)
-                while True:
+                while signals.getitimer(signals.ITIMER_REAL)[0]:  # else a Ctrl-C was swallowed
                     ledger.record(signal(step), run="run", step=step, key=f"step {step}")
                     step += 1
             except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 """A ledger in a PostgreSQL database, for many writers on many machines."""
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -243,14 +244,16 @@ class PostgresBackend(Backend):
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
         """Turn what the driver raises into our errors."""
+        earlier = sys.exception()
         try:
             yield
-        except psycopg.Error as error:
-            raise self._translate_error(error) from error
-        except DBAPIError as error:
-            if not isinstance(error.orig, psycopg.Error):
+        except (psycopg.Error, DBAPIError) as error:
+            original = error.orig if isinstance(error, DBAPIError) else error
+            if not isinstance(original, psycopg.Error):
                 raise
-            raise self._translate_error(error.orig) from error
+            if (interrupt := _find_interrupt(error, earlier)) is not None:
+                raise interrupt from None
+            raise self._translate_error(original) from error
 
     def _translate_error(self, error: "psycopg.Error") -> Exception:
         message = str(error).strip()
@@ -321,6 +324,18 @@ class PostgresBackend(Backend):
     def dialect(self) -> Dialect:
         """How statements are spelled here."""
         return _DIALECT
+
+
+def _find_interrupt(error: BaseException | None, earlier: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the Ctrl-C in whose place `error` was raised, if there was one since `earlier` was raised.
+
+    After a Ctrl-C psycopg waits for the statement to end and leaves its pipeline, and raises what goes wrong there.
+    """
+    while error is not None and error is not earlier:
+        if isinstance(error, KeyboardInterrupt):
+            return error
+        error = error.__context__
+    return None
 
 
 def _number_name(name: str) -> int:
