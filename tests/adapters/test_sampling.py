@@ -59,7 +59,7 @@ def test_what_one_environment_records_is_whole_episodes_too(tmp_path):
 
 
 def test_sums_and_counts_are_unbiased(tmp_path):
-    """Over 40 seeds the mean of the estimates is within four standard errors of the truth."""
+    """Over 400 seeds the mean of the estimates is within four standard errors of the truth."""
     with Ledger(tmp_path / "all.db") as ledger:
         record(ledger)
         returns = np.array([each.total for each in ledger.episodes()])

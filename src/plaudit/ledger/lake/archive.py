@@ -49,11 +49,13 @@ _MARK = (
     update(segments)
     .values(lake=bindparam("to"))
     .where(segments.c.id == bindparam("wanted"), segments.c.path == bindparam("here"), segments.c.lake.is_(None))
+    .returning(segments.c.id)
 )
 _FINISH = (
     update(segments)
     .values(path=segments.c.lake, lake=null())
     .where(segments.c.id == bindparam("wanted"), segments.c.lake == bindparam("there"))
+    .returning(segments.c.id)
 )
 
 Progress = Callable[[int, int], None]
@@ -201,7 +203,7 @@ class _Batch:
         text = self._store.backend.render(statement)
 
         def work(cursor: Any) -> list[bool]:
-            return [cursor.execute(text, each).rowcount == 1 for each in parameters]
+            return [cursor.execute(text, each).fetchone() is not None for each in parameters]
 
         with self._turn:
             return self._store.writer.transact(work)
