@@ -1,8 +1,8 @@
 # `make` alone lists the targets. Everything is installed into .venv and nothing is written outside this folder.
 
 PYTHON ?= python3
-# One more than two cores: tests wait for processes and disks.
-WORKERS ?= 3
+# Two more than two cores: tests wait for processes and disks.
+WORKERS ?= 4
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -258,6 +258,32 @@ def list_shares(name: str, ledger: Ledger, *, steps: int, rounds: int) -> Iterat
             yield what, *cost_of_recording(name, ledger, steps=steps, rounds=rounds)[-1][1:]
 
 
+def record_many(count: int, *, steps: int, rounds: int) -> list[tuple[str, ...]]:
+    """Return what recording adds to a step of many environments: on the main thread, and over all threads."""
+    clocks = {"main thread": time.thread_time, "all threads": time.process_time}
+    spent: dict[str, dict[str, list[float]]] = {clock: {} for clock in clocks}
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "rewards.db") as ledger:
+        recorded = RewardWrapper(Points(count), REWARD, features, ledger=ledger)
+        ways = {"wrapped": RewardWrapper(Points(count), REWARD, features), "recorded": recorded}
+        for _ in range(rounds):
+            for way, env in ways.items():
+                env.reset(seed=0)
+                actions = np.ones(count, np.int64)
+                start = {clock: read() for clock, read in clocks.items()}
+                for _ in range(steps):
+                    env.step(actions)
+                if way == "recorded":
+                    recorded._record.flush()
+                for clock, read in clocks.items():
+                    spent[clock].setdefault(way, []).append((read() - start[clock]) / steps)
+    rows = []
+    for clock, by_way in spent.items():
+        wrapped, found = (median(by_way[way]) for way in ways)
+        cost = found - wrapped
+        rows.append((clock, f"{1e6 * wrapped:.0f} µs", f"{1e6 * cost / count:.2f} µs", f"{cost / wrapped:.0%}"))
+    return rows
+
+
 def main(count: int) -> None:
     print(f"A step of {count:,} environments: 3 terms, a clamp, components and sums of episodes in info")
     rows: list[tuple[str, ...]] = [("environments", "bare", "by hand", "RewardWrapper", "against by hand")]
@@ -272,6 +298,9 @@ def main(count: int) -> None:
         heading = ("environment", "bare", "wrapped", "recording", "of a bare step", "of a wrapped step")
         few = {"steps": 100, "rounds": 2} if QUICK else {"steps": 10_000, "rounds": 15}
         table([heading, *cost_of_recording(name, ledger, **few)])
+        print(f"\nRecording every step of {count:,} environments: 3 inputs, 3 terms")
+        many = {"steps": 20, "rounds": 2} if QUICK else {"steps": 1000, "rounds": 7}
+        table([("what", "wrapped step", "more for a record", "of a wrapped step"), *record_many(count, **many)])
         print("\nThe same, with a part of the work left out")
         table([("left out", *heading[1:]), *list_shares(name, ledger, **few)])
 

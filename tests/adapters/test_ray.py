@@ -182,6 +182,7 @@ def build_killer():
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray's own
 def test_ray_reads_the_files_of_a_lake(alone, tmp_path):
     pytest.importorskip("deltalake", reason="needs plaudit[lake]")

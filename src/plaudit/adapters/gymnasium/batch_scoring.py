@@ -94,6 +94,8 @@ class BatchScorer:
                 raise
             fields = self._drop_objects(fields)
             total, block, ok = self._score_fields(fields)
+        if ok.all():
+            return PaidSteps(total, block, fields)
         bad = np.setdiff1d(np.flatnonzero(~ok), begun)
         if not len(bad):
             return PaidSteps(total, block, fields)

@@ -236,7 +236,9 @@ class VectorRewardWrapper(Base):
             inputs, dtypes = self._scorer.build_inputs(steps.fields)
             said: dict[int, dict[str, Any]] = {env: {CLIPPED: given} for env, given in steps.clipped.items()}
             said |= {env: {MASKED: reason} for env, reason in reasons.items()}
-            self._record.add_steps(inputs[paid], dtypes, np.flatnonzero(paid), *(o[paid] for o in outcomes), about=said)
+            rows: Any = slice(None) if paid.all() else paid
+            kept = (np.array(each[rows]) for each in outcomes)  # the environments may write into their own arrays
+            self._record.add_steps(inputs[rows], dtypes, np.flatnonzero(paid), *kept, about=said)
         ours |= {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
             ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}

@@ -15,7 +15,6 @@ from sqlalchemy import bindparam, func, null, or_, select, update
 
 from plaudit.errors import FileError, LedgerBroken, MissingExtra, PlauditError
 from plaudit.ledger.backends.backend import read_bytes
-from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.lake.delta import LakeFile, LakeTable, check_installed
 from plaudit.ledger.storage.lake_files import build_address, parse_lake, put_file, split_address
 from plaudit.ledger.storage.merge import merge_blocks
@@ -102,17 +101,14 @@ def archive(
         raise MissingExtra("a lake needs pyarrow. Install it: pip install 'plaudit[lake]'")
     turn = nullcontext() if turn is None else turn
     lake = parse_lake(to)
-    moved = 0
     if move:
         with turn, files.send_to(lake):
             merge_blocks(store)
-            moved = move_blocks(store, fewest=1, before=before)
+            move_blocks(store, fewest=1, before=before)
     with store.backend.snapshot() as connection:
         chosen = connection.execute(_CHOSEN, {"before": _NEVER if before is None else before}).all()
     total = sum(row.records for row in chosen)
-    records = 0 if isinstance(store.backend, SqliteBackend) else moved  # of a server they went there directly
-    count = size = 0
-    total += records
+    records = count = size = 0
     problems: list[PlauditError] = []
 
     def describe(row: Any) -> tuple[int, str, bool]:
