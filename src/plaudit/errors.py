@@ -17,6 +17,8 @@ PlauditError
 │   ├── OutsideDomain (ArithmeticError)  a term divides by zero, takes the logarithm of a negative number, …
 │   ├── ShapeMismatch                 the columns of a batch have different lengths
 │   ├── BrokenEpisode                 steps are missing or out of order, and a state is carried between them
+│   ├── Abstained                     a feature gives no reward to a sample
+│   ├── FeatureTimeout (TimeoutError) a feature took longer than `timeout` for a sample
 │   └── TooManyMasked                 more samples than `max_masked` could not be scored
 ├── TargetError                       a reward cannot be compiled for a target
 │   ├── MissingExtra (ImportError)    the target needs a library that is not installed
@@ -116,6 +118,14 @@ class ShapeMismatch(InputError):
 
 class BrokenEpisode(InputError):
     """Steps of an episode are missing or out of order, and the reward carries a state between them."""
+
+
+class Abstained(InputError):
+    """A feature gives no reward to a sample: raise it with the reason."""
+
+
+class FeatureTimeout(InputError, TimeoutError):
+    """A feature took longer than `timeout` for a sample."""
 
 
 class TooManyMasked(InputError):

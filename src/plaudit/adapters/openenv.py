@@ -4,13 +4,11 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from plaudit.adapters.components import split_total
-from plaudit.adapters.samples import Features, Scorer
+from plaudit.adapters.components import list_components, split_total
+from plaudit.adapters.rollouts import list_parts, require_single
 from plaudit.errors import MissingExtra, SpecError
-from plaudit.reward.reward import Reward
+from plaudit.llm.scoring import Scored, Scoring
 from plaudit.reward.signal import Signal
-from plaudit.rows.on_bad import MAX_MASKED
-from plaudit.targets import OnBad
 
 __all__ = ["components", "rubric"]
 
@@ -42,56 +40,39 @@ def components(signal: Signal) -> dict[str, Any]:
     }
 
 
-def rubric(reward: Reward, features: Features, *, on_bad: OnBad = "raise", max_masked: float = MAX_MASKED) -> Any:
+def rubric(scoring: Scoring) -> Any:
     """Return a reward as an OpenEnv `Rubric`.
 
-    `named_rubrics()` lists a child `terms.<name>` for each term, whose `last_score` is the term's value. `signal` is
-    the signal of the last step. `state_dict()` identifies the reward, and `load_state_dict` rejects the state of
-    another one.
+    `named_rubrics()` lists a child `terms.<name>` for each term, and `total.clamp` if the total has a clamp; their
+    `last_score` is the value of the term, and they add up to the total. `scored` is the last step with its reward.
+    `state_dict()` identifies the reward and its features, and `load_state_dict` rejects the state of another one.
 
     Args:
-        reward: The reward.
-        features: A function that returns the reward's inputs; its parameters name what it needs: `action`,
-            `observation`.
-        on_bad: What to do with a step that cannot be scored. "raise": raise the error. "mask": the reward is None, as
-            OpenEnv has it for a step without one, and `masked` counts it. "clip": clip numbers to their declared
-            ranges.
-        max_masked: Maximum share of masked steps, checked from ten steps on.
+        scoring: The reward and its features; parts of a sample are `action` and `observation`. With `on_bad="mask"`,
+            the reward of a step that cannot be scored is None, as OpenEnv has it for a step without one.
 
     Returns:
         An `openenv.core.rubrics.Rubric`.
 
     Raises:
         MissingExtra: OpenEnv is not installed.
-        DefinitionError: An argument is invalid.
-        TooManyMasked: When a step is scored and more than `max_masked` of all steps are masked.
-        MissingField: When steps are scored and none has the fields of the reward, even with `on_bad="mask"`.
+        DefinitionError: A feature needs a group or a batch.
 
     Example:
         ```python
-        def features(action, observation):
-            return {"right": action.answer == observation.solution}
+        @feature
+        def right(action, observation):
+            return action.answer == observation.solution
 
-        env_rubric = rubric(sums, features)
+        env_rubric = rubric(Scoring(sums, [right]))
         observation.reward = env_rubric(action, observation)
         ```
     """
     library = _import_rubrics()
-    scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked)
-    identity = {"reward": reward.name, "version": reward.version, "fingerprint": reward.fingerprint}
-
-    def score(action: Any, observation: Any) -> Signal | None:
-        sample = {"action": action, "observation": observation}
-        scorer.features.require(sample)
-        try:
-            signal = scorer(sample)
-        except Exception as error:
-            if not scorer.masks:
-                raise
-            scorer.masking.add([error], 1)
-            return None
-        scorer.masking.add([], 1)
-        return signal
+    require_single(scoring, "OpenEnv")
+    names = list_components(scoring.reward)
+    identity = {"fingerprint": scoring.reward.fingerprint, "features": scoring.fingerprints}
+    identity |= {"reward": scoring.reward.name, "version": scoring.reward.version}
 
     class TermRubric(library.Rubric):  # type: ignore[name-defined, misc]
         def __init__(self, term: str) -> None:
@@ -99,24 +80,23 @@ def rubric(reward: Reward, features: Features, *, on_bad: OnBad = "raise", max_m
             self.term = term
 
         def forward(self, action: Any, observation: Any) -> float | None:
-            signal = score(action, observation)
-            return None if signal is None else signal.values[self.term]
+            return list_parts(scoring.score([{"action": action, "observation": observation}]))[self.term][0]
 
     class RewardRubric(library.Rubric):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
             super().__init__()
-            self.terms = library.RubricDict({name: TermRubric(name) for name in reward.program.terms})
-            self.signal: Signal | None = None
+            self.terms = library.RubricDict({name: TermRubric(name) for name in names})
+            self.scored: Scored | None = None
 
         @property
         def masked(self) -> int:
-            return scorer.masking.masked
+            return scoring.masked
 
         def forward(self, action: Any, observation: Any) -> float | None:
-            self.signal = score(action, observation)
-            for name in reward.program.terms:
-                self.terms[name].last_score = None if self.signal is None else self.signal.values.get(name)
-            return None if self.signal is None else self.signal.total
+            self.scored = scoring.score([{"action": action, "observation": observation}])
+            for name, values in list_parts(self.scored).items():
+                self.terms[name].last_score = values[0]
+            return self.scored.totals[0]
 
         def state_dict(self) -> dict[str, Any]:
             return dict(identity)

@@ -5,17 +5,16 @@ which None means that the reward does not apply. TRL itself is not imported.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+import sys
+from collections.abc import Collection, Mapping, Sequence, Set
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 from plaudit.adapters.components import CLAMP, list_weights, split_total
-from plaudit.adapters.samples import Features, KeywordFunction, Scorer
-from plaudit.errors import MissingExtra, MissingField, ShapeMismatch
-from plaudit.reward.reward import Reward
-from plaudit.reward.signal import Signal
-from plaudit.rows.on_bad import MAX_MASKED
-from plaudit.targets import OnBad
+from plaudit.adapters.rollouts import list_parts, require_scoring
+from plaudit.errors import DefinitionError, MissingExtra, MissingField, ShapeMismatch
+from plaudit.llm.running import Gather
+from plaudit.llm.scoring import Scored, Scoring
 
 __all__ = ["reward_func", "reward_funcs"]
 
@@ -31,73 +30,48 @@ class RewardFuncs(NamedTuple):
     weights: list[float]
 
 
-def reward_func(
-    reward: Reward,
-    features: Features,
-    *,
-    applies: Callable[..., bool] | None = None,
-    name: str | None = None,
-    on_bad: OnBad = "raise",
-    max_masked: float = MAX_MASKED,
-) -> "RewardFunc":
+def reward_func(scoring: Scoring, *, name: str | None = None, group_size: int | None = None) -> "RewardFunc":
     """Return a reward as one function for TRL.
 
-    TRL logs the total under `name`, and each term as `<name>/<term>` if the trainer passes `log_extra` and
-    `log_metric`.
+    TRL logs the total under `name`; each term is logged as `<name>/<term>`, each input as `<name>/inputs/<input>`, and
+    the share of masked samples as `<name>/masked`. Schedules follow the trainer's `global_step`.
 
     Args:
-        reward: The reward.
-        features: A function that returns the reward's inputs for one sample. Its parameters name what it needs:
-            `prompt`, `completion`, `completion_ids`, or a column of the data set.
-        applies: A function that says whether the reward applies to a sample; if not, TRL gets None. All samples if
-            omitted.
+        scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids` and the
+            columns of the data set. With `on_bad="mask"`, which needs TRL 1.6, a sample that cannot be scored gets None.
         name: Name to log under; the reward's own name if omitted.
-        on_bad: What to do with a sample whose features raise or that cannot be scored. "raise": the error stops the
-            training. "mask" (needs TRL 1.6): TRL gets None, `masked` counts it, and the share is logged as
-            `<name>/masked`. "clip": clip numbers to their declared ranges.
-        max_masked: Maximum share of masked samples in a batch or in all so far, checked from ten samples on.
+        group_size: `num_generations` of the trainer, for features of a group; completions that follow each other and
+            have the same prompt if omitted.
 
     Returns:
-        A function of (prompts, completions, **columns) that returns a list of rewards. It raises MissingField, even
-        with `on_bad="mask"`, if a function needs something that no sample has.
+        A function of (prompts, completions, **columns) that returns a list of rewards.
 
     Raises:
         DefinitionError: An argument is invalid.
         MissingExtra: `on_bad="mask"`, and the installed TRL is older than 1.6.
 
     >>> from plaudit import Field, Reward, term
+    >>> from plaudit.llm import Scoring
     >>> @term
     ... def short(words):
     ...     return 1 - words / 10
     >>> brief = Reward("brief", version="1", terms=[short], fields=[Field("words", low=0)])
-    >>> score = reward_func(brief, lambda completion: {"words": len(completion.split())})
+    >>> score = reward_func(Scoring(brief, lambda completion: {"words": len(completion.split())}))
     >>> score(prompts=["Why?"], completions=["It is so."])
     [0.7]
     """
-    scorer = _build_scorer(reward, features, on_bad, max_masked)
-    return RewardFunc(_Batches(scorer, applies, name or reward.name), name or reward.name)
+    return RewardFunc(_Batches(scoring, group_size), name or scoring.reward.name)
 
 
-def reward_funcs(
-    reward: Reward,
-    features: Features,
-    *,
-    applies: Callable[..., bool] | None = None,
-    on_bad: OnBad = "raise",
-    max_masked: float = MAX_MASKED,
-) -> RewardFuncs:
+def reward_funcs(scoring: Scoring, *, group_size: int | None = None) -> RewardFuncs:
     """Return one function per term for TRL, and their weights.
 
     Each function returns the clamped score of its term; weighted, they add up to the reward. If the total has a clamp,
-    a function `total.clamp` returns its effect. A batch is scored once for all functions, and masked samples are
-    counted and logged once.
+    a function `total.clamp` returns its effect. A batch is scored once for all functions.
 
     Args:
-        reward: The reward.
-        features: As for `reward_func`.
-        applies: As for `reward_func`.
-        on_bad: As for `reward_func`.
-        max_masked: As for `reward_func`.
+        scoring: As for `reward_func`.
+        group_size: As for `reward_func`.
 
     Returns:
         The functions and their weights.
@@ -107,25 +81,19 @@ def reward_funcs(
         MissingExtra: `on_bad="mask"`, and the installed TRL is older than 1.6.
 
     >>> from plaudit import Field, Reward, term
+    >>> from plaudit.llm import Scoring
     >>> @term(weight=2.0)
     ... def short(words):
     ...     return 1 - words / 10
     >>> brief = Reward("brief", version="1", terms=[short], fields=[Field("words", low=0)])
-    >>> funcs, weights = reward_funcs(brief, lambda completion: {"words": len(completion.split())})
+    >>> scoring = Scoring(brief, lambda completion: {"words": len(completion.split())})
+    >>> funcs, weights = reward_funcs(scoring)
     >>> [func.__name__ for func in funcs], weights
     (['short'], [2.0])
     """
-    scorer = _build_scorer(reward, features, on_bad, max_masked)
-    weights = list_weights(reward)
-    batches = _Batches(scorer, applies, reward.name, readers=frozenset(weights))
+    weights = list_weights(scoring.reward)
+    batches = _Batches(scoring, group_size, readers=frozenset(weights))
     return RewardFuncs([TermFunc(batches, name) for name in weights], list(weights.values()))
-
-
-def _build_scorer(reward: Reward, features: Features, on_bad: str, max_masked: float) -> Scorer:
-    scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked)
-    if scorer.masks:
-        _require_none_left_out()
-    return scorer
 
 
 def _require_none_left_out() -> None:
@@ -155,24 +123,28 @@ class RewardFunc:
     @property
     def masked(self) -> int:
         """Number of samples without a reward because they could not be scored."""
-        return self._batches.masked
+        return self._batches.scoring.masked
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
-        """Return the reward of each completion, None if it does not apply; a note on an error names the sample."""
-        signals = self._batches.score(prompts, completions, columns)
+        """Return the reward of each completion, None if it has none; a note on an error names the sample."""
+        scored = self._batches.score(prompts, completions, columns)
         if columns.keys() & set(_HOOKS):
-            self._log([None if signal is None else split_total(signal) for signal in signals], columns)
-        return [None if signal is None else signal.total for signal in signals]
+            self._log(scored, columns)
+        return scored.totals
 
-    def _log(self, parts: list[dict[str, float] | None], hooks: Mapping[str, Any]) -> None:
-        """Log each term: every value to the table of completions, the mean to the metrics."""
-        for term in next(filter(None, parts), ()):
-            values = [None if part is None else part[term] for part in parts]
-            known = [value for value in values if value is not None]
+    def _log(self, scored: Scored, hooks: Mapping[str, Any]) -> None:
+        """Log every term and input to the table of completions, and the mean of each term to the metrics."""
+        known = [at for at, total in enumerate(scored.totals) if total is not None]
+        if known and "log_extra" in hooks:
+            for name in self._batches.scoring.reward.inputs:
+                column = [None if row is None else row.get(name) for row in scored.inputs]
+                hooks["log_extra"](f"{self.__name__}/inputs/{name}", column)
+        for name, values in list_parts(scored).items() if known else ():
             if "log_extra" in hooks:
-                hooks["log_extra"](f"{self.__name__}/{term}", values)
-            if "log_metric" in hooks:
-                hooks["log_metric"](f"{self.__name__}/{term}", sum(known) / len(known))
+                hooks["log_extra"](f"{self.__name__}/{name}", values)
+            had = [value for value in values if value is not None]
+            if "log_metric" in hooks and had:
+                hooks["log_metric"](f"{self.__name__}/{name}", sum(had) / len(had))
 
 
 class TermFunc:
@@ -186,88 +158,76 @@ class TermFunc:
     @property
     def masked(self) -> int:
         """Number of samples without a reward because they could not be scored."""
-        return self._batches.masked
+        return self._batches.scoring.masked
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
-        """Return the term's score of each completion, None if the reward does not apply."""
-        name = self.__name__
-        signals = self._batches.score_once(name, prompts, completions, columns)
-        if name == CLAMP:
-            return [None if signal is None else split_total(signal)[CLAMP] for signal in signals]
-        return [None if signal is None else signal[name].clamped for signal in signals]
+        """Return the term's score of each completion, None if it has none."""
+        return self._batches.score_once(self.__name__, prompts, completions, columns)
 
 
 class _Batches:
-    """Scores batches; a batch that several functions read is kept until each has read it once."""
+    """Translates batches of the trainer; one that several functions read is kept until each has read it once."""
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        applies: Callable[..., bool] | None,
-        name: str,
-        *,
-        readers: frozenset[str] = frozenset(),
-    ) -> None:
-        self._name = name
-        self._scorer = scorer
-        self._readers = readers
-        self._applies = None if applies is None else KeywordFunction(applies)
-        self._kept: tuple[Any, Any, list[Signal | None], set[str]] | None = None
+    def __init__(self, scoring: Scoring, group_size: int | None, *, readers: frozenset[str] = frozenset()) -> None:
+        require_scoring(scoring)
+        if group_size is not None and (type(group_size) is not int or group_size < 1):
+            raise DefinitionError(f"group_size={group_size!r:.60} is not a number of completions, such as 8.")
+        if scoring.masks:
+            _require_none_left_out()
+        self.scoring, self._group_size, self._readers = scoring, group_size, readers
+        self._kept: tuple[Any, Any, dict[str, Rewards]] | None = None
 
-    @property
-    def masked(self) -> int:
-        return self._scorer.masking.masked
-
-    def score(
-        self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
-    ) -> list[Signal | None]:
-        samples, errors = _build_samples(prompts, completions, columns), list[Exception]()
-        for sample in samples[:1]:  # either all samples have a parameter, or none
-            self._require(sample)
-        signals = [self._score_sample(at, sample, errors) for at, sample in enumerate(samples)]
-        applicable = sum(signal is not None for signal in signals) + len(errors)
-        if self._scorer.masks and applicable:
-            self._log_masked(errors, applicable, columns.get("log_metric"))
-        return signals
+    def score(self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> Scored:
+        samples = _build_samples(prompts, completions, columns)
+        step = getattr(columns.get("trainer_state"), "global_step", None)
+        groups = self._name_groups(prompts)
+        try:
+            scored = self.scoring.score(samples, step=step, groups=groups, gather=_find_gather())
+        except MissingField as error:
+            if not getattr(error, "__notes__", None):
+                error.add_note("in sample 0")
+            raise
+        if self.scoring.masks and len(scored.abstained) < len(samples) and "log_metric" in columns:
+            columns["log_metric"](f"{self.scoring.reward.name}/masked", scored.share_masked)
+        return scored
 
     def score_once(
         self, reader: str, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
-    ) -> list[Signal | None]:
-        """Return the signals of a batch, reusing those that another reader just asked for."""
+    ) -> Rewards:
+        """Return a term's scores of a batch, reusing those of one that another reader just asked for."""
         kept = self._kept
-        if kept is None or kept[0] is not prompts or kept[1] is not completions or reader not in kept[3]:
-            kept = (prompts, completions, self.score(prompts, completions, columns), set(self._readers))
-        kept[3].remove(reader)
-        self._kept = kept if kept[3] else None
-        return kept[2]
+        if kept is None or kept[0] is not prompts or kept[1] is not completions or reader not in kept[2]:
+            scored = self.score(prompts, completions, columns)
+            kept = prompts, completions, _list_scores(scored, sorted(self._readers))
+        found = kept[2].pop(reader)
+        self._kept = kept if kept[2] else None
+        return found
 
-    def _require(self, sample: Mapping[str, Any]) -> None:
-        try:
-            for function in filter(None, (self._applies, self._scorer.features)):
-                function.require(sample)
-        except MissingField as error:
-            error.add_note("in sample 0")
-            raise
+    def _name_groups(self, prompts: Sequence[Any]) -> list[Any]:
+        """Return which completions belong together, in words that no other process uses for others."""
+        rank = _find_rank()
+        if self._group_size is not None:
+            start = rank * len(prompts)
+            return [(start + at) // self._group_size for at in range(len(prompts))]
+        if rank:
+            return list(prompts)
+        starts = [at == 0 or prompts[at] != prompts[at - 1] for at in range(len(prompts))]
+        return [sum(starts[: at + 1]) for at in range(len(prompts))] if _find_gather() is None else list(prompts)
 
-    def _log_masked(
-        self, errors: list[Exception], samples: int, log_metric: Callable[[str, float], None] | None
-    ) -> None:
-        """Count the samples without a reward among those that it applies to, and log their share."""
-        if log_metric is not None:
-            log_metric(f"{self._name}/masked", len(errors) / samples)
-        self._scorer.masking.add(errors, samples)
 
-    def _score_sample(self, at: int, sample: Mapping[str, Any], errors: list[Exception]) -> Signal | None:
-        """Return the signal of a sample; None if the reward does not apply, or after adding to `errors`."""
-        try:
-            applies = self._applies is None or self._applies(sample)
-            return self._scorer(sample) if applies else None
-        except Exception as error:
-            error.add_note(f"in sample {at}")
-            if not self._scorer.masks:
-                raise
-            errors.append(error)
-            return None
+def _list_scores(scored: Scored, names: Sequence[str]) -> dict[str, Rewards]:
+    """Return the clamped score of each term by sample."""
+    found: dict[str, Rewards] = {name: [] for name in names}
+    for at in range(len(scored.samples)):
+        signal = scored.build_signal(at)
+        for name in names:
+            if signal is None:
+                found[name].append(None)
+            elif name == CLAMP:
+                found[name].append(split_total(signal)[CLAMP])
+            else:
+                found[name].append(signal[name].clamped if name in signal.values else None)
+    return found
 
 
 def _build_samples(
@@ -292,3 +252,34 @@ def _is_column(given: Any) -> bool:
 def _to_entries(column: Any) -> Any:
     """Return a one-dimensional array as a list of plain numbers, bools or strings; others as they are."""
     return column.tolist() if getattr(column, "ndim", 0) == 1 and hasattr(column, "tolist") else column
+
+
+# -- several processes -------------------------------------------------------------------------------------------------
+
+
+def _find_processes() -> Any:
+    """Return `torch.distributed` where it connects several processes, which may share the completions of a prompt."""
+    torch = sys.modules.get("torch.distributed")
+    if torch is None or not torch.is_available() or not torch.is_initialized() or torch.get_world_size() < 2:
+        return None
+    return torch
+
+
+def _find_rank() -> int:
+    processes = _find_processes()
+    return 0 if processes is None else int(processes.get_rank())
+
+
+def _find_gather() -> Gather | None:
+    """Return what brings the completions of all processes together; None where there is one process."""
+    processes = _find_processes()
+    if processes is None:
+        return None
+
+    def gather(entries: list[Any]) -> tuple[list[Any], int]:
+        parts: list[Any] = [None] * processes.get_world_size()
+        processes.all_gather_object(parts, entries)
+        rank = processes.get_rank()
+        return [entry for part in parts for entry in part], sum(len(part) for part in parts[:rank])
+
+    return gather

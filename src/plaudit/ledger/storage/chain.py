@@ -26,6 +26,7 @@ CHAINED = {
     "jobs": ("id", "digest", "spec", "filters", "started"),
     "imported": ("record", "source"),
     "quarantine": ("id", "digest", "source", "at", "file", "line", "reason", "record"),
+    "forgotten": ("id", "digest", "at"),
     "writers": ("id", "token", "opened", "host", "process", "made_with"),
 }
 """The tables whose rows are chained, and what of a row; the first column is the order in which rows were added."""

@@ -177,6 +177,24 @@ imported = Table(
 )
 """Records that were taken in from another ledger, so that none is taken in twice."""
 
+texts = Table(
+    "texts",
+    metadata,
+    Column("digest", LargeBinary, primary_key=True),  # SHA-256 of salt and text; contexts of records name it
+    Column("salt", LargeBinary, nullable=False),
+    Column("content", LargeBinary, nullable=False),  # UTF-8, compressed where the first byte says so
+)
+"""Texts of records, apart from these: they can be forgotten."""
+
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("at", NUMBER, nullable=False),  # microseconds since 1970, UTC
+)
+"""Texts that were forgotten, so that nobody can take one away in silence."""
+
 table_heads = Table(
     "table_heads",
     metadata,

@@ -1,0 +1,123 @@
+"""Texts of records: kept apart, so that they can be forgotten while checksums, scores and contexts stay whole.
+
+The context of a record names a text by its digest, which the chain of checksums covers. The digest is over a random
+salt too, which goes with the text: nobody can find out later whether a guess is what was forgotten.
+"""
+
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from plaudit.ledger.backends.backend import Backend, read_bytes
+from plaudit.ledger.storage.chain import CHAINED
+from plaudit.ledger.storage.schema import forgotten, texts
+from plaudit.ledger.storage.sources import build_lookup, look_up
+
+TEXTS = "texts"
+"""Under which name the context of a record names its texts."""
+_NAME = re.compile('"text:([0-9a-f]{64})"')
+_SHORT = 256
+"""Bytes that are not worth compressing."""
+_PLAIN, _COMPRESSED = b"p", b"z"
+_ADD = insert(texts).values({name: bindparam(name) for name in ("digest", "salt", "content")}).inline()
+_READ = build_lookup(select(texts.c.digest, texts.c.salt, texts.c.content), texts.c.digest)
+_KNOWN = build_lookup(select(texts.c.digest), texts.c.digest)
+_FORGET = delete(texts).where(texts.c.digest == bindparam("wanted"))
+_NOTE = insert(forgotten).values(digest=bindparam("digest"), at=bindparam("at"))
+_NOTED = build_lookup(select(*(forgotten.c[name] for name in CHAINED["forgotten"])), forgotten.c.digest)
+
+
+class StoredText(NamedTuple):
+    """A text as a ledger keeps it."""
+
+    digest: bytes
+    salt: bytes
+    content: bytes
+
+    @property
+    def name(self) -> str:
+        """How the context of a record names it."""
+        return f"text:{self.digest.hex()}"
+
+
+def seal_text(text: str, *, salted: bool = True) -> StoredText:
+    """Return any string, half characters too, as a ledger keeps it; without a salt, the same text is kept once."""
+    plain = text.encode("utf-8", "surrogatepass")
+    salt = os.urandom(16) if salted else b""
+    packed = zlib.compress(plain, 1) if len(plain) > _SHORT else plain
+    content = _COMPRESSED + packed if len(packed) < len(plain) else _PLAIN + plain
+    return StoredText(hashlib.sha256(salt + plain).digest(), salt, content)
+
+
+def open_text(salt: Any, content: Any, digest: bytes) -> str:
+    """Return a text that a ledger kept; ValueError where it is not the one that was recorded."""
+    mark, packed = read_bytes(content)[:1], read_bytes(content)[1:]
+    try:
+        plain = zlib.decompress(packed) if mark == _COMPRESSED else packed
+    except zlib.error as error:
+        raise ValueError(f"it cannot be read: {error}") from None
+    if mark not in (_PLAIN, _COMPRESSED) or hashlib.sha256(read_bytes(salt) + plain).digest() != digest:
+        raise ValueError("it was changed after being written")
+    return plain.decode("utf-8", "surrogatepass")
+
+
+def add_texts(backend: Backend, cursor: Any, new: Iterable[StoredText]) -> None:
+    """Add texts inside a transaction; one that is there, or was forgotten, stays as it is."""
+    rows = list(new)
+    gone = {row[1] for row in look_up(backend, cursor, _NOTED, [row.digest.hex() for row in rows if not row.salt])}
+    statement = f"{backend.render(_ADD)} ON CONFLICT DO NOTHING"
+    cursor.executemany(statement, [tuple(row) for row in rows if row.digest.hex() not in gone])
+
+
+def list_named(contexts: str | None) -> list[bytes]:
+    """Return the digests of the texts that contexts name, given as JSON."""
+    if contexts is None or '"text:' not in contexts:
+        return []
+    return [bytes.fromhex(found) for found in dict.fromkeys(_NAME.findall(contexts))]
+
+
+def name_texts(context: Any) -> dict[str, bytes]:
+    """Return the digests of the texts of a record by their names in its context."""
+    named = context.get(TEXTS) if isinstance(context, Mapping) else None
+    if not isinstance(named, Mapping):
+        return {}
+    found = {name: _NAME.fullmatch(f'"{value}"') for name, value in named.items() if isinstance(value, str)}
+    return {name: bytes.fromhex(match[1]) for name, match in found.items() if match is not None}
+
+
+def read_texts(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> dict[bytes, str]:
+    """Return texts by digest, without those that were forgotten; ValueError where one was changed."""
+    rows = look_up(backend, cursor, _READ, list(dict.fromkeys(digests)))
+    return {read_bytes(digest): open_text(salt, content, read_bytes(digest)) for digest, salt, content in rows}
+
+
+def forget_texts(backend: Backend, cursor: Any, digests: Sequence[bytes], now: int) -> list[tuple[Any, ...]]:
+    """Remove texts inside a transaction, and note which; return the rows that the chain of these notes goes on with."""
+    there = [read_bytes(row[0]) for row in look_up(backend, cursor, _KNOWN, list(dict.fromkeys(digests)))]
+    for digest in there:
+        cursor.execute(backend.render(_FORGET), (digest,))
+        cursor.execute(backend.render(_NOTE), (digest.hex(), now))
+    return sorted(look_up(backend, cursor, _NOTED, [digest.hex() for digest in there]))
+
+
+def find_missing(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> list[bytes]:
+    """Return those of the digests whose texts are neither there nor noted as forgotten."""
+    there = {read_bytes(row[0]) for row in look_up(backend, cursor, _KNOWN, list(digests))}
+    rest = [digest for digest in digests if digest not in there]
+    noted = {row[1] for row in look_up(backend, cursor, _NOTED, [digest.hex() for digest in rest])} if rest else set()
+    return [digest for digest in rest if digest.hex() not in noted]
+
+
+def find_changed(connection: Connection) -> Iterator[str]:
+    """Yield what is wrong with texts that are there."""
+    rows = connection.execution_options(stream_results=True).execute(select(texts).order_by(texts.c.digest))
+    for digest, salt, content in rows:
+        try:
+            open_text(salt, content, read_bytes(digest))
+        except ValueError as error:
+            yield f"the text {read_bytes(digest).hex()[:16]}…: {error}"

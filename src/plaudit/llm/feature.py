@@ -1,0 +1,279 @@
+"""A feature: a function from parts of a sample to an input of a reward."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, overload
+
+from plaudit.errors import DefinitionError, DuplicateName, MissingField, UnknownParameter, did_you_mean
+from plaudit.llm.fingerprint import compute_fingerprint
+
+__all__ = ["Answer", "Feature", "feature"]
+
+Scope = Literal["sample", "batch", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a feature found, and the words it was found in, such as the answer of a judge; both are recorded."""
+
+    value: Any
+    """The input of the reward: a number, a bool or a string."""
+    text: str
+
+
+class Feature:
+    """A function from parts of a sample to an input of a reward, made by `@feature`. Calling it calls the function.
+
+    Positional parameters name parts of a sample, or other features; keyword-only ones are settings.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        version: str = "1",
+        scope: Scope = "sample",
+        judge: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        """Read the signature of a function; see `feature`.
+
+        Args:
+            function: The function.
+            name: Name of the input; the name of the function if omitted.
+            version: A label, part of the fingerprint.
+            scope: What it is called with: a "sample", or lists of a "batch" or a "group".
+            judge: Whether its answers are kept and not asked for again.
+            settings: Keyword-only parameters, where they differ from their defaults.
+            fingerprint: What to take for the fingerprint of the function; computed from its source if omitted.
+
+        Raises:
+            DefinitionError: It is not a function, or its signature cannot be used.
+            UnknownParameter: It has no such setting.
+        """
+        if not callable(function):
+            raise DefinitionError(f"{function!r:.60} is not a function.")
+        if not isinstance(version, str) or not version:
+            raise DefinitionError(f"version={version!r:.60} is not a string; write version='2'.")
+        self.function, self.version, self.scope, self.judge = function, version, scope, judge
+        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        self.signature = inspect.signature(function)
+        self.is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
+        self.takes_everything = False
+        self.needs: tuple[str, ...] = ()
+        """Parts of a sample, or other features, without which it cannot be called."""
+        self.reads: tuple[str, ...] = ()
+        """These, and those that have a default."""
+        self.settings: dict[str, Any] = {}
+        for each in self.signature.parameters.values():
+            self._add_parameter(each)
+        for setting in settings or {}:
+            if setting not in self.settings:
+                near = did_you_mean(setting, self.settings)
+                raise UnknownParameter(f"feature {self.name!r} has no setting {setting!r}.{near}")
+        self.settings |= settings or {}
+        self._given_fingerprint = fingerprint
+
+    def _add_parameter(self, parameter: inspect.Parameter) -> None:
+        name, has_default = parameter.name, parameter.default is not parameter.empty
+        if parameter.kind is parameter.VAR_KEYWORD:
+            self.takes_everything = True
+        elif parameter.kind is parameter.KEYWORD_ONLY and has_default:
+            self.settings[name] = parameter.default
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            raise DefinitionError(f"feature {self.name!r} has a parameter *{name}; name the parts of a sample it needs.")
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            raise DefinitionError(f"feature {self.name!r}: parts are passed by name; remove the / behind {name!r}.")
+        else:
+            self.reads += (name,)
+            self.needs += () if has_default else (name,)
+
+    def __call__(self, *parts: Any, **more: Any) -> Any:
+        """Call the function with the settings of this feature."""
+        return self.function(*parts, **{**self.changed, **more})
+
+    @cached_property
+    def changed(self) -> dict[str, Any]:
+        defaults = self.signature.parameters
+        return {name: value for name, value in self.settings.items() if value is not defaults[name].default}
+
+    def with_(self, *, name: str | None = None, **settings: Any) -> "Feature":
+        """Return the same feature with other settings.
+
+        Args:
+            name: Another name.
+            **settings: Keyword-only parameters by name.
+
+        Returns:
+            The new feature.
+
+        Raises:
+            UnknownParameter: It has no such setting.
+        """
+        return Feature(
+            self.function,
+            name=name or self.name,
+            version=self.version,
+            scope=self.scope,
+            judge=self.judge,
+            settings=self.settings | settings,
+            fingerprint=self._given_fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the function's source and what of yours it calls, its version and its settings."""
+        return compute_fingerprint(
+            _nothing if self._given_fingerprint else self.function,
+            given=self._given_fingerprint,
+            version=self.version,
+            settings=self.settings,
+            scope=self.scope,
+        )
+
+    def collect(self, sample: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the function for a sample, which has the parts that it needs."""
+        found = {name: sample[name] for name in self.reads if name in sample}
+        if self.takes_everything:
+            found = {**sample, **found}
+        return {**found, **self.changed}
+
+    def require(self, sample: Mapping[str, Any], known: Collection[str] = ()) -> None:
+        """Raise MissingField if a sample lacks a part that the function needs: the function is wrong, not the sample."""
+        for name in self.needs:
+            if name not in sample and name not in known:
+                raise MissingField(
+                    f"{self.name} asks for {name!r}, which a sample does not have.{did_you_mean(name, sample)}\n"
+                    f"It has: {', '.join(sample)}."
+                )
+
+    def __repr__(self) -> str:
+        """Return its name, version and the start of its fingerprint."""
+        return f"Feature({self.name}@{self.version}, {self.fingerprint[:12]})"
+
+
+def _nothing() -> None: ...
+
+
+@overload
+def feature(function: Callable[..., Any], /) -> Feature: ...
+
+
+@overload
+def feature(
+    *, name: str | None = ..., version: str = ..., batch: bool = ..., group: bool = ..., judge: bool = ...
+) -> Callable[[Callable[..., Any]], Feature]: ...
+
+
+def feature(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    version: str = "1",
+    batch: bool = False,
+    group: bool = False,
+    judge: bool = False,
+) -> Feature | Callable[[Callable[..., Any]], Feature]:
+    """Make a feature of a function of a sample; the function may be async.
+
+    Positional parameters name parts of a sample (`prompt`, `completion`, `text`, `reasoning`, `tool_calls`, a column
+    of the data set) or other features. Keyword-only parameters with a default are settings. It returns the input of the
+    reward that has its name, or several inputs by name.
+
+    Args:
+        function: The function, if the decorator is used without arguments.
+        name: Name of the input; the name of the function if omitted.
+        version: A label; change it when something changes that the source does not show, such as a model behind an
+            address.
+        batch: Call it once a batch, with lists; it returns a list.
+        group: Call it once for all completions of a prompt, with lists; it returns a list.
+        judge: Keep its answers, and do not ask again when rollouts are scored again.
+
+    Returns:
+        The feature.
+
+    Raises:
+        DefinitionError: It is not a function, or its signature cannot be used.
+
+    >>> @feature
+    ... def words(text):
+    ...     return len(text.split())
+    >>> @feature(group=True)
+    ... def rank(words):
+    ...     return [sorted(words).index(each) for each in words]
+    >>> words("one two"), rank.reads, rank.scope
+    (2, ('words',), 'group')
+    """
+    if batch and group:
+        raise DefinitionError("a feature is called for a batch or for a group: choose one of batch=True and group=True.")
+    scope: Scope = "group" if group else "batch" if batch else "sample"
+
+    def make(function: Callable[..., Any]) -> Feature:
+        if isinstance(function, Feature):
+            raise DefinitionError(f"{function.name!r} is a feature already.")
+        return Feature(function, name=name, version=version, scope=scope, judge=judge)
+
+    return make if function is None else make(function)
+
+
+class FeatureSet:
+    """Features in the order in which they are called: those that others read come first."""
+
+    def __init__(self, given: Callable[..., Any] | Iterable[Callable[..., Any]]) -> None:
+        """Put features in order; a plain function is one.
+
+        Raises:
+            DuplicateName: Two features have one name.
+            DefinitionError: There is none, or two read each other.
+        """
+        listed = [given] if callable(given) else list(given)
+        made = [each if isinstance(each, Feature) else Feature(each) for each in listed]
+        if not made:
+            raise DefinitionError("there are no features: give a function that returns the inputs of the reward.")
+        self.by_name: dict[str, Feature] = {}
+        for each in made:
+            if each.name in self.by_name:
+                raise DuplicateName(f"two features are called {each.name!r}; give one another name: with_(name=...).")
+            self.by_name[each.name] = each
+        self.ordered: list[Feature] = []
+        for each in made:
+            self._place(each, ())
+        self.read_by_others = {name for each in made for name in each.reads if name in self.by_name and name != each.name}
+
+    def _place(self, each: Feature, above: Sequence[str]) -> None:
+        if each in self.ordered:
+            return
+        if each.name in above:
+            cycle = " → ".join([*above[above.index(each.name) :], each.name])
+            raise DefinitionError(f"features read each other in a circle: {cycle}.")
+        for name in each.reads:
+            if name in self.by_name and name != each.name:
+                self._place(self.by_name[name], [*above, each.name])
+        self.ordered.append(each)
+
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint of each feature, which includes those of the features that it reads."""
+        found: dict[str, str] = {}
+        for each in self.ordered:
+            read = {name: found[name] for name in each.reads if name in found and name != each.name}
+            found[each.name] = compute_fingerprint(_nothing, own=each.fingerprint, read=read) if read else each.fingerprint
+        return found
+
+    @cached_property
+    def levels(self) -> list[list[Feature]]:
+        """The features in groups: those of one group read only results of groups before, and may run at once."""
+        depth: dict[str, int] = {}
+        for each in self.ordered:
+            depth[each.name] = 1 + max((depth[name] for name in each.reads if name in depth), default=-1)
+        return [[each for each in self.ordered if depth[each.name] == at] for at in range(1 + max(depth.values()))]
+
+    def require(self, sample: Mapping[str, Any]) -> None:
+        """Raise MissingField if a sample lacks a part that a feature needs."""
+        for each in self.ordered:
+            each.require(sample, self.by_name.keys() - {each.name})

@@ -1,0 +1,384 @@
+"""Scoring samples of text: features are run, a batch is scored by columns, and what has no reward is counted."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from plaudit.errors import (
+    Abstained,
+    DefinitionError,
+    InputError,
+    MissingField,
+    ShapeMismatch,
+    UnknownInput,
+    WrongType,
+    did_you_mean,
+)
+from plaudit.llm.feature import Feature, FeatureSet
+from plaudit.llm.running import Gather, Results, Runner
+from plaudit.llm.sample import Sample
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
+from plaudit.targets import OnBad
+from plaudit.targets.compiled import Scores, convert_scores
+
+__all__ = ["Scored", "Scoring"]
+
+_LOG = logging.getLogger("plaudit")
+Lost = Literal["sample", "group"]
+Features = Callable[..., Any] | Iterable[Callable[..., Any]]
+
+
+@dataclass(slots=True)
+class Scored:
+    """A batch of samples with their rewards; a sample without one has None everywhere, and a reason."""
+
+    samples: Sequence[Sample]
+    groups: Sequence[Any]
+    """What tells completions of one prompt from others, by sample."""
+    totals: list[float | None]
+    inputs: list[dict[str, Any] | None]
+    """The inputs of the reward, by sample."""
+    values: dict[str, list[float | None]]
+    """The value of each term, by sample: they add up to the total, but for a clamp."""
+    rewards: list[Reward]
+    """The reward that scored each sample: one without the terms that its group lost."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why samples could not be scored, by sample."""
+    abstained: dict[int, str] = field(default_factory=dict)
+    """Why features gave no reward to samples, by sample; they do not count as failures."""
+    answers: dict[int, dict[str, str]] = field(default_factory=dict)
+    """What judges said, by sample and feature."""
+    errors: dict[int, Exception] = field(default_factory=dict)
+
+    @property
+    def share_masked(self) -> float:
+        """The share of samples that could not be scored, of those that should have been."""
+        due = len(self.samples) - len(self.abstained)
+        return len(self.reasons) / due if due else 0.0
+
+    def build_signal(self, at: int) -> Signal | None:
+        """Return the signal of a sample; None if it has no reward."""
+        inputs = self.inputs[at]
+        return None if self.totals[at] is None or inputs is None else self.rewards[at].score(**inputs)
+
+
+class Scoring:
+    """A reward, the features that it is scored by, and what is done with samples that cannot be scored.
+
+    One for all adapters: TRL, verifiers, OpenEnv, verl and Inspect translate to it and back.
+
+    >>> from plaudit import Field, Reward, term
+    >>> from plaudit.llm import Scoring, feature
+    >>> @feature
+    ... def words(text):
+    ...     return len(text.split())
+    >>> @term
+    ... def short(words):
+    ...     return 1 - words / 10
+    >>> brief = Reward("brief", version="1", terms=[short], fields=[Field("words", low=0)])
+    >>> scoring = Scoring(brief, [words])
+    >>> scoring.score([{"prompt": "Why?", "completion": "It is so."}]).totals
+    [0.7]
+    """
+
+    def __init__(
+        self,
+        reward: Reward,
+        features: Features,
+        *,
+        applies: Callable[..., bool] | None = None,
+        on_bad: OnBad = "raise",
+        max_masked: float = MAX_MASKED,
+        on_lost_term: Lost = "sample",
+        concurrency: int = 64,
+        timeout: float | None = 60.0,
+    ) -> None:
+        """Check the arguments and put the features in order.
+
+        Args:
+            reward: The reward.
+            features: Features, or one function that returns the reward's inputs by name.
+            applies: A function of a sample that says whether the reward applies to it.
+            on_bad: What to do with a sample whose features fail or that cannot be scored. "raise": raise the error.
+                "mask": give it no reward. "clip": clip numbers to their declared ranges, and raise anything else.
+            max_masked: Maximum share of masked samples in a batch or in all so far, checked from ten samples on.
+            on_lost_term: What a masked sample loses when only some terms need the feature that failed. "sample": its
+                reward. "group": those terms, for all completions of its prompt, so that their totals stay comparable.
+            concurrency: Maximum number of async features, or of judges, that run at once.
+            timeout: Seconds that a feature may take for a sample; None for any time.
+
+        Raises:
+            DefinitionError: An argument is invalid, or two features read each other.
+            DuplicateName: Two features have one name.
+        """
+        if not isinstance(reward, Reward):
+            raise DefinitionError(f"{reward!r:.60} is not a Reward.")
+        if on_lost_term not in get_args(Lost):
+            near = did_you_mean(str(on_lost_term), get_args(Lost))
+            raise DefinitionError(f"on_lost_term={on_lost_term!r} is not one of {', '.join(get_args(Lost))}.{near}")
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise DefinitionError(f"concurrency={concurrency!r:.60} is not a number of calls, such as 64.")
+        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0):
+            raise DefinitionError(f"timeout={timeout!r:.60} is not a number of seconds; None allows any time.")
+        self.reward = apply_on_bad(reward, on_bad)
+        self.features = FeatureSet(features)
+        self.masks, self._loses_terms = on_bad == "mask", on_lost_term == "group"
+        self._applies = None if applies is None else Feature(applies)
+        self._count = MaskCount(reward.name, max_masked)
+        self._lacking = self._complete = 0
+        self._runner = Runner(self.features, concurrency, timeout, stops=not self.masks, goes_on=self._loses_terms)
+        self._reduced: dict[tuple[str, ...], Reward] = {}
+        self._compiled: dict[Reward, Any] = {}
+        self._sort_features()
+
+    def _sort_features(self) -> None:
+        """Tell features of one input from those that return a mapping; refuse one that nothing reads."""
+        read, features = self.reward.inputs, self.features
+        self._counters = [name for name in read if name in self.reward.program.counters]
+        self._single = [each.name for each in features.ordered if each.name in read]
+        rest = [each.name for each in features.ordered if each.name not in read]
+        self._mappings = [name for name in rest if name not in features.read_by_others]
+        if self._mappings and not set(read) - {*self._single, *self._counters}:
+            name = self._mappings[0]
+            raise DefinitionError(
+                f"neither reward {self.reward.name!r} nor a feature reads {name!r}.{did_you_mean(name, read)}"
+            )
+
+    @property
+    def masked(self) -> int:
+        """Number of samples so far without a reward because they could not be scored."""
+        return self._count.masked
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint of each feature."""
+        return self.features.fingerprints
+
+    def score(
+        self,
+        samples: Iterable[Mapping[str, Any]],
+        *,
+        step: int | None = None,
+        groups: Sequence[Any] | None = None,
+        gather: Gather | None = None,
+    ) -> Scored:
+        """Score a batch of samples.
+
+        Args:
+            samples: Samples, or mappings from the names of parts to the parts.
+            step: The trainer's step, which schedules of the reward follow.
+            groups: What tells completions of one prompt from others, one for each sample; their `group`, or their
+                prompts, if omitted.
+            gather: Where completions of a prompt may be in several processes, a function that brings the entries of all
+                together and says where its own begin.
+
+        Returns:
+            Their rewards.
+
+        Raises:
+            MissingField: No sample has a part that a feature needs.
+            TooManyMasked: More than `max_masked` could not be scored.
+            InputError: A sample cannot be scored, and `on_bad` is not "mask".
+        """
+        results = self._begin(samples, groups)
+        if gather is not None and self._loses_terms:
+            raise DefinitionError("on_lost_term='group' needs all completions of a prompt in one process.")
+        return self._finish(replace(self._runner, gather=gather).run(results), step)
+
+    async def score_async(
+        self, samples: Iterable[Mapping[str, Any]], *, step: int | None = None, groups: Sequence[Any] | None = None
+    ) -> Scored:
+        """Score a batch of samples in a running event loop; as `score`.
+
+        Args:
+            samples: As for `score`.
+            step: As for `score`.
+            groups: As for `score`.
+
+        Returns:
+            Their rewards.
+        """
+        results = self._begin(samples, groups)
+        return self._finish(await self._runner.run_async(results), step)
+
+    # -- before and after features ----------------------------------------------------------------------------------
+
+    def _begin(self, samples: Iterable[Mapping[str, Any]], groups: Sequence[Any] | None) -> Results:
+        listed = [each if isinstance(each, Sample) else Sample(each) for each in samples]
+        for sample in listed[:1]:  # either all samples have a part, or none
+            for required in (self.features, *filter(None, (self._applies,))):
+                required.require(sample)
+        if groups is not None and len(groups) != len(listed):
+            raise ShapeMismatch(f"groups has {len(groups)} entries for {len(listed)} samples.")
+        results = Results(listed, [*map(_name_group, listed)] if groups is None else [*map(_make_hashable, groups)])
+        if self._applies is not None:
+            for at, sample in enumerate(listed):
+                try:
+                    if not self._applies.function(**self._applies.collect(sample)):
+                        results.errors[at] = Abstained("the reward does not apply")
+                except Exception as error:
+                    error.add_note(f"in sample {at}")
+                    if not self.masks:
+                        raise
+                    results.errors[at] = error
+        return results
+
+    def _finish(self, results: Results, step: int | None) -> Scored:
+        count, terms = len(results.samples), self.reward.program.terms
+        values: dict[str, list[float | None]] = {name: [None] * count for name in terms}
+        scored = Scored(results.samples, results.group_of, [None] * count, [None] * count, values, [self.reward] * count)
+        scored.answers, scored.errors = results.answers, results.errors
+        lost = self._find_lost(results)
+        for at in lost:
+            results.errors.pop(at, None)
+        for at in range(count):
+            if at not in results.errors:
+                scored.inputs[at] = self._collect_inputs(results, at, lost.get(at, ()), step)
+        by_reward: dict[tuple[str, ...], list[int]] = {}
+        for at, row in enumerate(scored.inputs):
+            if row is not None:
+                by_reward.setdefault(lost.get(at, ()), []).append(at)
+        for names, which in by_reward.items():
+            self._score_rows(scored, self._reduce(names), which)
+        for at, error in results.errors.items():
+            listed = scored.abstained if isinstance(error, Abstained) else scored.reasons
+            listed[at] = describe_error(error)
+        if self.masks:
+            self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
+        return scored
+
+    def _find_lost(self, results: Results) -> dict[int, tuple[str, ...]]:
+        """Return the terms that samples lose because a feature failed for one of their group."""
+        lost: dict[int, tuple[str, ...]] = {}
+        groups: dict[Any, list[int]] = {}
+        for at, group in enumerate(results.group_of if self._loses_terms and results.failed else ()):
+            groups.setdefault(group, []).append(at)
+        for members in groups.values():
+            failed = {name for at in members for name in results.failed.get(at, ())}
+            inputs = failed & set(self.reward.inputs)
+            terms = tuple(term.name for term in self.reward.terms if inputs & set(term.reads))
+            whole = any(at in results.errors and not results.failed.get(at) for at in members)
+            if failed and failed <= inputs | self.features.read_by_others and not whole:
+                if 0 < len(terms) < len(self.reward.terms):
+                    lost |= dict.fromkeys(members, terms)
+        return lost
+
+    def _reduce(self, lost: tuple[str, ...]) -> Reward:
+        """Return the reward without some of its terms, under a version of its own."""
+        if not lost:
+            return self.reward
+        if lost not in self._reduced:
+            kept = [term.name for term in self.reward.terms if term.name not in lost]
+            version = f"{self.reward.version} without {', '.join(lost)}"
+            self._reduced[lost] = self.reward.select_terms(*kept).with_version(version)
+        return self._reduced[lost]
+
+    def _collect_inputs(
+        self, results: Results, at: int, lost: tuple[str, ...], step: int | None
+    ) -> dict[str, Any]:
+        """Return the inputs of the reward for a sample, without what only lost terms read."""
+        read = self.reward.inputs
+        row = {} if step is None else dict.fromkeys(self._counters, step)
+        for name in self._single:
+            row[name] = results.values[name][at]
+        for name in self._mappings:
+            found = results.values[name][at]
+            if not isinstance(found, Mapping):
+                raise WrongType(
+                    f"feature {name!r} returned {found!r:.60}, and reward {self.reward.name!r} does not read {name!r}: "
+                    f"return a mapping of inputs, or give the feature the name of one: {', '.join(read)}."
+                )
+            row.update(found)
+        return {name: row[name] for name in self._reduce(lost).inputs if name in row} if lost else row
+
+    def _score_rows(self, scored: Scored, reward: Reward, which: Sequence[int]) -> None:
+        """Fill in what a reward pays samples."""
+        found = self._score_columns(reward, [scored.inputs[at] for at in which])
+        for place, at in enumerate(which):
+            scored.rewards[at] = reward
+            if found is None or not found.ok[place]:
+                self._score_row(scored, at)
+                continue
+            scored.totals[at] = found.total[place]
+            for name, column in found.values.items():
+                scored.values[name][at] = column[place]
+
+    def _score_columns(self, reward: Reward, rows: Sequence[Any]) -> Scores | None:
+        """Return the scores of rows as lists; None where the rows have to be looked at one by one."""
+        names, count = tuple(reward.inputs), len(rows)
+        if count < _FEWEST or any(row.keys() != set(names) for row in rows):
+            return None
+        columns = {name: [row[name] for row in rows] for name in names}
+        if any(len(set(map(type, column))) != 1 or type(column[0]) not in _COLUMNS for column in columns.values()):
+            return None
+        if reward not in self._compiled:
+            self._compiled[reward] = reward.compile("numpy", on_bad="mask")
+        try:
+            scores = self._compiled[reward](reward.encode({name: np.array(each) for name, each in columns.items()}))
+        except (InputError, OverflowError):
+            return None
+        return convert_scores(scores, lambda column: np.broadcast_to(column, count).tolist())
+
+    def _score_row(self, scored: Scored, at: int) -> None:
+        row = scored.inputs[at]
+        assert row is not None
+        try:
+            signal = scored.rewards[at].score(**row)
+        except Exception as error:
+            error.add_note(f"in sample {at}")
+            if not self.masks:
+                raise
+            scored.errors[at] = error
+            return
+        scored.totals[at] = signal.total
+        for name, value in signal.values.items():
+            scored.values[name][at] = value
+
+    def _count_masked(self, errors: Sequence[Exception], due: int) -> None:
+        """Count a batch, and raise what is wrong with the definition rather than with a sample."""
+        if not due:
+            return
+        lacking = sum(isinstance(error, MissingField | UnknownInput) for error in errors)
+        self._lacking += lacking
+        self._complete += due - lacking
+        whole_batch = lacking == due > 1
+        if whole_batch or (not self._complete and self._lacking > 1):
+            raise _make_definition_error(errors[0], due if whole_batch else self._lacking)
+        first = describe_error(errors[0]) if errors else ""
+        self._count.add(len(errors), due, first)
+        if errors:
+            text = "%s: %d of %d samples could not be scored and have no reward; the first: %s"
+            _LOG.warning(text, self.reward.name, len(errors), due, first)
+
+
+_FEWEST = 8
+"""Samples that are worth columns."""
+_COLUMNS = (float, int, bool, str)
+
+
+def _name_group(sample: Sample) -> Any:
+    return _make_hashable(sample.get("group", sample.get("prompt")))
+
+
+def _make_hashable(value: Any) -> Any:
+    return value if isinstance(value, str | int) else json.dumps(value, sort_keys=True, default=repr)
+
+
+def describe_error(error: Exception) -> str:
+    """Return an error with its kind and its notes in one line."""
+    return " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+
+
+def _make_definition_error(first: Exception, samples: int) -> MissingField | UnknownInput:
+    kind = MissingField if isinstance(first, MissingField) else UnknownInput
+    return kind(
+        f"{first}\nNone of {samples} samples has the right fields, so none is masked: have the features return the "
+        "fields that the reward reads, and no others."
+    )
+
