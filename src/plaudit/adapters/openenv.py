@@ -7,7 +7,8 @@ from typing import Any
 from plaudit.adapters.components import list_components, split_total
 from plaudit.adapters.rollouts import list_parts, require_single
 from plaudit.errors import MissingExtra, SpecError
-from plaudit.llm.scoring import Scored, Scoring
+from plaudit.llm.scored import Scored
+from plaudit.llm.scoring import Scoring
 from plaudit.reward.signal import Signal
 
 __all__ = ["components", "rubric"]

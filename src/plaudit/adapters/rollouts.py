@@ -2,7 +2,8 @@
 
 from plaudit.adapters.components import CLAMP, list_components
 from plaudit.errors import DefinitionError
-from plaudit.llm.scoring import Scored, Scoring
+from plaudit.llm.scored import Scored
+from plaudit.llm.scoring import Scoring
 
 
 def require_scoring(scoring: Scoring) -> None:

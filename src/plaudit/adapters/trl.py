@@ -14,7 +14,8 @@ from plaudit.adapters.components import CLAMP, list_weights, split_total
 from plaudit.adapters.rollouts import list_parts, require_scoring
 from plaudit.errors import DefinitionError, MissingExtra, MissingField, ShapeMismatch
 from plaudit.llm.running import Gather
-from plaudit.llm.scoring import Scored, Scoring
+from plaudit.llm.scored import Scored
+from plaudit.llm.scoring import Scoring
 
 __all__ = ["reward_func", "reward_funcs"]
 

@@ -35,6 +35,15 @@ from plaudit.ledger.storage.recompute import check_recomputes
 from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.store import Store, open_store
+from plaudit.ledger.storage.texts import (
+    FEATURES,
+    FORGET_TOGETHER,
+    StoredText,
+    add_texts,
+    forget_texts,
+    name_texts,
+    read_texts,
+)
 from plaudit.ledger.summary.episodes import Episodes
 from plaudit.ledger.summary.listing import list_episodes
 from plaudit.ledger.summary.runs import Run, group_totals, list_runs
@@ -333,6 +342,17 @@ class Ledger:
         with self._lock:
             return self._reopen_if_forked()
 
+    def _write_with_texts(self, records: Sequence[PackedRecord], texts: Sequence[StoredText]) -> list[int]:
+        """Write records and the texts that their contexts name in one transaction."""
+        with self._lock:
+            store = self._reopen_if_forked()
+
+            def work(cursor: Any) -> list[int]:
+                add_texts(store.backend, cursor, texts)
+                return store.writer.insert(cursor, records)
+
+            return store.writer.transact(work)
+
     def _write_blocks(self, blocks: Sequence[Block]) -> None:
         with self._lock:
             self._reopen_if_forked().writer.write_blocks(blocks)
@@ -435,6 +455,64 @@ class Ledger:
             NotInLedger: The record does not exist.
         """
         return explain_record(self._store, self[record])
+
+    def read_texts(self, record: int | str | Record) -> dict[str, str | None]:
+        """Return the texts that were recorded with a record, such as a prompt and what a model wrote.
+
+        Args:
+            record: A number, a key or a record.
+
+        Returns:
+            The texts by name; None for one that was forgotten.
+
+        Raises:
+            NotInLedger: The record does not exist.
+            LedgerBroken: A text was changed after being written.
+        """
+        named = name_texts((record if isinstance(record, Record) else self[record]).context)
+        backend = self._store.backend
+        with backend.snapshot() as connection, report_damage(backend.name, "a text"):
+            found = read_texts(backend, connection.connection.cursor(), list(named.values())) if named else {}
+        return {name: found.get(digest) for name, digest in named.items()}
+
+    def forget(self, **chosen: Any) -> int:
+        """Remove the texts of records for good: prompts, completions and answers of judges.
+
+        Scores, contexts and checksums stay as they are, and `verify` finds the ledger whole. A prompt goes for all its
+        completions. Backups, exports and copies that were made before keep their texts.
+
+        Args:
+            **chosen: Which records, as for `history`; at least one choice.
+
+        Returns:
+            How many texts were removed.
+
+        Raises:
+            InputError: Nothing was chosen.
+        """
+        if not any(value is not None for value in chosen.values()):
+            raise InputError("forget needs to know what: run=, until=, key= or another choice of records.")
+        wanted: dict[bytes, None] = {}
+        for record in self.history(**chosen):
+            named = name_texts(record.context)
+            wanted.update(dict.fromkeys(digest for name, digest in named.items() if name != FEATURES))
+        with self._lock:
+            store = self._reopen_if_forked()
+            store.backend.check_writable()
+            removed = 0
+            for start in range(0, len(wanted), FORGET_TOGETHER):
+                part = list(wanted)[start : start + FORGET_TOGETHER]
+
+                def work(cursor: Any, part: Sequence[bytes] = part) -> int:
+                    store.backend.take_turn(cursor)
+                    rows = forget_texts(store.backend, cursor, part, store.writer.now())
+                    store.writer.chain_rows(cursor, "forgotten", rows)
+                    return len(rows)
+
+                removed += store.writer.transact(work)
+            if removed:
+                store.backend.compact()  # which writes the file without them
+            return removed
 
     def verify(
         self,

@@ -1,7 +1,9 @@
 """Rewards for language models: features of text, judges and groups, and one scorer under all adapters."""
 
 from plaudit.llm.feature import Answer, Feature, feature
+from plaudit.llm.rollouts import Rollout, read_rollouts
 from plaudit.llm.sample import Sample, text_of
-from plaudit.llm.scoring import Scored, Scoring
+from plaudit.llm.scored import Scored
+from plaudit.llm.scoring import Scoring
 
-__all__ = ["Answer", "Feature", "Sample", "Scored", "Scoring", "feature", "text_of"]
+__all__ = ["Answer", "Feature", "Rollout", "Sample", "Scored", "Scoring", "feature", "read_rollouts", "text_of"]

@@ -85,7 +85,9 @@ class Feature:
         elif parameter.kind is parameter.KEYWORD_ONLY and has_default:
             self.settings[name] = parameter.default
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            raise DefinitionError(f"feature {self.name!r} has a parameter *{name}; name the parts of a sample it needs.")
+            raise DefinitionError(
+                f"feature {self.name!r} has a parameter *{name}; name the parts of a sample it needs."
+            )
         elif parameter.kind is parameter.POSITIONAL_ONLY:
             raise DefinitionError(f"feature {self.name!r}: parts are passed by name; remove the / behind {name!r}.")
         else:
@@ -210,7 +212,9 @@ def feature(
     (2, ('words',), 'group')
     """
     if batch and group:
-        raise DefinitionError("a feature is called for a batch or for a group: choose one of batch=True and group=True.")
+        raise DefinitionError(
+            "a feature is called for a batch or for a group: choose one of batch=True and group=True."
+        )
     scope: Scope = "group" if group else "batch" if batch else "sample"
 
     def make(function: Callable[..., Any]) -> Feature:
@@ -243,7 +247,9 @@ class FeatureSet:
         self.ordered: list[Feature] = []
         for each in made:
             self._place(each, ())
-        self.read_by_others = {name for each in made for name in each.reads if name in self.by_name and name != each.name}
+        self.read_by_others = {
+            name for each in made for name in each.reads if name in self.by_name and name != each.name
+        }
 
     def _place(self, each: Feature, above: Sequence[str]) -> None:
         if each in self.ordered:
@@ -262,7 +268,9 @@ class FeatureSet:
         found: dict[str, str] = {}
         for each in self.ordered:
             read = {name: found[name] for name in each.reads if name in found and name != each.name}
-            found[each.name] = compute_fingerprint(_nothing, own=each.fingerprint, read=read) if read else each.fingerprint
+            found[each.name] = (
+                compute_fingerprint(_nothing, own=each.fingerprint, read=read) if read else each.fingerprint
+            )
         return found
 
     @cached_property

@@ -104,9 +104,7 @@ class Runner:
                 failed.add(each.name)
         return chosen
 
-    def _collect(
-        self, each: Feature, results: Results, which: Sequence[int]
-    ) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _collect(self, each: Feature, results: Results, which: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the arguments of a feature for each sample."""
         computed = [name for name in each.reads if name in results.values and name != each.name]
         rest = [name for name in each.reads if name not in computed]
@@ -183,7 +181,9 @@ class Runner:
             if not own or all(at in known for _, at in own):
                 continue
             try:
-                found = dict(zip(places, await self._call_together(each, [listed[at][1] for at in places]), strict=True))
+                found = dict(
+                    zip(places, await self._call_together(each, [listed[at][1] for at in places]), strict=True)
+                )
             except Exception as error:
                 for _, at in own:
                     self._fail(each, results, at, error)

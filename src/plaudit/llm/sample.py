@@ -70,9 +70,7 @@ class Sample(Mapping[str, Any]):
     @cached_property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
         """The tool calls of the assistant's messages, in order."""
-        return tuple(
-            call for message in _list_messages(self["completion"]) for call in message.get("tool_calls") or ()
-        )
+        return tuple(call for message in _list_messages(self["completion"]) for call in message.get("tool_calls") or ())
 
     @cached_property
     def _split(self) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,54 +18,22 @@ from plaudit.errors import (
     WrongType,
     did_you_mean,
 )
+from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
+from plaudit.llm.rollouts import Keep, RolloutRecorder
 from plaudit.llm.running import Gather, Results, Runner
 from plaudit.llm.sample import Sample
+from plaudit.llm.scored import Scored
 from plaudit.reward.reward import Reward
-from plaudit.reward.signal import Signal
 from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 from plaudit.targets import OnBad
 from plaudit.targets.compiled import Scores, convert_scores
 
-__all__ = ["Scored", "Scoring"]
+__all__ = ["Scoring"]
 
 _LOG = logging.getLogger("plaudit")
 Lost = Literal["sample", "group"]
 Features = Callable[..., Any] | Iterable[Callable[..., Any]]
-
-
-@dataclass(slots=True)
-class Scored:
-    """A batch of samples with their rewards; a sample without one has None everywhere, and a reason."""
-
-    samples: Sequence[Sample]
-    groups: Sequence[Any]
-    """What tells completions of one prompt from others, by sample."""
-    totals: list[float | None]
-    inputs: list[dict[str, Any] | None]
-    """The inputs of the reward, by sample."""
-    values: dict[str, list[float | None]]
-    """The value of each term, by sample: they add up to the total, but for a clamp."""
-    rewards: list[Reward]
-    """The reward that scored each sample: one without the terms that its group lost."""
-    reasons: dict[int, str] = field(default_factory=dict)
-    """Why samples could not be scored, by sample."""
-    abstained: dict[int, str] = field(default_factory=dict)
-    """Why features gave no reward to samples, by sample; they do not count as failures."""
-    answers: dict[int, dict[str, str]] = field(default_factory=dict)
-    """What judges said, by sample and feature."""
-    errors: dict[int, Exception] = field(default_factory=dict)
-
-    @property
-    def share_masked(self) -> float:
-        """The share of samples that could not be scored, of those that should have been."""
-        due = len(self.samples) - len(self.abstained)
-        return len(self.reasons) / due if due else 0.0
-
-    def build_signal(self, at: int) -> Signal | None:
-        """Return the signal of a sample; None if it has no reward."""
-        inputs = self.inputs[at]
-        return None if self.totals[at] is None or inputs is None else self.rewards[at].score(**inputs)
 
 
 class Scoring:
@@ -98,6 +66,10 @@ class Scoring:
         on_lost_term: Lost = "sample",
         concurrency: int = 64,
         timeout: float | None = 60.0,
+        ledger: Ledger | None = None,
+        run: str | None = None,
+        actor: str | None = None,
+        texts: Keep = "keep",
     ) -> None:
         """Check the arguments and put the features in order.
 
@@ -112,10 +84,17 @@ class Scoring:
                 reward. "group": those terms, for all completions of its prompt, so that their totals stay comparable.
             concurrency: Maximum number of async features, or of judges, that run at once.
             timeout: Seconds that a feature may take for a sample; None for any time.
+            ledger: Where to record every sample, durable before its reward is returned.
+            run: The run to record under.
+            actor: Who scores, such as the process of a trainer; no other live writer of the run can have the name.
+            texts: What to record of texts: "keep" all of them, "hash" only what tells equal ones apart from others, or
+                a function from a text to what is kept of it.
 
         Raises:
             DefinitionError: An argument is invalid, or two features read each other.
             DuplicateName: Two features have one name.
+            ActorInUse: Another live writer has the actor.
+            VersionConflict: The ledger has another formula under the reward's label.
         """
         if not isinstance(reward, Reward):
             raise DefinitionError(f"{reward!r:.60} is not a Reward.")
@@ -136,6 +115,9 @@ class Scoring:
         self._reduced: dict[tuple[str, ...], Reward] = {}
         self._compiled: dict[Reward, Any] = {}
         self._sort_features()
+        self._recorder: RolloutRecorder | None = None
+        if ledger is not None:
+            self._recorder = RolloutRecorder(ledger, self.reward, self.features, run=run, actor=actor, texts=texts)
 
     def _sort_features(self) -> None:
         """Tell features of one input from those that return a mapping; refuse one that nothing reads."""
@@ -166,6 +148,7 @@ class Scoring:
         *,
         step: int | None = None,
         groups: Sequence[Any] | None = None,
+        policy: str | None = None,
         gather: Gather | None = None,
     ) -> Scored:
         """Score a batch of samples.
@@ -175,6 +158,7 @@ class Scoring:
             step: The trainer's step, which schedules of the reward follow.
             groups: What tells completions of one prompt from others, one for each sample; their `group`, or their
                 prompts, if omitted.
+            policy: The version of the policy that wrote the completions, to record.
             gather: Where completions of a prompt may be in several processes, a function that brings the entries of all
                 together and says where its own begin.
 
@@ -189,10 +173,15 @@ class Scoring:
         results = self._begin(samples, groups)
         if gather is not None and self._loses_terms:
             raise DefinitionError("on_lost_term='group' needs all completions of a prompt in one process.")
-        return self._finish(replace(self._runner, gather=gather).run(results), step)
+        return self._finish(replace(self._runner, gather=gather).run(results), step, policy)
 
     async def score_async(
-        self, samples: Iterable[Mapping[str, Any]], *, step: int | None = None, groups: Sequence[Any] | None = None
+        self,
+        samples: Iterable[Mapping[str, Any]],
+        *,
+        step: int | None = None,
+        groups: Sequence[Any] | None = None,
+        policy: str | None = None,
     ) -> Scored:
         """Score a batch of samples in a running event loop; as `score`.
 
@@ -200,12 +189,13 @@ class Scoring:
             samples: As for `score`.
             step: As for `score`.
             groups: As for `score`.
+            policy: As for `score`.
 
         Returns:
             Their rewards.
         """
         results = self._begin(samples, groups)
-        return self._finish(await self._runner.run_async(results), step)
+        return self._finish(await self._runner.run_async(results), step, policy)
 
     # -- before and after features ----------------------------------------------------------------------------------
 
@@ -229,10 +219,12 @@ class Scoring:
                     results.errors[at] = error
         return results
 
-    def _finish(self, results: Results, step: int | None) -> Scored:
+    def _finish(self, results: Results, step: int | None, policy: str | None) -> Scored:
         count, terms = len(results.samples), self.reward.program.terms
         values: dict[str, list[float | None]] = {name: [None] * count for name in terms}
-        scored = Scored(results.samples, results.group_of, [None] * count, [None] * count, values, [self.reward] * count)
+        scored = Scored(
+            results.samples, results.group_of, [None] * count, [None] * count, values, [self.reward] * count
+        )
         scored.answers, scored.errors = results.answers, results.errors
         lost = self._find_lost(results)
         for at in lost:
@@ -249,6 +241,8 @@ class Scoring:
         for at, error in results.errors.items():
             listed = scored.abstained if isinstance(error, Abstained) else scored.reasons
             listed[at] = describe_error(error)
+        if self._recorder is not None:
+            self._recorder.record(scored, step=step, policy=policy)
         if self.masks:
             self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
         return scored
@@ -279,9 +273,7 @@ class Scoring:
             self._reduced[lost] = self.reward.select_terms(*kept).with_version(version)
         return self._reduced[lost]
 
-    def _collect_inputs(
-        self, results: Results, at: int, lost: tuple[str, ...], step: int | None
-    ) -> dict[str, Any]:
+    def _collect_inputs(self, results: Results, at: int, lost: tuple[str, ...], step: int | None) -> dict[str, Any]:
         """Return the inputs of the reward for a sample, without what only lost terms read."""
         read = self.reward.inputs
         row = {} if step is None else dict.fromkeys(self._counters, step)
@@ -381,4 +373,3 @@ def _make_definition_error(first: Exception, samples: int) -> MissingField | Unk
         f"{first}\nNone of {samples} samples has the right fields, so none is masked: have the features return the "
         "fields that the reward reads, and no others."
     )
-

@@ -20,6 +20,10 @@ from plaudit.ledger.storage.sources import build_lookup, look_up
 
 TEXTS = "texts"
 """Under which name the context of a record names its texts."""
+FEATURES = "features"
+"""The text that says how a rollout was read, which many records share and nobody needs to forget."""
+FORGET_TOGETHER = 2000
+"""Texts to forget in one transaction."""
 _NAME = re.compile('"text:([0-9a-f]{64})"')
 _SHORT = 256
 """Bytes that are not worth compressing."""

@@ -21,6 +21,7 @@ from plaudit.ledger.storage.signing import SignatureChecker
 from plaudit.ledger.storage.sizes import limit_size
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.texts import find_changed, find_missing, list_named
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
 from plaudit.ledger.verify.keys import KeyCheck
@@ -130,7 +131,7 @@ class _Walk:
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
         self._recompute()
-        for text in check_segments(self.connection, self.backend):
+        for text in (*check_segments(self.connection, self.backend), *find_changed(self.connection)):
             self.result.add("damaged", None, text)
         for record, text in self.keys.find_problems(self.connection):
             self.result.add("key", record, text)
@@ -239,6 +240,8 @@ class _Walk:
             block, inputs, outputs = self._open_segment(block)
         else:
             inputs, outputs = block.inputs, block.outputs
+        if block.contexts is not None:
+            self._check_texts(first, block.contexts)
         if inputs is None or outputs is None or not layout.fits(inputs, outputs, count):
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
             chain.skip(block.seq, count, block.head)
@@ -267,6 +270,11 @@ class _Walk:
         if self.waiting_rows >= _ROWS:
             self._recompute()
 
+    def _check_texts(self, first: int, contexts: str) -> None:
+        """Tell of texts that contexts name and that were taken away without being forgotten."""
+        for digest in find_missing(self.backend, self.cursor, list_named(contexts)):
+            self.result.add("removed", first, f"the text {digest.hex()[:16]}… that it names is not in the ledger")
+
     def _open_segment(self, block: BlockRow) -> tuple[BlockRow, bytes | None, bytes | None]:
         """Return a block of a segment as its chain takes it, and its numbers; None where they cannot be read."""
         opened = self.segments.hydrate(block)
@@ -276,6 +284,8 @@ class _Walk:
             elif opened.compute_digest() != block.digest:
                 name = self.segments.name_file(block)
                 self.result.add("edited", block.first, f"{block.span} changed in the segment {name}")
+            else:
+                block = block._replace(contexts=opened.contexts)
             return block, opened.inputs, opened.outputs
         except LedgerBroken as error:
             self.result.add("damaged", block.first, f"{block.span} cannot be read: {error}")

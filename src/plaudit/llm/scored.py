@@ -1,0 +1,45 @@
+"""A scored batch: what each sample is paid and why, or why it is not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plaudit.llm.sample import Sample
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+__all__ = ["Scored"]
+
+
+@dataclass(slots=True)
+class Scored:
+    """A batch of samples with their rewards; a sample without one has None everywhere, and a reason."""
+
+    samples: Sequence[Sample]
+    groups: Sequence[Any]
+    """What tells completions of one prompt from others, by sample."""
+    totals: list[float | None]
+    inputs: list[dict[str, Any] | None]
+    """The inputs of the reward, by sample."""
+    values: dict[str, list[float | None]]
+    """The value of each term, by sample: they add up to the total, but for a clamp."""
+    rewards: list[Reward]
+    """The reward that scored each sample: one without the terms that its group lost."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why samples could not be scored, by sample."""
+    abstained: dict[int, str] = field(default_factory=dict)
+    """Why features gave no reward to samples, by sample; they do not count as failures."""
+    answers: dict[int, dict[str, str]] = field(default_factory=dict)
+    """What judges said, by sample and feature."""
+    errors: dict[int, Exception] = field(default_factory=dict)
+
+    @property
+    def share_masked(self) -> float:
+        """The share of samples that could not be scored, of those that should have been."""
+        due = len(self.samples) - len(self.abstained)
+        return len(self.reasons) / due if due else 0.0
+
+    def build_signal(self, at: int) -> Signal | None:
+        """Return the signal of a sample; None if it has no reward."""
+        inputs = self.inputs[at]
+        return None if self.totals[at] is None or inputs is None else self.rewards[at].score(**inputs)
