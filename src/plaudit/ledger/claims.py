@@ -30,7 +30,7 @@ class Claims:
         self._held: set[Claim] = set()
         self._abandoned: list[Claim] = []
 
-    def take(self, run: str | None, actor: str | None) -> Claim:
+    def take(self, run: str | None, actor: str | None, prefix: str = "env") -> Claim:
         """Claim an actor of a run; without one, the first of env0, env1 … that no live writer has.
 
         Raises:
@@ -50,7 +50,7 @@ class Claims:
                 f"{self._store.backend.name}: another live writer ({holder}) records as actor {actor!r} of {of}, and "
                 "the episodes of the two would be mixed. Give each its own actor=, or leave actor= out to get one."
             )
-        return next(claim for at in count() if self._try(claim := (run, f"env{at}")) is None)
+        return next(claim for at in count() if self._try(claim := (run, f"{prefix}{at}")) is None)
 
     def _try(self, claim: Claim) -> str | None:
         """Claim an actor; return who has it, where somebody does."""

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
-from plaudit.ledger.rescore.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
+from plaudit.ledger.rescore.rescore import Job, Plan, Reading, Rescoring, list_jobs, plan_rescore, rescore
 from plaudit.ledger.rescore.scored import ScoredBatch, score_history
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffer import WriteBuffer
@@ -316,11 +317,11 @@ class Ledger:
             self._steps.flush_within(flush_every)
             return self._steps
 
-    def _claim_actor(self, run: str | None, actor: str | None) -> tuple[Claims, Claim, int]:
+    def _claim_actor(self, run: str | None, actor: str | None, prefix: str = "env") -> tuple[Claims, Claim, int]:
         """Return the claim of a live writer on an actor of a run, those who keep it, and the actor's last episode."""
         with self._lock:
             self._reopen_if_forked()
-            claim = self._claims.take(run, actor)
+            claim = self._claims.take(run, actor, prefix)
         try:
             if self._steps is not None:
                 self._steps.flush()  # steps of an earlier writer, which may wait
@@ -454,7 +455,10 @@ class Ledger:
         Raises:
             NotInLedger: The record does not exist.
         """
-        return explain_record(self._store, self[record])
+        found = self[record]
+        texts = self.read_texts(found)
+        texts.pop(FEATURES, None)
+        return replace(explain_record(self._store, found), texts=texts)
 
     def read_texts(self, record: int | str | Record) -> dict[str, str | None]:
         """Return the texts that were recorded with a record, such as a prompt and what a model wrote.
@@ -469,11 +473,17 @@ class Ledger:
             NotInLedger: The record does not exist.
             LedgerBroken: A text was changed after being written.
         """
-        named = name_texts((record if isinstance(record, Record) else self[record]).context)
+        (found,) = self._read_texts_of([record if isinstance(record, Record) else self[record]])
+        return found
+
+    def _read_texts_of(self, records: Sequence[Record]) -> list[dict[str, str | None]]:
+        """Return the texts of each record by name."""
+        named = [name_texts(record.context) for record in records]
+        wanted = [digest for each in named for digest in each.values()]
         backend = self._store.backend
         with backend.snapshot() as connection, report_damage(backend.name, "a text"):
-            found = read_texts(backend, connection.connection.cursor(), list(named.values())) if named else {}
-        return {name: found.get(digest) for name, digest in named.items()}
+            found = read_texts(backend, connection.connection.cursor(), wanted) if wanted else {}
+        return [{name: found.get(digest) for name, digest in each.items()} for each in named]
 
     def forget(self, **chosen: Any) -> int:
         """Remove the texts of records for good: prompts, completions and answers of judges.
@@ -580,6 +590,11 @@ class Ledger:
         with self._lock:
             store = self._reopen_if_forked()
             return rescore(store, reward, Query.parse(query), progress, as_recorded=as_recorded)
+
+    def _rescore_read(self, reward: Reward, reading: Reading, progress: Progress | None, **query: Any) -> Rescoring:
+        """Score records with inputs that are read again from what else was recorded of them."""
+        with self._lock:
+            return rescore(self._reopen_if_forked(), reward, Query.parse(query), progress, reading=reading)
 
     def plan_rescore(self, reward: Reward, /, *, as_recorded: bool = False, **query: Any) -> Plan:
         """Count the records that `rescore` would score, without writing anything.

@@ -1,9 +1,9 @@
 """Records: a signal and its context, to be recorded, as it was recorded, explained, and many of them in a page."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.ledger.storage.segment_rows import SegmentRow
+from plaudit.ledger.storage.texts import TEXTS
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -126,10 +127,13 @@ class Why:
     host: str
     process: int
     made_with: str
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+    """What was recorded of prompts, completions and judges, by name; None for a text that was forgotten."""
 
     def __str__(self) -> str:
         """Return the explanation as text."""
-        return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain()]))
+        said = [line for name, text in self.texts.items() for line in _show_text(name, text)]
+        return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain(), *said]))
 
     def _repr_html_(self) -> str:
         first, *others = self._lines()
@@ -138,6 +142,8 @@ class Why:
     def _lines(self) -> list[str]:
         record = self.record
         given = {name: getattr(record, name) for name in _CONTEXT}
+        if self.texts:
+            given["context"] = {name: said for name, said in record.context.items() if name != TEXTS}
         shown = ", ".join(f"{name}={value!r:.200}" for name, value in given.items() if value is not None)
         stamp = record.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return [
@@ -152,7 +158,34 @@ class Why:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain data for JSON."""
         about = {"host": self.host, "process": self.process, "made_with": self.made_with}
-        return {**self.record.to_dict(), "recorded_by": about}
+        said = {"texts": dict(self.texts)} if self.texts else {}
+        return {**self.record.to_dict(), "recorded_by": about, **said}
+
+
+def _show_text(name: str, text: str | None) -> Iterator[str]:
+    """Yield the lines of a text; of one that is JSON, part by part."""
+    if text is None:
+        yield f"\n{name}: forgotten"
+        return
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        parts = text
+    yield from _show_part(name, parts)
+
+
+def _show_part(name: str, part: Any) -> Iterator[str]:
+    if isinstance(part, dict) and part and "role" not in part:
+        for each, value in part.items():
+            yield from _show_part(each, value)
+    elif isinstance(part, list) and part and all(isinstance(each, dict) and "role" in each for each in part):
+        for message in part:
+            rest = {key: value for key, value in message.items() if key not in ("role", "content")}
+            yield from _show_part(f"{name}, {message['role']}", message.get("content") or "")
+            for key, value in rest.items():
+                yield from _show_part(f"{name}, {message['role']}, {key}", value)
+    elif part not in ({}, []):
+        yield f"\n{name}:\n{part if isinstance(part, str) else json.dumps(part)}"
 
 
 _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key", "context")

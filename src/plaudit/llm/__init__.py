@@ -1,9 +1,24 @@
 """Rewards for language models: features of text, judges and groups, and one scorer under all adapters."""
 
 from plaudit.llm.feature import Answer, Feature, feature
+from plaudit.llm.groups import FeatureChange, RolloutChanges
+from plaudit.llm.rescoring import rescore_rollouts
 from plaudit.llm.rollouts import Rollout, read_rollouts
 from plaudit.llm.sample import Sample, text_of
 from plaudit.llm.scored import Scored
 from plaudit.llm.scoring import Scoring
 
-__all__ = ["Answer", "Feature", "Rollout", "Sample", "Scored", "Scoring", "feature", "read_rollouts", "text_of"]
+__all__ = [
+    "Answer",
+    "Feature",
+    "FeatureChange",
+    "Rollout",
+    "RolloutChanges",
+    "Sample",
+    "Scored",
+    "Scoring",
+    "feature",
+    "read_rollouts",
+    "rescore_rollouts",
+    "text_of",
+]

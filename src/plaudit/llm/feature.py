@@ -57,10 +57,10 @@ class Feature:
         """
         if not callable(function):
             raise DefinitionError(f"{function!r:.60} is not a function.")
-        if not isinstance(version, str) or not version:
+        if not isinstance(version, str):
             raise DefinitionError(f"version={version!r:.60} is not a string; write version='2'.")
         self.function, self.version, self.scope, self.judge = function, version, scope, judge
-        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.signature = inspect.signature(function)
         self.is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
         self.takes_everything = False

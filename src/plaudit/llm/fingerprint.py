@@ -1,6 +1,7 @@
 """The fingerprint of a function: of its source, of what of yours it calls, and of the versions of libraries it uses."""
 
 import ast
+import dis
 import functools
 import hashlib
 import importlib.metadata
@@ -24,8 +25,8 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial, type)
 def compute_fingerprint(function: Callable[..., Any], **about: Any) -> str:
     """Return the SHA-256 of what decides the results of a function, and of what else is said about it.
 
-    Comments, docstrings, decorators and formatting do not change it. A function of yours that it calls does, in whatever
-    module it is, and so does a constant that it reads; of a library, the version does.
+    Comments, docstrings, decorators and formatting do not change it. A function of yours that it calls does, in any
+    module, and so does a constant that it reads; of a library, the version does.
     """
     described = _Description().describe(function)
     text = json.dumps([described, _Description().describe(about)], sort_keys=True)
@@ -113,7 +114,10 @@ def _list_reads(function: Any) -> Iterator[tuple[str, Any]]:
     for code in _list_nested(function.__code__):  # comprehensions and inner functions
         found |= {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
     names = {name for code in _list_nested(function.__code__) for name in code.co_names}
+    written = {each.argval for each in dis.get_instructions(function) if each.opname == "STORE_GLOBAL"}
     for name, value in sorted(found.items()):
+        if name in written:  # a counter, say, which is another number every time
+            continue
         if not isinstance(value, types.ModuleType) or _name_library(value.__name__) is not None:
             yield name, value
             continue

@@ -1,4 +1,4 @@
-"""Rollouts in a ledger: each sample with its texts, the answers of judges, its group, and the reward or why it has none."""
+"""Rollouts in a ledger: samples with their texts, what judges said, and the reward or why there is none."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from plaudit.ledger.storage.batch import score_batch
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, TEXTS, StoredText, seal_text
 from plaudit.llm.feature import FeatureSet
 from plaudit.llm.sample import Sample
 from plaudit.llm.scored import Scored
@@ -26,7 +27,9 @@ from plaudit.reward.reward import Reward
 
 Keep = str | Callable[[str], str]
 """What is kept of texts: "keep" all, "hash" only digests, or a function from a text to what is kept of it."""
-_PROMPT, _ROLLOUT, _FEATURES = "prompt", "rollout", "features"
+_TOGETHER = 256
+"""Rollouts to read the texts of at a time."""
+_PARTS = _PROMPT, _ROLLOUT, _ANSWERS = "prompt", "rollout", "answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,10 @@ class RolloutRecorder:
             raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
         ledger.register(reward)
         self._ledger, self._texts = ledger, texts
-        claims, self._claim, self._last = ledger._claim_actor(run, actor)
+        claims, self._claim, self._last = ledger._claim_actor(run, actor, "scorer")
         self._released = weakref.finalize(self, claims.abandon, self._claim)
         self._key = os.urandom(16)
-        self._features = seal_text(json.dumps(features.fingerprints, sort_keys=True), salted=False)
+        self._features = seal_text(json.dumps(features.fingerprints, sort_keys=True), salt=b"")
 
     def record(self, scored: Scored, *, step: int | None = None, policy: str | None = None) -> list[int]:
         """Record a batch; it is durable when this returns.
@@ -90,103 +93,109 @@ class RolloutRecorder:
         store = self._ledger._store
         run, actor = self._claim
         scope, now, first = validate_scope(run, None, None, actor), store.writer.now(), self._last + 1
-        numbers = self._pack_numbers(scored, store.specs.get_layout)
+        numbers = pack_numbers(scored, store.specs.get_layout)
         texts: list[StoredText] = [self._features]
-        prompts: dict[Any, StoredText] = {}
-        orders: dict[Any, int] = {}
+        prompts: dict[str, StoredText] = {}
+        groups: dict[Any, str] = {}
         records = []
         for at, sample in enumerate(scored.samples):
-            group = scored.groups[at]
-            kept = self._keep_texts(scored, at, sample, group, prompts)
-            texts += [text for text in kept.values() if text is not None]
-            order = orders.setdefault(group, len(orders))
-            about: dict[str, Any] = {TEXTS: {name: text.name for name, text in kept.items() if text is not None}}
-            about[TEXTS][_FEATURES] = self._features.name
-            about |= {"group": f"{'' if step is None else step}/{order}", "prompt_id": self._name(sample.get("prompt"))}
+            kept = self._keep_texts(scored, at, prompts)
+            texts += kept.values()
+            about: dict[str, Any] = {TEXTS: {name: text.name for name, text in kept.items()}}
+            about[TEXTS][FEATURES] = self._features.name
+            about["group"] = groups.setdefault(scored.groups[at], str(first + at))
+            about["prompt_id"] = self._name(sample.get("prompt"))
             about["text_id"] = self._name(sample.get("completion"))
             about |= {} if policy is None else {"policy": policy}
             if (reason := scored.reasons.get(at) or scored.abstained.get(at)) is not None:
-                about[MASKED] = reason.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+                about[MASKED] = clean_reason(reason)
             layout, target, inputs, outputs = numbers[at]
             context = encode_context(about)
             records.append(
                 PackedRecord(layout, target, scope, now, None, str(first + at), step, context, inputs, outputs)
             )
-        numbers_of = self._ledger._write_with_texts(records, texts)
+        written = self._ledger._write_with_texts(records, texts)
         self._last += len(records)
-        return numbers_of
+        return written
 
-    def _keep_texts(
-        self, scored: Scored, at: int, sample: Sample, group: Any, prompts: dict[Any, StoredText]
-    ) -> dict[str, StoredText | None]:
+    def _keep_texts(self, scored: Scored, at: int, prompts: dict[str, StoredText]) -> dict[str, StoredText]:
+        """Return the texts of a sample to keep; a prompt once for all its completions."""
         if self._texts == "hash":
             return {}
-        plain = {name: part for name, part in sample.items() if _is_plain(part) and not name.endswith("_ids")}
+        parts = {name: part for name, part in scored.samples[at].items() if _is_plain(part) and name[-4:] != "_ids"}
+        answers: Mapping[str, Any] = scored.answers.get(at, {})
         if callable(self._texts):
-            plain = {name: _redact(part, self._texts) for name, part in plain.items()}
-        prompt = plain.pop("prompt", None)
-        if group not in prompts:
-            prompts[group] = seal_text(json.dumps({"prompt": prompt}))
-        answers = scored.answers.get(at, {})
-        if callable(self._texts):
-            answers = {name: self._texts(text) for name, text in answers.items()}
-        return {_PROMPT: prompts[group], _ROLLOUT: seal_text(json.dumps({"parts": plain, "answers": answers}))}
+            parts, answers = _redact(parts, self._texts), _redact(answers, self._texts)
+        prompt = json.dumps({"prompt": parts.pop("prompt", None)})
+        if prompt not in prompts:
+            prompts[prompt] = seal_text(prompt)
+        return {_PROMPT: prompts[prompt], _ROLLOUT: seal_text(json.dumps({"parts": parts, "answers": answers}))}
 
     def _name(self, part: Any) -> str:
         """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""
         said = json.dumps(part, sort_keys=True, default=repr)
         return hashlib.blake2s(said.encode(), key=self._key, digest_size=6).hexdigest()
 
-    def _pack_numbers(
-        self, scored: Scored, get_layout: Callable[[Reward], RecordLayout]
-    ) -> list[tuple[RecordLayout, str, bytes, bytes]]:
-        """Return the layout, the target, the inputs and the outputs of each sample; NaN where it has no reward."""
-        packed: list[Any] = [None] * len(scored.samples)
-        by_reward: dict[Reward, list[int]] = {}
-        for at, reward in enumerate(scored.rewards):
-            if scored.totals[at] is not None:
-                by_reward.setdefault(reward, []).append(at)
-            else:
-                layout = get_layout(reward)
-                target = Computation("numpy", inputs=()).format(layout.scored.program)
-                blank = (np.full(width, np.nan).tobytes() for width in (layout.width, layout.breadth))
-                packed[at] = layout, target, *blank
-        for reward, which in by_reward.items():
+
+def pack_numbers(
+    scored: Scored, get_layout: Callable[[Reward], RecordLayout]
+) -> list[tuple[RecordLayout, str, bytes, bytes]]:
+    """Return the layout, the target, the inputs and the outputs of each sample; NaN where it has no reward."""
+    packed: list[Any] = [None] * len(scored.samples)
+    by_reward: dict[Reward, list[int]] = {}
+    for at, reward in enumerate(scored.rewards):
+        if scored.totals[at] is not None:
+            by_reward.setdefault(reward, []).append(at)
+        else:
             layout = get_layout(reward)
-            columns = {name: np.array([scored.inputs[at][name] for at in which]) for name in reward.inputs}  # type: ignore[index]
-            try:
-                inputs, outputs, target = score_batch(layout, columns)
-            except InputError:  # of types that a batch does not mix, and a single row may
-                for at in which:
-                    signal = scored.build_signal(at)
-                    record = layout.pack(signal, lambda: 0, None, (None,) * 4, None, None, None, None)
-                    packed[at] = layout, record.target, record.inputs, record.outputs
-                continue
-            for place, at in enumerate(which):
-                packed[at] = layout, target, inputs[place].tobytes(), outputs[place].tobytes()
-        return packed
+            target = Computation("numpy", inputs=()).format(layout.scored.program)
+            blank = (np.full(width, np.nan).tobytes() for width in (layout.width, layout.breadth))
+            packed[at] = layout, target, *blank
+    for reward, which in by_reward.items():
+        layout = get_layout(reward)
+        columns = {name: np.array([scored.inputs[at][name] for at in which]) for name in reward.inputs}  # type: ignore[index]
+        try:
+            inputs, outputs, target = score_batch(layout, columns)
+        except InputError:  # of types that a batch does not mix, and a single row may
+            for at in which:
+                signal = reward.score(**scored.inputs[at] or {})
+                record = layout.pack(signal, lambda: 0, None, (None,) * 4, None, None, None, None)
+                packed[at] = layout, record.target, record.inputs, record.outputs
+            continue
+        for place, at in enumerate(which):
+            packed[at] = layout, target, inputs[place].tobytes(), outputs[place].tobytes()
+    return packed
 
 
 def read_rollouts(ledger: Ledger, records: Iterable[Record]) -> Iterator[Rollout]:
-    """Yield records of rollouts with their texts; other records are left out."""
-    for record in records:
-        texts = ledger.read_texts(record)
-        if _FEATURES not in texts:
-            continue
-        prompt, rollout = (json.loads(text) if (text := texts.get(name)) else None for name in (_PROMPT, _ROLLOUT))
-        about = record.context
-        sample = None
-        if prompt is not None and rollout is not None:
-            sample = Sample({**prompt, **rollout["parts"]})
-        yield Rollout(
-            record,
-            sample,
-            {} if rollout is None else rollout["answers"],
-            about.get("group"),
-            about.get("prompt_id"),
-            about.get("policy"),
-            json.loads(texts[_FEATURES] or "{}"),
-        )
+    """Yield the rollouts among records, with their texts.
+
+    Args:
+        ledger: The ledger.
+        records: Records, such as `ledger.history(run="night-3")`.
+
+    Yields:
+        The rollouts; records of anything else are left out.
+    """
+    left = iter(records)
+    while some := list(islice(left, _TOGETHER)):
+        for record, texts in zip(some, ledger._read_texts_of(some), strict=True):
+            if FEATURES in texts:
+                yield _build_rollout(record, texts)
+
+
+def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
+    found = {name: {} if (text := texts.get(name)) is None else json.loads(text) for name in _PARTS}
+    whole = all(texts.get(name) is not None for name in (_PROMPT, _ROLLOUT))
+    sample = Sample({**found[_PROMPT], **found[_ROLLOUT]["parts"]}) if whole else None
+    answers = {**found[_ROLLOUT].get("answers", {}), **found[_ANSWERS].get("answers", {})}
+    group, prompt_id, policy = (record.context.get(name) for name in ("group", "prompt_id", "policy"))
+    return Rollout(record, sample, answers, group, prompt_id, policy, json.loads(texts[FEATURES] or "{}"))
+
+
+def clean_reason(reason: str) -> str:
+    """Return a reason, which may quote a sample, as any database can keep it."""
+    return reason.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")[:2000]
 
 
 def _is_plain(part: Any) -> bool:

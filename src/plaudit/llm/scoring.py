@@ -21,7 +21,7 @@ from plaudit.errors import (
 from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
 from plaudit.llm.rollouts import Keep, RolloutRecorder
-from plaudit.llm.running import Gather, Results, Runner
+from plaudit.llm.running import Gather, Known, Results, Runner
 from plaudit.llm.sample import Sample
 from plaudit.llm.scored import Scored
 from plaudit.reward.reward import Reward
@@ -101,9 +101,9 @@ class Scoring:
         if on_lost_term not in get_args(Lost):
             near = did_you_mean(str(on_lost_term), get_args(Lost))
             raise DefinitionError(f"on_lost_term={on_lost_term!r} is not one of {', '.join(get_args(Lost))}.{near}")
-        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        if type(concurrency) is not int or concurrency < 1:
             raise DefinitionError(f"concurrency={concurrency!r:.60} is not a number of calls, such as 64.")
-        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0):
+        if timeout is not None and (type(timeout) not in (int, float) or timeout <= 0):
             raise DefinitionError(f"timeout={timeout!r:.60} is not a number of seconds; None allows any time.")
         self.reward = apply_on_bad(reward, on_bad)
         self.features = FeatureSet(features)
@@ -197,13 +197,30 @@ class Scoring:
         results = self._begin(samples, groups)
         return self._finish(await self._runner.run_async(results), step, policy)
 
+    def score_again(
+        self, samples: Sequence[Sample], groups: Sequence[Any], known: Known, steps: Sequence[int | None]
+    ) -> Scored:
+        """Score samples of which results of some features are known; nothing is recorded or counted.
+
+        A sample without texts is scored where everything is known.
+        """
+        results = Results(samples, list(groups))
+        for at, sample in enumerate(samples):
+            needed = [each for each in self.features.ordered if at not in known.get(each.name, {})]
+            if needed and not sample:
+                results.errors[at] = Abstained("its texts were not kept, or were forgotten")
+            for each in needed if sample else ():
+                each.require(sample, self.features.by_name.keys())
+        return self._score_results(replace(self._runner, stops=False).run(results, known), steps)
+
     # -- before and after features ----------------------------------------------------------------------------------
 
     def _begin(self, samples: Iterable[Mapping[str, Any]], groups: Sequence[Any] | None) -> Results:
         listed = [each if isinstance(each, Sample) else Sample(each) for each in samples]
         for sample in listed[:1]:  # either all samples have a part, or none
-            for required in (self.features, *filter(None, (self._applies,))):
-                required.require(sample)
+            self.features.require(sample)
+            if self._applies is not None:
+                self._applies.require(sample)
         if groups is not None and len(groups) != len(listed):
             raise ShapeMismatch(f"groups has {len(groups)} entries for {len(listed)} samples.")
         results = Results(listed, [*map(_name_group, listed)] if groups is None else [*map(_make_hashable, groups)])
@@ -220,6 +237,15 @@ class Scoring:
         return results
 
     def _finish(self, results: Results, step: int | None, policy: str | None) -> Scored:
+        count = len(results.samples)
+        scored = self._score_results(results, [step] * count)
+        if self._recorder is not None:
+            self._recorder.record(scored, step=step, policy=policy)
+        if self.masks:
+            self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
+        return scored
+
+    def _score_results(self, results: Results, steps: Sequence[int | None]) -> Scored:
         count, terms = len(results.samples), self.reward.program.terms
         values: dict[str, list[float | None]] = {name: [None] * count for name in terms}
         scored = Scored(
@@ -231,7 +257,7 @@ class Scoring:
             results.errors.pop(at, None)
         for at in range(count):
             if at not in results.errors:
-                scored.inputs[at] = self._collect_inputs(results, at, lost.get(at, ()), step)
+                scored.inputs[at] = self._collect_inputs(results, at, lost.get(at, ()), steps[at])
         by_reward: dict[tuple[str, ...], list[int]] = {}
         for at, row in enumerate(scored.inputs):
             if row is not None:
@@ -241,10 +267,6 @@ class Scoring:
         for at, error in results.errors.items():
             listed = scored.abstained if isinstance(error, Abstained) else scored.reasons
             listed[at] = describe_error(error)
-        if self._recorder is not None:
-            self._recorder.record(scored, step=step, policy=policy)
-        if self.masks:
-            self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
         return scored
 
     def _find_lost(self, results: Results) -> dict[int, tuple[str, ...]]:
@@ -258,9 +280,9 @@ class Scoring:
             inputs = failed & set(self.reward.inputs)
             terms = tuple(term.name for term in self.reward.terms if inputs & set(term.reads))
             whole = any(at in results.errors and not results.failed.get(at) for at in members)
-            if failed and failed <= inputs | self.features.read_by_others and not whole:
-                if 0 < len(terms) < len(self.reward.terms):
-                    lost |= dict.fromkeys(members, terms)
+            known = failed <= inputs | self.features.read_by_others
+            if failed and known and not whole and 0 < len(terms) < len(self.reward.terms):
+                lost |= dict.fromkeys(members, terms)
         return lost
 
     def _reduce(self, lost: tuple[str, ...]) -> Reward:

@@ -225,12 +225,17 @@ def load_module(place: str) -> ModuleType:
     return _run_file(Path(place)) if _is_path(place) else _import_module(place)
 
 
-def find_function(text: str) -> Callable[..., Any]:
-    """Return the function that `text` names: `file.py:name` or `package.module:name`."""
+def find_object(text: str) -> Any:
+    """Return what `text` names: `file.py:name` or `package.module:name`."""
     place, _, name = text.rpartition(":")
     if not place or not re.fullmatch(_NAME, name):
-        raise DefinitionError(f"{text!r} does not name a function; write file.py:name or package.module:name.")
-    found = _find_attribute(place, load_module(place), name)
+        raise DefinitionError(f"{text!r} does not name anything; write file.py:name or package.module:name.")
+    return _find_attribute(place, load_module(place), name)
+
+
+def find_function(text: str) -> Callable[..., Any]:
+    """Return the function that `text` names: `file.py:name` or `package.module:name`."""
+    found: Callable[..., Any] = find_object(text)
     if not callable(found):
         raise DefinitionError(f"{text} is not a function; its type is {type(found).__name__}.")
     return found

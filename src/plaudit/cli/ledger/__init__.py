@@ -21,6 +21,7 @@ SUMMARIES = {
     "quarantine": "List the quarantined records of a ledger.",
     "maintenance:backup": "Back up a ledger while others write to it.",
     "maintenance:compact": "Compact a ledger to save space and read faster.",
+    "forget": "Remove prompts and completions of records.",
     "archive": "Move old records to object storage.",
 }
 """The summary of each command: the first line of its help."""

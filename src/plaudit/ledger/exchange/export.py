@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
@@ -23,6 +24,7 @@ from plaudit.ledger.storage.revisions import prepare_tables
 from plaudit.ledger.storage.schema import imported, metadata, schema_revision, table_heads, writers
 from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.texts import export_texts, name_texts
 from plaudit.rows.csv_files import CsvSink
 from plaudit.rows.streams import FORMATS, find_format
 
@@ -130,6 +132,7 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
     """
     digest = hashlib.sha256()
     seen: set[tuple[str, ...] | int] = set()
+    texts: set[bytes] = set()
     count = 0
     with AtomicFile(path) as draft:
 
@@ -152,6 +155,8 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
             if record.writer not in seen:
                 seen.add(record.writer)
                 line("writer", {"id": record.writer, "made_with": made_with})
+            for text in _read_new_texts(store, record, texts):
+                line("text", text)
             line("record", {"source": source, **record.to_dict()})
             if count % 1000 == 0:
                 report(count)
@@ -159,6 +164,16 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
         draft.commit()
     report(count)
     return count
+
+
+def _read_new_texts(store: Store, record: Record, seen: set[bytes]) -> list[dict[str, Any]]:
+    """Return the texts of a record that no record before had."""
+    new = [digest for digest in name_texts(record.context).values() if digest not in seen]
+    seen.update(new)
+    if not new:
+        return []
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, "a text"):
+        return list(export_texts(store.backend, connection.connection.cursor(), new))
 
 
 def _write_columns(history: History, path: str | os.PathLike[str], report: Callable[[int], None], kind: str) -> int:

@@ -25,6 +25,7 @@ from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.schema import imported
 from plaudit.ledger.storage.sources import find_sources
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.texts import add_texts, forget_texts, import_text
 from plaudit.ledger.storage.writer import BlockWriter, describe_platform, list_numbers
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -112,6 +113,8 @@ class _Import:
                     record = self._build_record(number, content["record"])
                     if record is not None:
                         yield record
+                elif "text" in content:
+                    self._take_text(content["text"])
                 elif "reward" in content:
                     self.store.specs.get_layout(Reward.from_dict(content["reward"]))
                 elif "writer" in content:
@@ -120,6 +123,15 @@ class _Import:
                     raise LedgerError(f"it has format {content['plaudit_ledger']['format']}, not {EXPORT_FORMAT}")
             except (PlauditError, ValueError, KeyError, TypeError) as error:
                 raise self._build_error(number, str(error).removesuffix(".")) from None
+
+    def _take_text(self, given: Mapping[str, Any]) -> None:
+        """Add a text that records name, or note that it was forgotten where it came from."""
+        backend, found = self.store.backend, import_text(given)
+        if isinstance(found, bytes):
+            rows = forget_texts(backend, self.cursor, [found], self.store.writer.now(), known=False)
+            self.store.writer.chain_rows(self.cursor, "forgotten", rows)
+        else:
+            add_texts(backend, self.cursor, [found])
 
     def _build_record(self, line: int, given: Mapping[str, Any]) -> _Incoming | None:
         """Return a record of the file; None where it was refused, to be kept apart."""

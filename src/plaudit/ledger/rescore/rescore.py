@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import bindparam, func, insert, select, update
@@ -25,11 +25,21 @@ from plaudit.ledger.rescore.comparison import compare_rounding, compare_totals
 from plaudit.ledger.rescore.replay import LedgerReplay, needs_replay
 from plaudit.ledger.rescore.translation import Carried, Translation, carry_states, find_translation, join_known
 from plaudit.ledger.storage.chain import CHAINED, seal_row
-from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_column, digest_job
+from plaudit.ledger.storage.codec import (
+    FLOAT,
+    Block,
+    RecordLayout,
+    Rows,
+    decode_column,
+    digest_job,
+    encode_contexts,
+)
 from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, specs
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.texts import StoredText, add_texts
 from plaudit.ledger.summary.episodes import CHOSEN_BY, find_unfinished
 from plaudit.ledger.summary.listing import list_episodes
 from plaudit.reward.reward import Reward
@@ -47,6 +57,26 @@ _FINISH = (
 )
 _THERE = build_lookup(select(blocks.c.first, blocks.c.records), blocks.c.first)
 _DONE = build_lookup(select(blocks.c.origin).where(blocks.c.job == bindparam("of")), blocks.c.origin)
+
+
+class ReadAgain(NamedTuple):
+    """What was read of the chosen records of a page another time: new inputs, and what their contexts say."""
+
+    inputs: Rows
+    contexts: Sequence[str | None]
+    texts: Sequence[StoredText]
+    """Texts that the contexts name and that are not in the ledger yet."""
+
+
+class Reading(NamedTuple):
+    """Where new inputs come from, if not from the old ones."""
+
+    about: Mapping[str, Any]
+    """What tells this way of reading from others: part of the identity of the job."""
+    read: Callable[[Sequence[Page]], Sequence[ReadAgain]]
+    """Called with pages outside any transaction; returns what it read of each."""
+    together: int
+    """How many records are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,37 +236,35 @@ def rescore(
     progress: Callable[[int, int], None] | None = None,
     *,
     as_recorded: bool = False,
+    reading: Reading | None = None,
 ) -> Rescoring:
     """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped.
 
     `as_recorded`, what JAX or PyTorch scored is scored by them again, in their dtype; otherwise all of it in float64.
+    With `reading`, inputs are read again from what else was recorded.
     """
-    planned = plan_rescore(store, reward, query, as_recorded=as_recorded)
-    if not planned.records:
-        why = "; ".join(map(str, planned.lacking)) or "no records match"
-        raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
     layout = store.specs.get_layout(reward)
-    sources = [source for source, _ in History(store, query).counts()]
-    replayed = needs_replay(reward, sources)
-    if replayed:  # before anything is written
-        LedgerReplay(reward).check(History(store, query).pages())
-        for each in _find_lacking(History(store, query), _find_ways(store, layout, sources), masked=False):
-            raise BrokenEpisode(
-                f"{store.backend.name}: {each}. {reward.name}@{reward.version} carries state from step to step and "
-                "needs all of them."
-            )
-    chosen = _encode_query(query, as_recorded)
+    if reading is None:
+        planned, replayed = _plan_from_inputs(store, reward, query, as_recorded)
+        chosen = _encode_query(query, as_recorded)
+    else:
+        _check_query(query)
+        planned, replayed = Plan(History(store, query).count(), ()), False
+        chosen = json.dumps({**query.to_dict(), **reading.about}, sort_keys=True)
+        if not planned.records:
+            raise MissingField(f"{store.backend.name}: no records match.")
     job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, chosen))
     scored = 0
     merged = True
     while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
         done, merged = 0, False
         replay = LedgerReplay(reward) if replayed else None
-        for pages in History(store, query).read_batches(_BATCH, whole=True):
+        for pages in History(store, query).read_batches(reading.together if reading else _BATCH, whole=True):
             carried = carry_states(store.specs, layout, replay, pages)
+            again = None if reading is None else _read_again(store, reading, job[0], pages)
             count = store.writer.transact(
-                lambda cursor, pages=pages, carried=carried: _score_pages(  # type: ignore[misc]
-                    store, cursor, layout, job, pages, carried, as_recorded
+                lambda cursor, pages=pages, carried=carried, again=again: _score_pages(  # type: ignore[misc]
+                    store, cursor, layout, job, pages, carried, as_recorded, again
                 )
             )
             if count is None:
@@ -256,6 +284,35 @@ def rescore(
             compare_rounding(store, layout, job[0], result.changes.rounding)
     result.refused = max(0, planned.records - result.records)
     return result
+
+
+def _plan_from_inputs(store: Store, reward: Reward, query: Query, as_recorded: bool) -> tuple[Plan, bool]:
+    """Return what can be scored from recorded inputs, and whether states have to be followed from step to step."""
+    planned = plan_rescore(store, reward, query, as_recorded=as_recorded)
+    if not planned.records:
+        why = "; ".join(map(str, planned.lacking)) or "no records match"
+        raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
+    layout = store.specs.get_layout(reward)
+    sources = [source for source, _ in History(store, query).counts()]
+    replayed = needs_replay(reward, sources)
+    if replayed:  # before anything is written
+        LedgerReplay(reward).check(History(store, query).pages())
+        for each in _find_lacking(History(store, query), _find_ways(store, layout, sources), masked=False):
+            raise BrokenEpisode(
+                f"{store.backend.name}: {each}. {reward.name}@{reward.version} carries state from step to step and "
+                "needs all of them."
+            )
+    return planned, replayed
+
+
+def _read_again(store: Store, reading: Reading, job: int, pages: Sequence[Page]) -> dict[int, ReadAgain]:
+    """Return what is read of the pages that are not scored yet, by their first record."""
+    with store.backend.snapshot() as connection:
+        cursor = connection.connection.cursor()
+        done = {row[0] for row in look_up(store.backend, cursor, _DONE, [page.row.first for page in pages], job)}
+    left = [page for page in pages if page.row.first not in done]
+    found = reading.read(left) if left else ()
+    return {page.row.first: again for page, again in zip(left, found, strict=True)}
 
 
 def list_jobs(store: Store) -> list[Job]:
@@ -319,6 +376,7 @@ def _score_pages(
     pages: Sequence[Page],
     carried: Carried | None,
     as_recorded: bool,
+    again: Mapping[int, ReadAgain] | None,
 ) -> int | None:
     """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
     store.backend.take_turn(cursor)  # nobody merges the blocks meanwhile
@@ -332,6 +390,12 @@ def _score_pages(
         if page.row.first not in done:
             groups.setdefault((page.layout, page.row.target), []).append(page)
     made: list[Block] = []
+    if again is not None:
+        left = [page for group in groups.values() for page in group if page.row.first in again]
+        for page in left:
+            add_texts(store.backend, cursor, again[page.row.first].texts)
+            made.append(_build_read(layout, page, again[page.row.first], job))
+        groups = {}
     for (source, target), group in groups.items():
         found = find_translation(store.specs, source, layout, replayed=carried is not None)
         if isinstance(found, Translation):
@@ -345,6 +409,13 @@ def _score_pages(
     return sum(block.count for block in made)
 
 
+def _build_read(layout: RecordLayout, page: Page, again: ReadAgain, job: tuple[int, str]) -> Block:
+    """Return the new block of a page whose inputs were read again."""
+    outputs = get_recomputer(layout).run_numpy(again.inputs)
+    target = Computation("numpy", inputs=()).format(layout.scored.program)
+    return _build_block(layout, target, page, again.inputs, outputs, job, encode_contexts(again.contexts))
+
+
 def _build_blocks(
     found: Translation, computation: Computation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
 ) -> Iterator[Block]:
@@ -356,33 +427,47 @@ def _build_blocks(
     target = computation.format(found.layout.scored.program)
     start = 0
     for page, at in zip(pages, positions, strict=True):
-        row, end = page.row, start + len(at)
-        whole_page = len(at) == row.records
-        scope = Scope(*(getattr(row, name) for name in Scope._fields))
-        require_type(str, *scope[:4])
-
-        def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole_page) -> str | None:
-            if column is None or whole:
-                return column
-            listed = list(decode_column(column, row.records))
-            return json.dumps([listed[position] for position in at.tolist()])
-
-        yield Block(
-            found.layout,
-            target,
-            scope,
-            len(at),
-            row.earliest,
-            row.latest,
-            inputs[start:end].astype(FLOAT, copy=False).tobytes(),
-            outputs[start:end].astype(FLOAT, copy=False).tobytes(),
-            kept(row.times),
-            None,
-            kept(row.episodes),
-            kept(row.steps),
-            None,
-            job,
-            row.first,
-            None if whole_page else json.dumps(at.tolist()),
-        )
+        end = start + len(at)
+        yield _build_block(found.layout, target, page, inputs[start:end], outputs[start:end], job, None)
         start = end
+
+
+def _build_block(
+    layout: RecordLayout,
+    target: str,
+    page: Page,
+    inputs: Rows,
+    outputs: Rows,
+    job: tuple[int, str],
+    contexts: str | None,
+) -> Block:
+    """Return the new block of the chosen records of a page."""
+    row, at = page.row, page.positions()
+    whole = len(at) == row.records
+    scope = Scope(*(getattr(row, name) for name in Scope._fields))
+    require_type(str, *scope[:4])
+
+    def keep(column: str | None) -> str | None:
+        if column is None or whole:
+            return column
+        listed = list(decode_column(column, row.records))
+        return json.dumps([listed[position] for position in at.tolist()])
+
+    return Block(
+        layout,
+        target,
+        scope,
+        len(at),
+        row.earliest,
+        row.latest,
+        inputs.astype(FLOAT, copy=False).tobytes(),
+        outputs.astype(FLOAT, copy=False).tobytes(),
+        keep(row.times),
+        None,
+        keep(row.episodes),
+        keep(row.steps),
+        contexts,
+        job,
+        row.first,
+        None if whole else json.dumps(at.tolist()),
+    )

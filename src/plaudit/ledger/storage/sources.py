@@ -41,7 +41,7 @@ def build_lookup(statement: Select[Any], column: ColumnElement[Any]) -> Lookup:
 
 
 def look_up(
-    backend: Backend, cursor: Any, lookup: Lookup, names: Iterable[str | int], *before: Any
+    backend: Backend, cursor: Any, lookup: Lookup, names: Iterable[str | int | bytes], *before: Any
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows with one of these names, many of which each statement takes; parameters come `before` them."""
     wanted = list(dict.fromkeys(names))

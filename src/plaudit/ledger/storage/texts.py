@@ -49,10 +49,10 @@ class StoredText(NamedTuple):
         return f"text:{self.digest.hex()}"
 
 
-def seal_text(text: str, *, salted: bool = True) -> StoredText:
-    """Return any string, half characters too, as a ledger keeps it; without a salt, the same text is kept once."""
+def seal_text(text: str, *, salt: bytes | None = None) -> StoredText:
+    """Return any string, half characters too, as a ledger keeps it; with an empty salt, the same text is kept once."""
     plain = text.encode("utf-8", "surrogatepass")
-    salt = os.urandom(16) if salted else b""
+    salt = os.urandom(16) if salt is None else salt
     packed = zlib.compress(plain, 1) if len(plain) > _SHORT else plain
     content = _COMPRESSED + packed if len(packed) < len(plain) else _PLAIN + plain
     return StoredText(hashlib.sha256(salt + plain).digest(), salt, content)
@@ -73,7 +73,7 @@ def open_text(salt: Any, content: Any, digest: bytes) -> str:
 def add_texts(backend: Backend, cursor: Any, new: Iterable[StoredText]) -> None:
     """Add texts inside a transaction; one that is there, or was forgotten, stays as it is."""
     rows = list(new)
-    gone = {row[1] for row in look_up(backend, cursor, _NOTED, [row.digest.hex() for row in rows if not row.salt])}
+    gone = {row[1] for row in look_up(backend, cursor, _NOTED, [row.digest.hex() for row in rows])}
     statement = f"{backend.render(_ADD)} ON CONFLICT DO NOTHING"
     cursor.executemany(statement, [tuple(row) for row in rows if row.digest.hex() not in gone])
 
@@ -100,9 +100,35 @@ def read_texts(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> dict[
     return {read_bytes(digest): open_text(salt, content, read_bytes(digest)) for digest, salt, content in rows}
 
 
-def forget_texts(backend: Backend, cursor: Any, digests: Sequence[bytes], now: int) -> list[tuple[Any, ...]]:
-    """Remove texts inside a transaction, and note which; return the rows that the chain of these notes goes on with."""
+def export_texts(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield texts as plain data for another ledger, and the digests of those that were forgotten."""
+    rows = {read_bytes(row[0]): row[1:] for row in look_up(backend, cursor, _READ, list(digests))}
+    for digest in digests:
+        if digest in rows:
+            salt, content = rows[digest]
+            yield {"salt": read_bytes(salt).hex(), "text": open_text(salt, content, digest)}
+        else:
+            yield {"forgotten": digest.hex()}
+
+
+def import_text(given: Mapping[str, Any]) -> StoredText | bytes:
+    """Return a text of an export, or the digest of one that was forgotten there."""
+    if "forgotten" in given:
+        return bytes.fromhex(given["forgotten"])
+    return seal_text(str(given["text"]), salt=bytes.fromhex(given["salt"]))
+
+
+def forget_texts(
+    backend: Backend, cursor: Any, digests: Sequence[bytes], now: int, *, known: bool = True
+) -> list[tuple[Any, ...]]:
+    """Remove texts inside a transaction, and note which; return the rows that the chain of these notes goes on with.
+
+    With `known`, only texts that are there are noted; without, also those that never were, and were not noted yet.
+    """
     there = [read_bytes(row[0]) for row in look_up(backend, cursor, _KNOWN, list(dict.fromkeys(digests)))]
+    if not known:
+        noted = {row[1] for row in look_up(backend, cursor, _NOTED, [digest.hex() for digest in digests])}
+        there = [digest for digest in dict.fromkeys(digests) if digest.hex() not in noted]
     for digest in there:
         cursor.execute(backend.render(_FORGET), (digest,))
         cursor.execute(backend.render(_NOTE), (digest.hex(), now))

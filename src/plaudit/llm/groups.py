@@ -1,0 +1,121 @@
+"""What scoring rollouts again changed: totals, advantages within groups, and features."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.rescore.rescore import Rescoring
+from plaudit.terminal import escape_controls, format_count, format_table
+
+__all__ = ["FeatureChange", "RolloutChanges"]
+
+
+@dataclass(slots=True)
+class FeatureChange:
+    """What a feature found before and after, over rollouts that have both."""
+
+    rollouts: int = 0
+    changed: int = 0
+    before: float = 0.0
+    """The mean before; of a flag, its pass rate."""
+    after: float = 0.0
+    ran: int = 0
+    """How many times it was run; 0 where everything it found was reused."""
+
+
+@dataclass(slots=True)
+class RolloutChanges:
+    """The result of `rescore_rollouts`."""
+
+    rescoring: Rescoring
+    groups: int = 0
+    """Groups with two rollouts or more that have both totals."""
+    flipped: int = 0
+    """Rollouts whose advantage, the total less the mean of the group, changed its sign."""
+    gained: int = 0
+    """Groups that had no gradient, since all totals were equal, and have one now."""
+    lost: int = 0
+    """Groups that had a gradient and have none now."""
+    features: dict[str, FeatureChange] = field(default_factory=dict)
+    """By input of the reward, those that both rewards read."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why rollouts have no new reward, and how many."""
+
+    def __str__(self) -> str:
+        """Return a summary."""
+        done = self.rescoring
+        lines = [f"job {done.job}: {done.records:,} rollouts scored with {done.reward}@{done.version}"]
+        lines += [
+            f"{format_count(count, 'rollout')} without a reward: {why}" for why, count in self.reasons.most_common(5)
+        ]
+        lines += ["", str(done.changes), ""]
+        if self.groups:
+            lines.append(
+                f"of {self.groups:,} groups, {self.gained:,} gained their gradient and {self.lost:,} lost it; "
+                f"{self.flipped:,} rollouts changed the sign of their advantage"
+            )
+        if self.features:
+            rows = [("feature", "run", "changed", "mean before", "mean after")]
+            for name, each in self.features.items():
+                means = (f"{each.before:.4g}", f"{each.after:.4g}")
+                rows.append((name, f"{each.ran:,}", f"{each.changed:,} of {each.rollouts:,}", *means))
+            lines += ["", format_table(rows)]
+        return escape_controls("\n".join(lines))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for JSON."""
+        names = ("groups", "flipped", "gained", "lost")
+        features = {
+            name: {part: getattr(each, part) for part in each.__slots__} for name, each in self.features.items()
+        }
+        counts = {name: getattr(self, name) for name in names}
+        return {**self.rescoring.to_dict(), **counts, "features": features, "reasons": dict(self.reasons)}
+
+
+def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **query: Any) -> RolloutChanges:
+    """Compare the records of a re-scoring with those that they came from."""
+    found = RolloutChanges(done)
+    before = {
+        record.id: (record.total, record.signal.inputs) for record in ledger.history(**query) if record.job is None
+    }
+    groups: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+    for record in ledger.history(job=done.job):
+        if record.masked is not None:
+            found.reasons[re.sub(r" of sample \d+$", "", record.masked)] += 1
+        old, inputs = before.get(record.origin or 0, (math.nan, {}))
+        if math.isnan(old) or math.isnan(record.total):
+            continue
+        group = record.run, record.actor, (record.context or {}).get("group")
+        groups.setdefault(group, []).append((old, record.total))
+        for name, value in record.signal.inputs.items():
+            old_value = inputs.get(name)
+            if old_value is not None and not isinstance(value, str) and not isinstance(old_value, str):
+                _add_feature(found.features.setdefault(name, FeatureChange()), old_value, value)
+    for name, each in found.features.items():
+        each.ran = ran.get(name, 0)
+        each.before, each.after = each.before / each.rollouts, each.after / each.rollouts
+    for pairs in groups.values():
+        if len(pairs) > 1:
+            _add_group(found, pairs)
+    return found
+
+
+def _add_feature(change: FeatureChange, old: float, new: float) -> None:
+    change.rollouts += 1
+    change.changed += old != new
+    change.before += old
+    change.after += new
+
+
+def _add_group(found: RolloutChanges, pairs: list[tuple[float, float]]) -> None:
+    found.groups += 1
+    means = [sum(side) / len(pairs) for side in zip(*pairs, strict=True)]
+    had, has = (max(side) > min(side) for side in zip(*pairs, strict=True))
+    found.gained += has and not had
+    found.lost += had and not has
+    if had and has:
+        found.flipped += sum((old - means[0]) * (new - means[1]) < 0 for old, new in pairs)

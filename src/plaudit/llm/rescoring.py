@@ -1,0 +1,167 @@
+"""Scoring recorded rollouts again: only features that changed are run, and answers of judges are reused."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plaudit.errors import LedgerError
+from plaudit.ledger.context import encode_context
+from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.record import Page, Record, read_records
+from plaudit.ledger.rescore.rescore import ReadAgain, Reading
+from plaudit.ledger.storage.episode_parts import MASKED
+from plaudit.ledger.storage.texts import FEATURES, TEXTS, StoredText, seal_text
+from plaudit.llm.groups import RolloutChanges, compare_rollouts
+from plaudit.llm.rollouts import Rollout, clean_reason, pack_numbers, read_rollouts
+from plaudit.llm.sample import Sample
+from plaudit.llm.scored import Scored
+from plaudit.llm.scoring import Features, Scoring
+from plaudit.reward.reward import Reward
+
+__all__ = ["rescore_rollouts"]
+
+Progress = Callable[[int, int], None]
+_TOGETHER = 512
+"""Rollouts to read, and whose judges to ask, before what was found is durable."""
+
+
+def rescore_rollouts(
+    ledger: Ledger,
+    reward: Reward,
+    features: Features,
+    *,
+    ask: bool = False,
+    concurrency: int = 64,
+    timeout: float | None = 60.0,
+    progress: Progress | None = None,
+    **query: Any,
+) -> RolloutChanges:
+    """Score recorded rollouts with another reward or other features; new scores stand beside the old ones.
+
+    Only features whose fingerprint changed are run; of the others, what was recorded is used. Call it again after an
+    interruption to resume: no rollout is scored twice, and no judge asked twice.
+
+    Args:
+        ledger: The ledger, with rollouts that a `Scoring` recorded.
+        reward: The reward to score with.
+        features: Its features.
+        ask: Ask judges again, also where their answers were kept.
+        concurrency: As for `Scoring`.
+        timeout: As for `Scoring`.
+        progress: Called with the number of rollouts done and the number in total.
+        **query: Which records; see `Ledger.history`. All of them if omitted.
+
+    Returns:
+        What changed: totals, groups, features. Rollouts that cannot be scored are recorded with the reason.
+
+    Raises:
+        LedgerError: A chosen record is not a rollout.
+        MissingField: No record was chosen, or a feature needs a part that was not recorded.
+    """
+    scoring = Scoring(reward, features, on_bad="mask", max_masked=1, concurrency=concurrency, timeout=timeout)
+    reader = _Reader(ledger, scoring, ask=ask)
+    about = {"features": scoring.fingerprints, **({"asked": True} if ask else {})}
+    done = ledger._rescore_read(reward, Reading(about, reader.read, _TOGETHER), progress, **query)
+    return compare_rollouts(ledger, done, reader.ran, **query)
+
+
+class _Reader:
+    """Reads pages of rollouts again."""
+
+    def __init__(self, ledger: Ledger, scoring: Scoring, *, ask: bool) -> None:
+        self._ledger, self._scoring, self._ask = ledger, scoring, ask
+        self._features = seal_text(json.dumps(scoring.fingerprints, sort_keys=True), salt=b"")
+        self.ran: dict[str, int] = dict.fromkeys(scoring.fingerprints, 0)
+        """How many times each feature was run."""
+
+    def read(self, pages: Sequence[Page]) -> list[ReadAgain]:
+        records = [record for page in pages for record in read_records(page)]
+        rollouts = self._list_rollouts(records)
+        around = self._find_rest_of_groups(rollouts) if self._reads_groups else []
+        scored = self._score([*rollouts, *around])
+        packed = pack_numbers(scored, self._ledger._store.specs.get_layout)
+        found, start = [], 0
+        for page in pages:
+            end = start + len(page.positions())
+            width = packed[start][0].width
+            inputs = np.frombuffer(b"".join(packed[at][2] for at in range(start, end))).reshape(end - start, width)
+            texts = [self._features]
+            contexts = [self._describe(rollouts[at], scored, at, texts) for at in range(start, end)]
+            found.append(ReadAgain(inputs, contexts, texts))
+            start = end
+        return found
+
+    @property
+    def _reads_groups(self) -> bool:
+        return any(each.scope == "group" for each in self._scoring.features.ordered)
+
+    def _list_rollouts(self, records: Sequence[Record]) -> list[Rollout]:
+        rollouts = list(read_rollouts(self._ledger, records))
+        if len(rollouts) < len(records):
+            known = {rollout.record.id for rollout in rollouts}
+            other = next(record.id for record in records if record.id not in known)
+            raise LedgerError(
+                f"{self._ledger.name}: record {other} is not a rollout: no texts were recorded with it. Choose rollouts, "
+                "as by --run, or re-score without features."
+            )
+        return rollouts
+
+    def _find_rest_of_groups(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
+        """Return the other completions of the first and of the last prompt, which may lie in other blocks."""
+        there = {rollout.record.id for rollout in rollouts}
+        found: list[Rollout] = []
+        for edge, way in ((rollouts[0], -1), (rollouts[-1], 1)):
+            at = edge.record.id + way
+            while at > 0:
+                try:
+                    near = next(iter(read_rollouts(self._ledger, [self._ledger[at]])), None)
+                except LedgerError:
+                    break
+                if near is None or _name_group(near) != _name_group(edge) or near.record.job is not None:
+                    break
+                if at not in there:
+                    found.append(near)
+                    there.add(at)
+                at += way
+        return found
+
+    def _score(self, rollouts: Sequence[Rollout]) -> Scored:
+        scoring = self._scoring
+        known: dict[str, dict[int, Any]] = {name: {} for name in scoring.fingerprints}
+        for at, rollout in enumerate(rollouts):
+            for each in scoring.features.ordered:
+                kept = self._find_kept(each.name, rollout)
+                if kept is not None and not (self._ask and each.judge):
+                    known[each.name][at] = kept
+                else:
+                    self.ran[each.name] += rollout.sample is not None
+        samples = [rollout.sample or Sample() for rollout in rollouts]
+        steps = [rollout.record.step for rollout in rollouts]
+        return scoring.score_again(samples, [_name_group(rollout) for rollout in rollouts], known, steps)
+
+    def _find_kept(self, name: str, rollout: Rollout) -> Any:
+        """Return what a feature found when the rollout was recorded; None where it has changed, or is not known."""
+        if rollout.features.get(name) != self._scoring.fingerprints[name] or rollout.record.masked is not None:
+            return None
+        return rollout.record.signal.inputs.get(name)
+
+    def _describe(self, rollout: Rollout, scored: Scored, at: int, texts: list[StoredText]) -> str:
+        """Return the context of the new record, after adding what judges said now to `texts`."""
+        about = dict(rollout.record.context)
+        about.pop(MASKED, None)
+        named = {**about[TEXTS], FEATURES: self._features.name}
+        answers = scored.answers.get(at)
+        if answers and rollout.sample is not None:
+            text = seal_text(json.dumps({"answers": {**rollout.answers, **answers}}))
+            texts.append(text)
+            named["answers"] = text.name
+        about[TEXTS] = named
+        reason = scored.reasons.get(at) or scored.abstained.get(at)
+        return encode_context(about if reason is None else {**about, MASKED: clean_reason(reason)})
+
+
+def _name_group(rollout: Rollout) -> tuple[Any, ...]:
+    record = rollout.record
+    return record.run, record.actor, rollout.group
