@@ -39,7 +39,7 @@ def reward_func(scoring: Scoring, *, name: str | None = None, group_size: int | 
 
     Args:
         scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids` and the
-            columns of the data set. With `on_bad="mask"`, which needs TRL 1.6, a sample that cannot be scored gets None.
+            columns of the data set. With `on_bad="mask"` (needs TRL 1.6), one that cannot be scored gets None.
         name: Name to log under; the reward's own name if omitted.
         group_size: `num_generations` of the trainer, for features of a group; completions that follow each other and
             have the same prompt if omitted.

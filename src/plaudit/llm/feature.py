@@ -60,6 +60,7 @@ class Feature:
         if not isinstance(version, str):
             raise DefinitionError(f"version={version!r:.60} is not a string; write version='2'.")
         self.function, self.version, self.scope, self.judge = function, version, scope, judge
+        self._given_fingerprint = fingerprint
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.signature = inspect.signature(function)
         self.is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
@@ -76,7 +77,6 @@ class Feature:
                 near = did_you_mean(setting, self.settings)
                 raise UnknownParameter(f"feature {self.name!r} has no setting {setting!r}.{near}")
         self.settings |= settings or {}
-        self._given_fingerprint = fingerprint
 
     def _add_parameter(self, parameter: inspect.Parameter) -> None:
         name, has_default = parameter.name, parameter.default is not parameter.empty
@@ -100,6 +100,7 @@ class Feature:
 
     @cached_property
     def changed(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
         defaults = self.signature.parameters
         return {name: value for name, value in self.settings.items() if value is not defaults[name].default}
 
@@ -145,7 +146,7 @@ class Feature:
         return {**found, **self.changed}
 
     def require(self, sample: Mapping[str, Any], known: Collection[str] = ()) -> None:
-        """Raise MissingField if a sample lacks a part that the function needs: the function is wrong, not the sample."""
+        """Raise MissingField if a sample lacks a part that the function needs: then the function is wrong."""
         for name in self.needs:
             if name not in sample and name not in known:
                 raise MissingField(

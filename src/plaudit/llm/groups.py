@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plaudit.ledger.ledger import Ledger
-from plaudit.ledger.rescore.rescore import Rescoring
+from plaudit.ledger.rescore.rescore import Rescoring, count_reasons
 from plaudit.terminal import escape_controls, format_count, format_table
 
 __all__ = ["FeatureChange", "RolloutChanges"]
@@ -82,10 +82,10 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
     before = {
         record.id: (record.total, record.signal.inputs) for record in ledger.history(**query) if record.job is None
     }
+    for reason, count in count_reasons(ledger._store, done.job).items():
+        found.reasons[re.sub(r" (of|in) sample \d+$", "", reason)] += count
     groups: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
     for record in ledger.history(job=done.job):
-        if record.masked is not None:
-            found.reasons[re.sub(r" of sample \d+$", "", record.masked)] += 1
         old, inputs = before.get(record.origin or 0, (math.nan, {}))
         if math.isnan(old) or math.isnan(record.total):
             continue

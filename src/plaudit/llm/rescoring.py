@@ -103,8 +103,8 @@ class _Reader:
             known = {rollout.record.id for rollout in rollouts}
             other = next(record.id for record in records if record.id not in known)
             raise LedgerError(
-                f"{self._ledger.name}: record {other} is not a rollout: no texts were recorded with it. Choose rollouts, "
-                "as by --run, or re-score without features."
+                f"{self._ledger.name}: record {other} is not a rollout: no texts were recorded with it. Choose "
+                "rollouts, as by --run, or re-score without features."
             )
         return rollouts
 

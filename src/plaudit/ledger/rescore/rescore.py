@@ -35,8 +35,10 @@ from plaudit.ledger.storage.codec import (
     encode_contexts,
 )
 from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.episode_parts import find_masked
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, specs
+from plaudit.ledger.storage.segment_rows import LOCATED
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.texts import StoredText, add_texts
@@ -313,6 +315,18 @@ def _read_again(store: Store, reading: Reading, job: int, pages: Sequence[Page])
     left = [page for page in pages if page.row.first not in done]
     found = reading.read(left) if left else ()
     return {page.row.first: again for page, again in zip(left, found, strict=True)}
+
+
+def count_reasons(store: Store, job: int) -> Counter[str]:
+    """Return why records of a re-scoring have no score, where it said so, and how many."""
+    found: Counter[str] = Counter()
+    statement = select(*LOCATED, blocks.c.contexts).where(blocks.c.job == job)
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, f"a block of job {job}"):
+        rows = connection.execute(statement).all()
+        for row in map(store.segments.hydrate, rows):
+            reasons = map(find_masked, decode_column(row.contexts, row.records))
+            found.update(reason for reason in reasons if reason is not None)
+    return found
 
 
 def list_jobs(store: Store) -> list[Job]:
