@@ -55,8 +55,8 @@ class RolloutChanges:
         lines += ["", str(done.changes), ""]
         if self.groups:
             lines.append(
-                f"of {self.groups:,} groups, {self.gained:,} gained their gradient and {self.lost:,} lost it; "
-                f"{self.flipped:,} rollouts changed the sign of their advantage"
+                f"of {format_count(self.groups, 'group')}, {self.gained:,} gained a gradient and {self.lost:,} lost it; "
+                f"{format_count(self.flipped, 'rollout')} changed the sign of the advantage"
             )
         if self.features:
             rows = [("feature", "run", "changed", "mean before", "mean after")]

@@ -1,0 +1,94 @@
+"""`plaudit rescore --features` and `plaudit ledger forget`: rollouts read again, and texts that are not kept."""
+
+import json
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.plugins.arguments import load_module
+
+SUMS = '''
+from plaudit import Field, Reward, term
+from plaudit.llm import Answer, feature
+
+asked = []
+
+@feature
+def right(text, answer):
+    return text.strip() == answer
+
+@feature(judge=True)
+def clear(text):
+    asked.append(text)
+    return Answer(0.5, "clear enough")
+
+@term
+def correct(right):
+    return 1 if right else 0
+
+@term(weight=0.5)
+def clarity(clear):
+    return clear
+
+FIELDS = [Field("right", flag=True), Field("clear", low=0, high=1)]
+sums = Reward("sums", version="VERSION", terms=[correct, clarity], fields=FIELDS)
+features = [right, clear]
+'''
+SAMPLES = [{"prompt": "2 + 3", "completion": text, "answer": "5"} for text in ("5", "It is 5", "6", "5 ")]
+
+
+@pytest.fixture
+def recorded(plaudit, tmp_path):
+    from plaudit.llm import Scoring
+
+    (tmp_path / "sums.py").write_text(SUMS.replace("VERSION", "1"))
+    module = load_module(str(tmp_path / "sums.py"))
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        found = Scoring(module.sums, module.features, ledger=ledger, run="night").score(SAMPLES, step=1)
+    assert found.totals == [1.25, 0.25, 0.25, 1.25]
+    (tmp_path / "new.py").write_text(SUMS.replace("VERSION", "2").replace("text.strip() == answer", "answer in text"))
+    return plaudit
+
+
+def test_changed_features_read_recorded_texts_again(recorded, tmp_path):
+    done = recorded("rescore", "new.py", "rewards.db", "--features", "new.py:features", "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["records"], told["groups"], told["reasons"]) == (4, 1, {})
+    assert told["features"]["right"] == {"rollouts": 4, "changed": 1, "before": 0.5, "after": 0.75, "ran": 4}
+    assert told["features"]["clear"]["ran"] == 0
+    text = recorded("rescore", "new.py", "rewards.db", "--features", "new.py:features").stdout
+    assert "job 1: 4 rollouts scored with sums@2" in text
+    assert "of 1 groups" not in text
+    assert "of 1 group, 0 gained" in text
+    asked = recorded("rescore", "new.py", "rewards.db", "--features", "new.py:features", "--ask", "--json")
+    assert json.loads(asked.stdout)["features"]["clear"]["ran"] == 4
+
+
+def test_options_that_do_not_go_together_are_refused(recorded):
+    for options, message in (
+        (("--ask",), "--ask needs --features"),
+        (("--features", "new.py:features", "--as-recorded"), "--as-recorded cannot be combined with --features"),
+        (("--features", "new.py"), "does not name anything; write file.py:name"),
+        (("--features", "new.py:feature_list"), "has no 'feature_list'"),
+    ):
+        done = recorded("rescore", "new.py", "rewards.db", *options)
+        assert done.exit_code == 2
+        assert message in done.stderr
+
+
+def test_why_shows_whole_texts_and_forget_removes_them(recorded):
+    shown = recorded("ledger", "why", "rewards.db", "2")
+    assert "prompt:\n2 + 3" in shown.stdout
+    assert "completion:\nIt is 5" in shown.stdout
+    assert "clear:\nclear enough" in shown.stdout
+    done = recorded("ledger", "forget", "rewards.db", "--run", "night")
+    assert (done.exit_code, done.stderr) == (0, "rewards.db: 5 texts removed.\n")
+    assert "It is 5" not in recorded("ledger", "why", "rewards.db", "2").stdout
+    assert recorded("ledger", "verify", "rewards.db").exit_code == 0
+    assert json.loads(recorded("ledger", "forget", "rewards.db", "--run", "night", "--json").stdout)["removed"] == 0
+    left = recorded("rescore", "new.py", "rewards.db", "--features", "new.py:features")
+    assert left.exit_code == 3
+    assert "4 rollouts without a reward: Abstained: its texts were not kept, or were forgotten" in left.stdout
+    nothing = recorded("ledger", "forget", "rewards.db")
+    assert (nothing.exit_code, "choose records" in nothing.stderr) == (2, True)
