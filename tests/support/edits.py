@@ -8,14 +8,28 @@ from sqlalchemy import Column, Double, LargeBinary, Table, Text, UniqueConstrain
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
-from plaudit import Ledger
+from plaudit import Field, Ledger, Reward, term
 from plaudit.errors import PlauditError
 from plaudit.ledger.exchange.quarantine import Refused, add_quarantined
 from plaudit.ledger.storage.schema import metadata
+from plaudit.llm import Scoring, feature
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
 
 TABLES = metadata.sorted_tables
+
+
+@feature
+def words(text):
+    return len(text.split())
+
+
+@term
+def short(words):
+    return 1 - words / 10
+
+
+BRIEF = Reward("brief", version="1", terms=[short], fields=[Field("words", low=0, high=100)])
 OTHER = REWARD.with_params(comfort={"harsh": 5.0}).with_version("2")
 NEXT = REWARD.with_params(comfort={"harsh": 6.0}).with_version("3")
 
@@ -43,6 +57,10 @@ def record_everything(where, folder):
         apart = [Refused("elsewhere/1", line, "its total is another", {"total": line}) for line in (3, 4)]
         store = ledger._store
         store.writer.transact(lambda cursor: add_quarantined(store, cursor, "forged.jsonl", apart))
+        for step in (1, 2):
+            scoring = Scoring(BRIEF, [words], ledger=ledger, run="texts", actor=f"scorer{step}")
+            scoring.score([{"prompt": "why?", "completion": text} for text in ("so", "it is so")], step=step)
+        ledger.forget(run="texts", step=1)
         verified(ledger)
 
 
@@ -76,6 +94,7 @@ def _answer(ledger: Ledger, ask: Callable[[Ledger], Any]) -> Any:
 
 def _read_all(ledger: Ledger) -> list[Any]:
     found: list[Any] = [[record.to_dict() for record in ledger.history(**query)] for query in QUERIES]
+    found.append([ledger.read_texts(record) for record in ledger.history(run="texts")])
     return [*found, *([each.to_dict() for each in ledger.episodes(**query)] for query in ({}, {"job": 1}))]
 
 

@@ -502,7 +502,7 @@ class Ledger:
         """
         if not any(value is not None for value in chosen.values()):
             raise InputError("forget needs to know what: run=, until=, key= or another choice of records.")
-        wanted: dict[bytes, None] = {}
+        wanted: dict[str, None] = {}
         for record in self.history(**chosen):
             named = name_texts(record.context)
             wanted.update(dict.fromkeys(digest for name, digest in named.items() if name != FEATURES))
@@ -513,7 +513,7 @@ class Ledger:
             for start in range(0, len(wanted), FORGET_TOGETHER):
                 part = list(wanted)[start : start + FORGET_TOGETHER]
 
-                def work(cursor: Any, part: Sequence[bytes] = part) -> int:
+                def work(cursor: Any, part: Sequence[str] = part) -> int:
                     store.backend.take_turn(cursor)
                     rows = forget_texts(store.backend, cursor, part, store.writer.now())
                     store.writer.chain_rows(cursor, "forgotten", rows)

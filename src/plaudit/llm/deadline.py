@@ -9,16 +9,18 @@ from typing import Any
 from plaudit.errors import FeatureTimeout
 
 
-def call_within(seconds: float | None, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def call_within(
+    seconds: float | None, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     """Return what a function returns, or raise FeatureTimeout after so many seconds.
 
     What waits inside C, as for a socket, notices when it returns to Python; in the main thread, at once.
     """
     if seconds is None:
-        return function(**arguments)
+        return function(*row, **named)
     if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
-        return _call_with_alarm(seconds, function, arguments)
-    return _call_with_watchdog(seconds, function, arguments)
+        return _call_with_alarm(seconds, function, row, named)
+    return _call_with_watchdog(seconds, function, row, named)
 
 
 def describe_timeout(seconds: float) -> FeatureTimeout:
@@ -26,20 +28,20 @@ def describe_timeout(seconds: float) -> FeatureTimeout:
     return FeatureTimeout(f"no result within {seconds:g} s")
 
 
-def _call_with_alarm(seconds: float, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def _call_with_alarm(seconds: float, function: Callable[..., Any], row: Any, named: dict[str, Any]) -> Any:
     def ring(*_: Any) -> None:
         raise describe_timeout(seconds)
 
     before = signal.signal(signal.SIGALRM, ring)
     left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        return function(**arguments)
+        return function(*row, **named)
     finally:
         signal.setitimer(signal.ITIMER_REAL, left)  # of whoever had set one
         signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
 
 
-def _call_with_watchdog(seconds: float, function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def _call_with_watchdog(seconds: float, function: Callable[..., Any], row: Any, named: dict[str, Any]) -> Any:
     lock, thread = threading.Lock(), threading.get_ident()
     done = fired = False
 
@@ -54,7 +56,7 @@ def _call_with_watchdog(seconds: float, function: Callable[..., Any], arguments:
     watchdog.daemon = True
     watchdog.start()
     try:
-        return function(**arguments)
+        return function(*row, **named)
     except FeatureTimeout:
         raise (describe_timeout(seconds) if fired else FeatureTimeout("timeout")) from None
     finally:

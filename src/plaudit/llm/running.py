@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,6 +36,15 @@ class Results:
     """Which features have no result, by sample."""
     answers: dict[int, dict[str, str]] = field(default_factory=dict)
     """The words of judges, by sample and feature."""
+    _columns: dict[str, list[Any]] = field(default_factory=dict)
+
+    def list_column(self, name: str, own: str) -> list[Any]:
+        """Return a part, or what a feature found, of every sample, for the feature `own`; None where there is none."""
+        if name in self.values and name != own:
+            return self.values[name]
+        if name not in self._columns:
+            self._columns[name] = [sample[name] if name in sample else None for sample in self.samples]
+        return self._columns[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +127,22 @@ class Runner:
             yield at, found | each.changed
 
     def _run_plain(self, each: Feature, results: Results, which: Sequence[int]) -> None:
-        column, function, timeout = results.values[each.name], each.function, self.timeout
-        for at, arguments in self._collect(each, results, which):
+        column, function, timeout, changed = results.values[each.name], each.function, self.timeout, each.changed
+        if each.takes_everything or len(each.needs) < len(each.reads):
+            calls: Iterable[tuple[int, tuple[Any, ...], dict[str, Any]]] = (
+                (at, (), arguments) for at, arguments in self._collect(each, results, which)
+            )
+        else:
+            columns = [results.list_column(name, own=each.name) for name in each.reads]
+            rows = zip(*columns, strict=True) if columns else [()] * len(results.samples)
+            if len(which) < len(results.samples):
+                chosen = set(which)
+                calls = ((at, row, changed) for at, row in enumerate(rows) if at in chosen)
+            else:
+                calls = ((at, row, changed) for at, row in enumerate(rows))
+        for at, row, named in calls:
             try:
-                found = function(**arguments) if timeout is None else call_within(timeout, function, arguments)
+                found = function(*row, **named) if timeout is None else call_within(timeout, function, row, named)
                 column[at] = found if type(found) in _PLAIN else self._take(each, results, at, found)
             except Exception as error:
                 self._fail(each, results, at, error)
@@ -202,7 +223,7 @@ class Runner:
         if each.is_async:
             found = await asyncio.wait_for(each.function(**columns), limit)
         else:
-            found = call_within(limit, each.function, columns)
+            found = call_within(limit, each.function, (), columns)
         return _check_list(each, found, len(listed))
 
     def _take(self, each: Feature, results: Results, at: int, found: Any) -> Any:

@@ -1,7 +1,6 @@
 """A sample: what a model was asked, what it wrote, and the columns of the data set that belong to it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from plaudit.errors import WrongType
@@ -33,13 +32,17 @@ class Sample(Mapping[str, Any]):
             parts: Parts by name.
             **more: Further parts.
         """
-        self._parts = {**(parts or {}), **more}
+        self._parts = {**(parts or {}), **more} if more else dict(parts or {})
+        self._answer: tuple[str, str] | None = None
 
     def __getitem__(self, name: str) -> Any:
         """Return a part, given or worked out."""
-        if name in _WORKED_OUT and name not in self._parts and "completion" in self._parts:
-            return getattr(self, name)
-        return self._parts[name]
+        try:
+            return self._parts[name]
+        except KeyError:
+            if name in _WORKED_OUT and "completion" in self._parts:
+                return getattr(self, name)
+            raise
 
     def __contains__(self, name: object) -> bool:
         """Return whether the sample has a part."""
@@ -57,23 +60,28 @@ class Sample(Mapping[str, Any]):
         """Return the names of its parts."""
         return f"Sample({', '.join(self._parts)})"
 
-    @cached_property
+    @property
     def text(self) -> str:
         """What the model wrote, without its reasoning; of a conversation, the assistant's messages, one per line."""
-        return self._split[0]
+        return self._split()[0]
 
-    @cached_property
+    @property
     def reasoning(self) -> str:
         """What the model thought: `reasoning_content` of its messages, and what stands between `<think>` tags."""
-        return self._split[1]
+        return self._split()[1]
 
-    @cached_property
+    @property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
         """The tool calls of the assistant's messages, in order."""
         return tuple(call for message in _list_messages(self["completion"]) for call in message.get("tool_calls") or ())
 
-    @cached_property
     def _split(self) -> tuple[str, str]:
+        if self._answer is None:
+            completion = self["completion"]
+            self._answer = split_reasoning(completion) if isinstance(completion, str) else self._split_messages()
+        return self._answer
+
+    def _split_messages(self) -> tuple[str, str]:
         texts, thoughts = [], []
         for message in _list_messages(self["completion"]):
             thoughts += [_join_text(message.get(name)) for name in _THOUGHTS]
@@ -110,10 +118,12 @@ def split_reasoning(text: str) -> tuple[str, str]:
     A chat template may open the tag in the prompt, so that only the end of it is in the text; and a model that is cut
     off never closes it.
     """
+    if _OPENED not in text and _CLOSED not in text:
+        return text, ""
     head, closed, tail = text.rpartition(_CLOSED)
     if not closed:
-        before, opened, thought = text.partition(_OPENED)
-        return (before.strip(), thought.strip()) if opened else (text, "")
+        before, _, thought = text.partition(_OPENED)
+        return before.strip(), thought.strip()
     before, opened, thought = head.partition(_OPENED)
     if not opened:
         before, thought = "", head

@@ -255,9 +255,15 @@ class Scoring:
         lost = self._find_lost(results)
         for at in lost:
             results.errors.pop(at, None)
-        for at in range(count):
-            if at not in results.errors:
-                scored.inputs[at] = self._collect_inputs(results, at, lost.get(at, ()), steps[at])
+        if self._mappings or results.errors or lost:
+            for at in range(count):
+                if at not in results.errors:
+                    scored.inputs[at] = self._collect_inputs(results, at, lost.get(at, ()), steps[at])
+        else:
+            counted = [name for name in self._counters if count and steps[0] is not None]
+            names = (*counted, *self._single)
+            columns = [*([steps] * len(counted)), *(results.values[name] for name in self._single)]
+            scored.inputs = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         by_reward: dict[tuple[str, ...], list[int]] = {}
         for at, row in enumerate(scored.inputs):
             if row is not None:

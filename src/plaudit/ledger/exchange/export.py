@@ -132,7 +132,7 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
     """
     digest = hashlib.sha256()
     seen: set[tuple[str, ...] | int] = set()
-    texts: set[bytes] = set()
+    texts: set[str] = set()
     count = 0
     with AtomicFile(path) as draft:
 
@@ -166,7 +166,7 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
     return count
 
 
-def _read_new_texts(store: Store, record: Record, seen: set[bytes]) -> list[dict[str, Any]]:
+def _read_new_texts(store: Store, record: Record, seen: set[str]) -> list[dict[str, Any]]:
     """Return the texts of a record that no record before had."""
     new = [digest for digest in name_texts(record.context).values() if digest not in seen]
     seen.update(new)

@@ -127,7 +127,7 @@ class _Import:
     def _take_text(self, given: Mapping[str, Any]) -> None:
         """Add a text that records name, or note that it was forgotten where it came from."""
         backend, found = self.store.backend, import_text(given)
-        if isinstance(found, bytes):
+        if isinstance(found, str):
             rows = forget_texts(backend, self.cursor, [found], self.store.writer.now(), known=False)
             self.store.writer.chain_rows(self.cursor, "forgotten", rows)
         else:

@@ -180,7 +180,7 @@ imported = Table(
 texts = Table(
     "texts",
     metadata,
-    Column("digest", LargeBinary, primary_key=True),  # SHA-256 of salt and text; contexts of records name it
+    Column("digest", Text, primary_key=True),  # SHA-256 of salt and text; contexts of records name it
     Column("salt", LargeBinary, nullable=False),
     Column("content", LargeBinary, nullable=False),  # UTF-8, compressed where the first byte says so
 )

@@ -39,14 +39,14 @@ _NOTED = build_lookup(select(*(forgotten.c[name] for name in CHAINED["forgotten"
 class StoredText(NamedTuple):
     """A text as a ledger keeps it."""
 
-    digest: bytes
+    digest: str
     salt: bytes
     content: bytes
 
     @property
     def name(self) -> str:
         """How the context of a record names it."""
-        return f"text:{self.digest.hex()}"
+        return f"text:{self.digest}"
 
 
 def seal_text(text: str, *, salt: bytes | None = None) -> StoredText:
@@ -55,17 +55,17 @@ def seal_text(text: str, *, salt: bytes | None = None) -> StoredText:
     salt = os.urandom(16) if salt is None else salt
     packed = zlib.compress(plain, 1) if len(plain) > _SHORT else plain
     content = _COMPRESSED + packed if len(packed) < len(plain) else _PLAIN + plain
-    return StoredText(hashlib.sha256(salt + plain).digest(), salt, content)
+    return StoredText(hashlib.sha256(salt + plain).hexdigest(), salt, content)
 
 
-def open_text(salt: Any, content: Any, digest: bytes) -> str:
+def open_text(salt: Any, content: Any, digest: str) -> str:
     """Return a text that a ledger kept; ValueError where it is not the one that was recorded."""
     mark, packed = read_bytes(content)[:1], read_bytes(content)[1:]
     try:
         plain = zlib.decompress(packed) if mark == _COMPRESSED else packed
     except zlib.error as error:
         raise ValueError(f"it cannot be read: {error}") from None
-    if mark not in (_PLAIN, _COMPRESSED) or hashlib.sha256(read_bytes(salt) + plain).digest() != digest:
+    if mark not in (_PLAIN, _COMPRESSED) or hashlib.sha256(read_bytes(salt) + plain).hexdigest() != digest:
         raise ValueError("it was changed after being written")
     return plain.decode("utf-8", "surrogatepass")
 
@@ -73,74 +73,74 @@ def open_text(salt: Any, content: Any, digest: bytes) -> str:
 def add_texts(backend: Backend, cursor: Any, new: Iterable[StoredText]) -> None:
     """Add texts inside a transaction; one that is there, or was forgotten, stays as it is."""
     rows = list(new)
-    gone = {row[1] for row in look_up(backend, cursor, _NOTED, [row.digest.hex() for row in rows])}
+    gone = {row[1] for row in look_up(backend, cursor, _NOTED, [row.digest for row in rows])}
     statement = f"{backend.render(_ADD)} ON CONFLICT DO NOTHING"
-    cursor.executemany(statement, [tuple(row) for row in rows if row.digest.hex() not in gone])
+    cursor.executemany(statement, [tuple(row) for row in rows if row.digest not in gone])
 
 
-def list_named(contexts: str | None) -> list[bytes]:
+def list_named(contexts: str | None) -> list[str]:
     """Return the digests of the texts that contexts name, given as JSON."""
     if contexts is None or '"text:' not in contexts:
         return []
-    return [bytes.fromhex(found) for found in dict.fromkeys(_NAME.findall(contexts))]
+    return list(dict.fromkeys(_NAME.findall(contexts)))
 
 
-def name_texts(context: Any) -> dict[str, bytes]:
+def name_texts(context: Any) -> dict[str, str]:
     """Return the digests of the texts of a record by their names in its context."""
     named = context.get(TEXTS) if isinstance(context, Mapping) else None
     if not isinstance(named, Mapping):
         return {}
     found = {name: _NAME.fullmatch(f'"{value}"') for name, value in named.items() if isinstance(value, str)}
-    return {name: bytes.fromhex(match[1]) for name, match in found.items() if match is not None}
+    return {name: match[1] for name, match in found.items() if match is not None}
 
 
-def read_texts(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> dict[bytes, str]:
+def read_texts(backend: Backend, cursor: Any, digests: Sequence[str]) -> dict[str, str]:
     """Return texts by digest, without those that were forgotten; ValueError where one was changed."""
     rows = look_up(backend, cursor, _READ, list(dict.fromkeys(digests)))
-    return {read_bytes(digest): open_text(salt, content, read_bytes(digest)) for digest, salt, content in rows}
+    return {digest: open_text(salt, content, digest) for digest, salt, content in rows}
 
 
-def export_texts(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+def export_texts(backend: Backend, cursor: Any, digests: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield texts as plain data for another ledger, and the digests of those that were forgotten."""
-    rows = {read_bytes(row[0]): row[1:] for row in look_up(backend, cursor, _READ, list(digests))}
+    rows = {row[0]: row[1:] for row in look_up(backend, cursor, _READ, list(digests))}
     for digest in digests:
         if digest in rows:
             salt, content = rows[digest]
             yield {"salt": read_bytes(salt).hex(), "text": open_text(salt, content, digest)}
         else:
-            yield {"forgotten": digest.hex()}
+            yield {"forgotten": digest}
 
 
-def import_text(given: Mapping[str, Any]) -> StoredText | bytes:
+def import_text(given: Mapping[str, Any]) -> StoredText | str:
     """Return a text of an export, or the digest of one that was forgotten there."""
     if "forgotten" in given:
-        return bytes.fromhex(given["forgotten"])
+        return bytes.fromhex(given["forgotten"]).hex()
     return seal_text(str(given["text"]), salt=bytes.fromhex(given["salt"]))
 
 
 def forget_texts(
-    backend: Backend, cursor: Any, digests: Sequence[bytes], now: int, *, known: bool = True
+    backend: Backend, cursor: Any, digests: Sequence[str], now: int, *, known: bool = True
 ) -> list[tuple[Any, ...]]:
     """Remove texts inside a transaction, and note which; return the rows that the chain of these notes goes on with.
 
     With `known`, only texts that are there are noted; without, also those that never were, and were not noted yet.
     """
-    there = [read_bytes(row[0]) for row in look_up(backend, cursor, _KNOWN, list(dict.fromkeys(digests)))]
+    there = [row[0] for row in look_up(backend, cursor, _KNOWN, list(dict.fromkeys(digests)))]
     if not known:
-        noted = {row[1] for row in look_up(backend, cursor, _NOTED, [digest.hex() for digest in digests])}
-        there = [digest for digest in dict.fromkeys(digests) if digest.hex() not in noted]
+        noted = {row[1] for row in look_up(backend, cursor, _NOTED, digests)}
+        there = [digest for digest in dict.fromkeys(digests) if digest not in noted]
     for digest in there:
         cursor.execute(backend.render(_FORGET), (digest,))
-        cursor.execute(backend.render(_NOTE), (digest.hex(), now))
-    return sorted(look_up(backend, cursor, _NOTED, [digest.hex() for digest in there]))
+        cursor.execute(backend.render(_NOTE), (digest, now))
+    return sorted(look_up(backend, cursor, _NOTED, there))
 
 
-def find_missing(backend: Backend, cursor: Any, digests: Sequence[bytes]) -> list[bytes]:
+def find_missing(backend: Backend, cursor: Any, digests: Sequence[str]) -> list[str]:
     """Return those of the digests whose texts are neither there nor noted as forgotten."""
-    there = {read_bytes(row[0]) for row in look_up(backend, cursor, _KNOWN, list(digests))}
+    there = {row[0] for row in look_up(backend, cursor, _KNOWN, list(digests))}
     rest = [digest for digest in digests if digest not in there]
-    noted = {row[1] for row in look_up(backend, cursor, _NOTED, [digest.hex() for digest in rest])} if rest else set()
-    return [digest for digest in rest if digest.hex() not in noted]
+    noted = {row[1] for row in look_up(backend, cursor, _NOTED, rest)} if rest else set()
+    return [digest for digest in rest if digest not in noted]
 
 
 def find_changed(connection: Connection) -> Iterator[str]:
@@ -148,6 +148,6 @@ def find_changed(connection: Connection) -> Iterator[str]:
     rows = connection.execution_options(stream_results=True).execute(select(texts).order_by(texts.c.digest))
     for digest, salt, content in rows:
         try:
-            open_text(salt, content, read_bytes(digest))
+            open_text(salt, content, digest)
         except ValueError as error:
-            yield f"the text {read_bytes(digest).hex()[:16]}…: {error}"
+            yield f"the text {digest[:16]}…: {error}"

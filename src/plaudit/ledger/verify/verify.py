@@ -273,7 +273,7 @@ class _Walk:
     def _check_texts(self, first: int, contexts: str) -> None:
         """Tell of texts that contexts name and that were taken away without being forgotten."""
         for digest in find_missing(self.backend, self.cursor, list_named(contexts)):
-            self.result.add("removed", first, f"the text {digest.hex()[:16]}… that it names is not in the ledger")
+            self.result.add("removed", first, f"the text {digest[:16]}… that it names is not in the ledger")
 
     def _open_segment(self, block: BlockRow) -> tuple[BlockRow, bytes | None, bytes | None]:
         """Return a block of a segment as its chain takes it, and its numbers; None where they cannot be read."""
