@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.errors import InputError, LedgerError, WrongType
-from plaudit.ledger.context import encode_context, validate_scope
+from plaudit.ledger.context import validate_scope, validate_string
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
 from plaudit.ledger.storage.batch import score_batch
@@ -92,6 +92,7 @@ class RolloutRecorder:
             return []
         store = self._ledger._store
         run, actor = self._claim
+        policy = validate_string("policy", policy)
         scope, now, first = validate_scope(run, None, None, actor), store.writer.now(), self._last + 1
         numbers = pack_numbers(scored, store.specs.get_layout)
         texts: list[StoredText] = [self._features]
@@ -110,7 +111,7 @@ class RolloutRecorder:
             if (reason := scored.reasons.get(at) or scored.abstained.get(at)) is not None:
                 about[MASKED] = clean_reason(reason)
             layout, target, inputs, outputs = numbers[at]
-            context = encode_context(about)
+            context = json.dumps(about, separators=(",", ":"))
             records.append(
                 PackedRecord(layout, target, scope, now, None, str(first + at), step, context, inputs, outputs)
             )
@@ -133,8 +134,8 @@ class RolloutRecorder:
 
     def _name(self, part: Any) -> str:
         """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""
-        said = json.dumps(part, sort_keys=True, default=repr)
-        return hashlib.blake2s(said.encode(), key=self._key, digest_size=6).hexdigest()
+        said = part if isinstance(part, str) else json.dumps(part, sort_keys=True, default=repr)
+        return hashlib.blake2s(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=6).hexdigest()
 
 
 def pack_numbers(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from plaudit.errors import Abstained, InputError, ShapeMismatch, WrongType
-from plaudit.llm.deadline import call_within, describe_timeout
+from plaudit.llm.deadline import Deadline, describe_timeout
 from plaudit.llm.feature import Answer, Feature, FeatureSet
 from plaudit.llm.sample import Sample
 
@@ -127,7 +127,7 @@ class Runner:
             yield at, found | each.changed
 
     def _run_plain(self, each: Feature, results: Results, which: Sequence[int]) -> None:
-        column, function, timeout, changed = results.values[each.name], each.function, self.timeout, each.changed
+        column, function, changed = results.values[each.name], each.function, each.changed
         if each.takes_everything or len(each.needs) < len(each.reads):
             calls: Iterable[tuple[int, tuple[Any, ...], dict[str, Any]]] = (
                 (at, (), arguments) for at, arguments in self._collect(each, results, which)
@@ -140,12 +140,14 @@ class Runner:
                 calls = ((at, row, changed) for at, row in enumerate(rows) if at in chosen)
             else:
                 calls = ((at, row, changed) for at, row in enumerate(rows))
-        for at, row, named in calls:
-            try:
-                found = function(*row, **named) if timeout is None else call_within(timeout, function, row, named)
-                column[at] = found if type(found) in _PLAIN else self._take(each, results, at, found)
-            except Exception as error:
-                self._fail(each, results, at, error)
+        with Deadline(self.timeout) as deadline:
+            call = deadline.call
+            for at, row, named in calls:
+                try:
+                    found = call(function, row, named)
+                    column[at] = found if type(found) in _PLAIN else self._take(each, results, at, found)
+                except Exception as error:
+                    self._fail(each, results, at, error)
 
     async def _gather(self, results: Results, waiting: Sequence[tuple[Feature, int, dict[str, Any]]]) -> None:
         """Call features side by side: async ones in this loop, blocking ones in threads."""
@@ -223,7 +225,8 @@ class Runner:
         if each.is_async:
             found = await asyncio.wait_for(each.function(**columns), limit)
         else:
-            found = call_within(limit, each.function, (), columns)
+            with Deadline(limit) as deadline:
+                found = deadline.call(each.function, (), columns)
         return _check_list(each, found, len(listed))
 
     def _take(self, each: Feature, results: Results, at: int, found: Any) -> Any:
