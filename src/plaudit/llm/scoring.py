@@ -138,6 +138,26 @@ class Scoring:
         return self._count.masked
 
     @property
+    def applies_to_some(self) -> bool:
+        """Whether there are samples that the reward is not about."""
+        return self._applies is not None
+
+    @property
+    def needs_loop(self) -> bool:
+        """Whether `score_async` suits a caller better: features wait for something, or samples are recorded."""
+        return self._runner.needs_loop or self._recorder is not None
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether completions of one prompt have to be scored together."""
+        return self._loses_terms or any(each.scope == "group" for each in self.features.ordered)
+
+    def reads(self, part: str) -> bool:
+        """Return whether a feature names a part of a sample."""
+        named = [*self.features.ordered, *filter(None, (self._applies,))]
+        return any(part in each.reads for each in named)
+
+    @property
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint of each feature."""
         return self.features.fingerprints
