@@ -61,11 +61,8 @@ def scorer(scoring: Scoring, *, name: str | None = None) -> Any:
         value = {TOTAL: scored.totals[0], **{term: values[0] for term, values in list_parts(scored).items()}}
         return library.Score(value=value, answer=sample.text, metadata={**about, "inputs": scored.inputs[0]})
 
-    @library.scorer(metrics={"*": [library.mean(), library.stderr()]}, name=name or scoring.reward.name)
-    def make() -> Any:
-        return score
-
-    return make()
+    register = library.scorer(metrics={"*": [library.mean(), library.stderr()]}, name=name or scoring.reward.name)
+    return register(lambda: score)()
 
 
 def _build_sample(scoring: Scoring, state: Any, target: Any) -> Sample:

@@ -39,11 +39,12 @@ def reward_func(scoring: Scoring, *, name: str | None = None, group_size: int | 
     the share of masked samples as `<name>/masked`. Schedules follow the trainer's `global_step`.
 
     Args:
-        scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids` and the
-            columns of the data set. With `on_bad="mask"`, which needs TRL 1.6, a sample that cannot be scored gets None.
+        scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids`, the
+            columns of the data set and `environments`, which is the one of the sample. With `on_bad="mask"`, which
+            needs TRL 1.6, a sample that cannot be scored gets None.
         name: Name to log under; the reward's own name if omitted.
-        group_size: `num_generations` of the trainer, for features of a group; completions that follow each other and
-            have the same prompt if omitted.
+        group_size: `num_generations` of the trainer, for features of a group; if omitted, completions that follow each
+            other and have the same prompt are a group, in whatever processes they are.
 
     Returns:
         A function of (prompts, completions, **columns) that returns a list of rewards.

@@ -215,8 +215,8 @@ class GroupFunc:
             for state in states:
                 _mark(state, error)
             raise
-        for at, error in scored.errors.items():
-            _mark(states[at], error)
+        for at, reason in scored.errors.items():
+            _mark(states[at], reason)
         return self._rollouts.read(self.__name__, scored)
 
 
