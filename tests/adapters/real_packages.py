@@ -425,9 +425,7 @@ def openenv():
         def step(self, action, timeout_s=None, **others):
             seen = Observation(metadata={"answer": "5"})
             seen.reward = self._apply_rubric(action, seen)
-            return seen.model_copy(
-                update={"metadata": {**seen.metadata, **components(self.rubric.scored.build_signal(0))}}
-            )
+            return seen.model_copy(update={"metadata": {**seen.metadata, **components(self.rubric.signal)}})
 
         @property
         def state(self):

@@ -109,6 +109,8 @@ class Scoring:
         self.features = FeatureSet(features)
         self.masks, self._loses_terms = on_bad == "mask", on_lost_term == "group"
         self._applies = None if applies is None else Feature(applies)
+        if self._applies is not None and self._applies.is_async:
+            raise DefinitionError(f"applies={self._applies.name} is async, and nothing here awaits it; make it plain.")
         self._count = MaskCount(reward.name, max_masked)
         self._lacking = self._complete = 0
         self._runner = Runner(self.features, concurrency, timeout, stops=not self.masks, goes_on=self._loses_terms)
