@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from plaudit.adapters.rollouts import build_call, list_parts, require_single
-from plaudit.errors import Abstained, DefinitionError, MissingExtra
+from plaudit.errors import Abstained, MissingExtra
 from plaudit.llm.sample import Sample
 from plaudit.llm.scoring import Scoring, describe_error
 
 __all__ = ["scorer"]
 
 TOTAL = "total"
-"""The key of the total, beside the terms."""
+"""The key of the total; no term can have this name."""
 
 
 def scorer(scoring: Scoring, *, name: str | None = None) -> Any:
@@ -41,8 +41,6 @@ def scorer(scoring: Scoring, *, name: str | None = None) -> Any:
         ```
     """
     require_single(scoring, "Inspect")
-    if TOTAL in scoring.reward.program.terms:
-        raise DefinitionError(f"the scorer keeps the total as {TOTAL!r}: give the term {TOTAL!r} another name.")
     library = _import_scorer()
     identity = {
         "reward": f"{scoring.reward.name}@{scoring.reward.version}",
