@@ -34,7 +34,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 unexport PYTHONDONTWRITEBYTECODE # compiled modules and tests are kept: collecting the tests again takes half the time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format coverage soak bench pins build docs docs-serve clean
+.PHONY: help demo test quick lint format coverage soak llm-test bench pins build docs docs-serve clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -71,6 +71,12 @@ coverage: $(VENV)/.dev ## Branch coverage of the core, and of the roadsense calc
 
 soak: $(VENV)/.dev ## The slow tests, and those of random examples with 2,000 instead of 30
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile=soak
+
+# Each framework has a place of its own: they ask for versions of each other's libraries that do not go together.
+llm-test: $(addprefix llm-,trl rubric task openenv inspect verl) ## Check the adapters of language models against the packages themselves (gigabytes)
+
+llm-%: $(VENV)/llm-%/.ready
+	PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests $(VENV)/$@/bin/python tests/adapters/real_packages.py $*
 
 bench: $(VENV)/.dev $(VENV)/.peers ## Benchmarks, as ratios against a peer in the same run
 	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
@@ -114,6 +120,23 @@ $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	$(UV) $(EVERYTHING) || $(INSTALL) $(EVERYTHING)
 	@rm -rf $(VENV)/cache/uv
 	@touch $@ $(VENV)/.core
+
+LLM_trl := trl==1.16.0
+LLM_rubric := verifiers==0.3.1
+LLM_task := verifiers==0.4.0
+LLM_openenv := openenv==0.10.0
+LLM_inspect := inspect-ai==0.3.285
+# What verl's reward managers import; all that verl asks for needs a GPU.
+LLM_verl := aiohttp cloudpickle codetiming dill 'hydra-core<1.4' 'omegaconf<2.4' orjson packaging pandas pyvers ray requests tensordict 'transformers<5.11'
+
+.PRECIOUS: $(VENV)/llm-%/.ready
+$(VENV)/llm-%/.ready: $(VENV)/.created pyproject.toml
+	@echo "Installing $(LLM_$*) into $(@D) ..."
+	$(PYTHON) -m venv $(@D)
+	$(if $(filter trl verl,$*),$(@D)/bin/python -m pip install --quiet --no-compile torch==2.13.0)
+	$(@D)/bin/python -m pip install --quiet --no-compile numpy click rich sqlalchemy $(LLM_$*)
+	$(if $(filter verl,$*),$(@D)/bin/python -m pip install --quiet --no-compile --no-deps verl==0.9.1)
+	@touch $@
 
 $(VENV)/.peers: $(VENV)/.dev
 	@$(INSTALL) --no-build-isolation --prefer-binary -e '.[peers]' || echo "Some peers cannot be installed here; the benchmarks say which they leave out."

@@ -4,12 +4,15 @@
     python tests/adapters/real_packages.py rubric      with verifiers < 0.4
     python tests/adapters/real_packages.py task        with verifiers >= 0.4
     python tests/adapters/real_packages.py openenv     with openenv
+    python tests/adapters/real_packages.py inspect     with inspect-ai
+    python tests/adapters/real_packages.py verl        with verl and torch
     python tests/adapters/real_packages.py nemo        with nemo-gym
 
-Each prints what it checked; all but the last write the calls they saw to `recorded/<name>.json`, which the tests replay.
+`make llm-test` builds these places, except the last, and runs each. Each prints what it checked; all but the last write the calls they saw to `recorded/<name>.json`, which the tests replay.
 """
 
 import asyncio
+import contextlib
 import json
 import math
 import sys
@@ -17,9 +20,16 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+from plaudit import Field, Reward, term
+from plaudit.errors import Abstained
+from plaudit.llm import Scoring, feature
+from plaudit.schedules import linear
 from support import sums
 
 RECORDED = Path(__file__).parent / "recorded"
+CLAMPED = sums.reward(low=-0.25, high=1.0)
+TERMS = ("correct", "length", "form", "total.clamp")
+TOTALS = [None if total is None else max(total, -0.25) for total in sums.TOTALS]
 
 
 def kind(value):
@@ -55,28 +65,103 @@ def trl():
         return [None] * len(completions)
 
     for conversational in (False, True):
-        clamped = sums.reward(low=-0.25, high=1.0)
-        whole = reward_func(clamped, sums.features, applies=sums.is_sum)
-        terms = reward_funcs(clamped, sums.features, applies=sums.is_sum)
-        one, completions = trained([whole, probe], [1.0, 0.0], conversational=conversational)
-        parts, again = trained(terms.funcs, terms.weights, conversational=conversational)
+        whole = reward_func(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
+        terms = reward_funcs(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
+        one, completions, extra = trained([whole, probe], [1.0, 0.0], conversational=conversational)
+        parts, again, _ = trained(terms.funcs, terms.weights, conversational=conversational)
         assert completions == again, "both runs sample alike"
         for key in ("reward", "reward_std", "grad_norm", "loss"):
             pairs = [(a[key], b[key]) for a, b in zip(one, parts, strict=True)]
             assert all(math.isclose(*pair, abs_tol=1e-5) for pair in pairs), (key, pairs)
         for log in one:
-            added = [log[f"sums/{name}"] for name in ("correct", "length", "form", "total.clamp")]
+            added = [log[f"sums/{name}"] for name in TERMS]
             assert math.isclose(sum(added), log["rewards/sums/mean"], abs_tol=1e-5)
+        columns = [f"sums/inputs/{name}" for name in CLAMPED.inputs] + [f"sums/{name}" for name in TERMS]
+        assert sorted(extra) == sorted(columns), list(extra)
+        assert {len(column) for column in extra.values()} == {len(completions[-1])}
         print("logged with one function:", *(key for key in one[0] if "sums" in key))
         print("logged with a function a term:", *(key for key in parts[0] if key.startswith("rewards/")))
-    masked = reward_func(sums.reward(), _judged, on_bad="mask", max_masked=1.0)
-    logs, _ = trained([masked], [1.0], conversational=False)
+    masked = reward_func(Scoring(sums.reward(), _judged, on_bad="mask", max_masked=1.0))
+    logs, *_ = trained([masked], [1.0], conversational=False)
     assert masked.masked > 0
     assert all(0 < log["sums/masked"] < 1 for log in logs)
     for log in logs:  # a sample without a reward is in neither mean; counted as 0, it would be in the first
         assert math.isclose(log["reward"], log["rewards/sums/mean"], abs_tol=1e-5), log
     print("masked:", masked.masked, [log["sums/masked"] for log in logs], [log["reward"] for log in logs])
+    trl_groups()
+    if [int(part) for part in version("trl").split(".")[:2]] >= [1, 16]:
+        trl_environments()
     write("trl", "trl", {"calls": [seen[0], seen[len(seen) // 2]]})
+
+
+@feature
+async def words(text):
+    await asyncio.sleep(0)
+    return len(text.split())
+
+
+@feature(group=True)
+def rank(words):
+    groups.append(len(words))
+    return [sum(other < own for other in words) / len(words) for own in words]
+
+
+groups = []
+
+
+@term(weight=linear(0.0, 1.0, over=1))
+def brief(rank):
+    return 1 - rank
+
+
+def trl_groups():
+    """Train with a feature that is awaited, one of a group, and a weight that follows the trainer's steps."""
+    from plaudit.adapters.trl import reward_func
+
+    made = Reward("brief", version="1", terms=[brief], fields=[Field("rank", low=0, high=1)])
+    logs, *_ = trained([reward_func(Scoring(made, [words, rank]))], [1.0], conversational=True)
+    assert groups == [4] * 8, groups
+    assert logs[0]["reward"] == 0 < logs[1]["reward"], "the weight is 0 in step 0"
+    print("groups:", groups, "rewards by step:", [log["reward"] for log in logs])
+
+
+def trl_environments():
+    """Train in environments: their reward as a function of a batch, and as their own `get_reward`."""
+    from plaudit.adapters.trl import reward_func
+
+    made = Reward("counted", version="1", terms=[count], fields=[Field("asked", low=0)])
+    scoring = Scoring(made, [asked])
+
+    class Counting:
+        def reset(self, **columns):
+            self.asked = len(columns["answer"])
+
+        def guess(self, number: str) -> str:
+            """Guess a number.
+
+            Args:
+                number: The number.
+            """
+            return number
+
+    class Paying(Counting):
+        def get_reward(self):
+            return scoring.score([{"environments": self}]).totals[0]
+
+    outside, *_ = trained([reward_func(scoring)], [1.0], conversational=True, environment_factory=Counting)
+    inside, *_ = trained(None, None, conversational=True, environment_factory=Paying)
+    assert [log["reward"] for log in outside] == [log["reward"] for log in inside] == [0.75, 0.75]
+    print("environments:", [log["rewards/counted/mean"] for log in outside], [log["reward"] for log in inside])
+
+
+@feature
+def asked(environments):
+    return environments.asked
+
+
+@term
+def count(asked):
+    return asked
 
 
 def _judged(completion, answer):
@@ -86,8 +171,8 @@ def _judged(completion, answer):
     return sums.features(completion, answer)
 
 
-def trained(funcs, weights, *, conversational):
-    """Return what TRL logs in two steps, and the completions it scored."""
+def trained(funcs, weights, *, conversational, **more):
+    """Return what TRL logs in two steps, the completions it scored, and the columns that functions logged in the last."""
     import torch
     from datasets import Dataset
     from tokenizers import Tokenizer, models, pre_tokenizers
@@ -99,7 +184,9 @@ def trained(funcs, weights, *, conversational):
     inner = Tokenizer(models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
-    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+    tokenizer.chat_template = (
+        _find_template() if more else "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+    )
     shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     ends = {"eos_token_id": 1, "pad_token_id": 0, "bos_token_id": None}
     model = Qwen2ForCausalLM(Qwen2Config(vocab_size=len(words), num_key_value_heads=2, **shape, **ends))
@@ -110,14 +197,22 @@ def trained(funcs, weights, *, conversational):
         quiet = {"report_to": [], "logging_steps": 1, "save_strategy": "no", "use_cpu": True, "disable_tqdm": True}
         config = GRPOConfig(output_dir=folder, reward_weights=weights, seed=0, learning_rate=1e-2, **settings, **quiet)
         trainer = GRPOTrainer(
-            model=model, reward_funcs=funcs, args=config, train_dataset=rows, processing_class=tokenizer
+            model=model, reward_funcs=funcs, args=config, train_dataset=rows, processing_class=tokenizer, **more
         )
         texts = []
         trainer.add_callback(_callback(trainer, texts))
         trainer.train()
-        assert trainer.reward_func_names == [func.__name__ for func in funcs]
+        assert funcs is None or trainer.reward_func_names == [func.__name__ for func in funcs]
         assert torch.isfinite(torch.tensor([log["loss"] for log in trainer.state.log_history if "loss" in log])).all()
-        return [log for log in trainer.state.log_history if "reward" in log], texts
+        extra = {name: list(column) for name, column in trainer._logs["extra"].items()}
+        return [log for log in trainer.state.log_history if "reward" in log], texts, extra
+
+
+def _find_template():
+    """Return a chat template that has tools, and that TRL knows how to read calls from."""
+    import trl
+
+    return (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text(encoding="utf-8")
 
 
 def _callback(trainer, texts):
@@ -154,9 +249,7 @@ def rubric():
         made.update(info={"kind": sums.COLUMNS["kind"][at]}, task="sums", trajectory=[])
         return made
 
-    clamped = sums.reward(low=-0.25, high=1.0)
-    terms = rubric_funcs(clamped, sums.features)
-    totals = [max(total, -0.25) for total in sums.TOTALS[:3]]
+    terms = rubric_funcs(Scoring(CLAMPED, _counted))
 
     async def scored(found, **options):
         states = [state(at) for at in range(3)]
@@ -166,21 +259,76 @@ def rubric():
         await found.score_group(group, **options)
         return [one["reward"] for one in states], [one["reward"] for one in group], states[0]["metrics"]
 
-    whole = vf.Rubric(funcs=[rubric_func(clamped, sums.features), probe], weights=[1.0, 0.0])
+    whole = vf.Rubric(funcs=[rubric_func(Scoring(CLAMPED, sums.features)), probe], weights=[1.0, 0.0])
     apart = vf.Rubric(funcs=list(terms.funcs), weights=list(terms.weights))
     for found in (whole, apart):
         alone, together, metrics = asyncio.run(scored(found))
         for got in (alone, together):
-            assert all(math.isclose(*pair) for pair in zip(got, totals, strict=True)), (got, totals)
+            assert all(math.isclose(*pair) for pair in zip(got, TOTALS[:3], strict=True)), (got, TOTALS)
         print("metrics:", metrics)
+    assert len(counted) == 6, "each rollout is scored once for four functions"
 
     for on_bad in ("raise", "mask"):
         group = [state(at) for at in range(3)]
-        asyncio.run(vf.Rubric(funcs=[rubric_func(clamped, _fail_second, on_bad=on_bad)]).score_group(group))
+        func = rubric_func(Scoring(CLAMPED, _fail_second, on_bad=on_bad))
+        asyncio.run(vf.Rubric(funcs=[func]).score_group(group))
         assert [type(one.get("error")) for one in group] == [type(None), ConnectionError, type(None)]
-        assert [one["reward"] for one in group] == [totals[0], 0.0, totals[2]], "verifiers makes a 0 of an exception"
+        assert [one["reward"] for one in group] == [TOTALS[0], 0.0, TOTALS[2]], "verifiers makes a 0 of an exception"
         print("failed rollouts:", [one.get("error") for one in group])
+    _score_groups(vf, state)
     write("rubric", "verifiers", {"calls": seen[:1]})
+
+
+counted = []
+
+
+def _counted(completion, answer):
+    counted.append(completion)
+    return sums.features(completion, answer)
+
+
+def _score_groups(vf, state):
+    """Score groups by functions of a group, as verifiers recognizes them."""
+    from plaudit.adapters.verifiers import rubric_func, rubric_funcs
+
+    reward = Reward(
+        "brief", version="1", terms=[short, right], fields=[Field("rank", low=0, high=1), Field("met", flag=True)]
+    )
+    for on_bad in ("raise", "mask"):
+        scoring = Scoring(reward, [words, rank, met], on_bad=on_bad)
+        funcs, weights = rubric_funcs(scoring)
+        for found in (vf.Rubric(funcs=[rubric_func(scoring)]), vf.Rubric(funcs=list(funcs), weights=list(weights))):
+            assert found.has_group_rewards
+            groups.clear()
+            states = [state(at) for at in range(3)]
+            asyncio.run(found.score_group(states))
+            assert groups == [3], groups
+            assert [round(one["reward"], 6) for one in states] == [2.0, 1.666667, 0.333333]
+            states[1]["completion"] = None
+            for one in states:
+                one.pop("reward")
+            asyncio.run(found.score_group(states))
+            failed = [one["reward"] for one in states if one.get("error")]
+            assert failed == [0.0] * (3 if on_bad == "raise" else 1), "one fails the group only where it is raised"
+            with contextlib.suppress(AssertionError):  # verifiers refuses functions of a group there
+                asyncio.run(found.score_rollout(state(0)))
+                raise RuntimeError("a rollout alone was scored")
+    print("groups:", [one["reward"] for one in states], [one.get("error") for one in states])
+
+
+@feature
+def met(text, answer):
+    return text.endswith(answer)
+
+
+@term
+def short(rank):
+    return 1 - rank
+
+
+@term
+def right(met):
+    return 1 if met else 0
 
 
 def _fail_second(completion, answer):
@@ -196,14 +344,13 @@ def task():
     from plaudit.adapters.verifiers import rubric_funcs, task_reward
 
     seen = []
-    clamped = sums.reward(low=-0.25, high=1.0)
-    terms = rubric_funcs(clamped, lambda task, trace: sums.features(trace.info["said"], task.answer))
+    terms = rubric_funcs(Scoring(CLAMPED, _counted))
 
     class Data(vf.TaskData):
         answer: str
 
     class Whole(vf.Task[Data]):
-        quality = vf.reward(task_reward(clamped, lambda task, trace: sums.features(trace.info["said"], task.answer)))
+        quality = vf.reward(task_reward(Scoring(CLAMPED, sums.features)))
 
         @vf.metric
         async def probe(self, task, trace):
@@ -221,29 +368,39 @@ def task():
             data = Data(prompt=sums.PROMPTS[at], answer=sums.COLUMNS["answer"][at])
             trace = _trace(vf, made(data), sums.COMPLETIONS[at])
             asyncio.run(made(data).score(trace))
-            assert math.isclose(trace.reward, max(sums.TOTALS[at], -0.25)), (trace.rewards, sums.TOTALS[at])
+            assert math.isclose(trace.reward, TOTALS[at]), (trace.rewards, TOTALS[at])
         print({name: (reward.score, reward.weight) for name, reward in trace.rewards.items()})
-    for on_bad in ("raise", "mask"):
-        lost = task_reward(clamped, lambda task, trace: _fail_second(trace.info["said"], task.answer), on_bad=on_bad)
+    assert len(counted) == 3, "each rollout is scored once for four functions"
 
-        class Lost(vf.Task[Data]):
-            quality = vf.reward(lost)
+    def abstains(text):
+        raise Abstained("no reference answer")
 
-        data = Data(prompt=sums.PROMPTS[1], answer=sums.COLUMNS["answer"][1])
-        try:
-            asyncio.run(Lost(data).score(_trace(vf, Lost(data), sums.COMPLETIONS[1])))
-        except vf.TaskError as error:
-            print("failed rollout:", error)
-        else:
-            raise AssertionError("a rollout that cannot be scored has a reward")
+    for features in (_fail_second, abstains):
+        for on_bad in ("raise", "mask"):
+            lost = task_reward(Scoring(CLAMPED, features, on_bad=on_bad))
+
+            class Lost(vf.Task[Data]):
+                quality = vf.reward(lost)
+
+            data = Data(prompt=sums.PROMPTS[1], answer=sums.COLUMNS["answer"][1])
+            try:
+                asyncio.run(Lost(data).score(_trace(vf, Lost(data), sums.COMPLETIONS[1])))
+            except vf.TaskError as error:
+                print("failed rollout:", error)
+            else:
+                raise AssertionError("a rollout that cannot be scored has a reward")
     write("task", "verifiers", {"calls": seen[:1]})
 
 
 def _trace(vf, task, said):
+    from verifiers.v1.graph import MessageNode
     from verifiers.v1.trace import TraceTask
+    from verifiers.v1.types import AssistantMessage, UserMessage
 
     about = TraceTask(type=type(task).__name__, data=task.data)
-    return vf.Trace.model_construct(task=about, rewards={}, metrics={}, info={"said": said}, ok=True)
+    asked = MessageNode.model_construct(message=UserMessage(content=task.data.prompt), sampled=False)
+    told = MessageNode.model_construct(message=AssistantMessage(content=said), sampled=True)
+    return vf.Trace.model_construct(task=about, rewards={}, metrics={}, info={}, nodes=[asked, told], ok=True)
 
 
 # -- OpenEnv ----------------------------------------------------------------------------------------------------------
@@ -274,7 +431,10 @@ def openenv():
         def state(self):
             return State()
 
-    made = rubric(sums.reward(), lambda action, observation: sums.features(action.text, observation.metadata["answer"]))
+    def features(action, observation):
+        return sums.features(action.text, observation.metadata["answer"])
+
+    made = rubric(Scoring(sums.reward(), features))
     calls = []
     made.register_forward_hook(lambda of, action, observation, result: calls.append((kind(action), result)))
     world = Sums(rubric=made)
@@ -289,7 +449,8 @@ def openenv():
     both = WeightedSum([made, made.get_rubric("terms.correct")], weights=[0.5, 0.5])
     assert both(Answer(text="2 + 3 = 5"), observation) == 0.5 * 0.75 + 0.5 * 1.0
     made.load_state_dict(made.state_dict())
-    unscorable = rubric(sums.reward(), lambda action: {"right": True, "words": -1, "style": "bare"}, on_bad="mask")
+    scoring = Scoring(sums.reward(), lambda action: {"right": True, "words": -1, "style": "bare"}, on_bad="mask")
+    unscorable = rubric(scoring)
     unscored = Sums(rubric=unscorable)
     unscored.reset()
     reply = Observation(metadata={"answer": "5"}, reward=unscored._apply_rubric(Answer(text=""), Observation()))
@@ -297,6 +458,140 @@ def openenv():
     assert unscorable.masked == 1
     print("named rubrics:", names)
     write("openenv", "openenv", {"named_rubrics": names, "observation": told})
+
+
+# -- Inspect ----------------------------------------------------------------------------------------------------------
+
+
+def inspect():
+    """Evaluate a model that says what it is told to: terms and totals are reported, and what has no reward is not."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ContentReasoning, ContentText, ModelOutput, ModelUsage, get_model
+    from inspect_ai.solver import generate
+
+    from plaudit.adapters.inspect_ai import scorer
+
+    folder = tempfile.TemporaryDirectory()
+
+    def evaluated(scoring, order=(3, 0, 1, 2)):
+        rows = [
+            Sample(
+                input=sums.PROMPTS[at], target=sums.COLUMNS["answer"][at], metadata={"kind": sums.COLUMNS["kind"][at]}
+            )
+            for at in order
+        ]
+        said = [[ContentReasoning(reasoning="Well."), ContentText(text=sums.COMPLETIONS[at])] for at in order]
+        outputs = [ModelOutput.from_content("mockllm/model", content) for content in said]
+        for output in outputs:
+            output.usage = ModelUsage()  # counting tokens would download a tokenizer
+        model = get_model("mockllm/model", custom_outputs=outputs)
+        made = Task(dataset=rows, solver=generate(), scorer=scorer(scoring))
+        return eval(made, model=model, display="none", log_dir=folder.name, max_samples=1, log_realtime=False)[0]
+
+    log = evaluated(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
+    assert log.status == "success", log.error
+    found = [sample.scores["sums"] for sample in log.samples]
+    assert math.isnan(found[0].value)
+    assert (found[0].reason, found[0].explanation) == ("abstained", "Abstained: the reward does not apply")
+    for score, total, said in zip(found[1:], TOTALS, sums.COMPLETIONS, strict=False):
+        assert list(score.value) == ["total", *TERMS]
+        assert score.value["total"] == total
+        assert math.isclose(sum(score.value[name] for name in TERMS), total)
+        assert score.answer == said, "reasoning is no part of the answer"
+    means = {result.name: result.metrics["mean"].value for result in log.results.scores}
+    assert math.isclose(means["total"], sum(TOTALS[:3]) / 3)
+    assert math.isclose(sum(means[name] for name in TERMS), means["total"])
+    counts = {(result.scored_samples, result.unscored_samples) for result in log.results.scores}
+    assert counts == {(3, 1)}, counts
+    masked = evaluated(Scoring(CLAMPED, _fail_second, on_bad="mask"), order=(0, 1, 2))
+    lost = masked.samples[1].scores["sums"]
+    assert (lost.reason, math.isnan(lost.value)) == ("scoring_failed", True)
+    assert "the judge is down" in lost.explanation
+    stopped = evaluated(Scoring(CLAMPED, _fail_second), order=(0, 1, 2))
+    assert stopped.status == "error"
+    assert "the judge is down" in stopped.error.message
+    print("means:", means, "unscored:", lost.reason, lost.explanation)
+    print("all unscored:", evaluated(Scoring(CLAMPED, sums.features, applies=lambda kind: False)).status)
+    write("inspect", "inspect-ai", {"score": found[1].model_dump(exclude_none=True, exclude={"history"})})
+
+
+# -- verl -------------------------------------------------------------------------------------------------------------
+
+
+def verl():
+    """Score a batch with verl's reward managers: one that calls one by one, and those that await or use threads."""
+    import torch
+    from omegaconf import OmegaConf
+    from verl import DataProto
+    from verl.experimental.reward_loop.reward_manager import get_reward_manager_cls
+    from verl.workers.reward_manager.naive import NaiveRewardManager as LegacyManager
+
+    from plaudit.adapters.verl import compute_score
+
+    vocabulary = ["", *sorted({word for text in sums.COMPLETIONS for word in text.split()})]
+
+    class Tokenizer:
+        eos_token = "<eos>"
+
+        def decode(self, ids, skip_special_tokens=True):
+            return " ".join(vocabulary[at] for at in ids if at)
+
+    def batch():
+        ids = [[vocabulary.index(word) for word in text.split()] for text in sums.COMPLETIONS[:3]]
+        width = max(map(len, ids))
+        responses = torch.tensor([each + [0] * (width - len(each)) for each in ids])
+        prompts = torch.zeros(3, 2, dtype=torch.long)
+        mask = torch.cat([torch.ones_like(prompts), (responses != 0).long()], dim=1)
+        import numpy as np
+
+        tensors = {"prompts": prompts, "responses": responses, "attention_mask": mask}
+        truths = [{"ground_truth": sums.COLUMNS["answer"][at]} for at in range(3)]
+        others = {
+            "reward_model": truths,
+            "data_source": ["sums"] * 3,
+            "extra_info": [{"kind": "sum"} for _ in range(3)],
+        }
+        columns = {name: np.array(column, dtype=object) for name, column in others.items()}
+        return DataProto.from_dict(tensors=tensors, non_tensors=columns)
+
+    seen = []
+
+    def probe(**sample):
+        seen.append(kind(sample))
+        return 0.0
+
+    async def awaited(completion, answer):
+        await asyncio.sleep(0)
+        return sums.features(completion, answer)
+
+    LegacyManager(Tokenizer(), 0, probe)(batch())
+    config = OmegaConf.create({"reward": {"timeout": 10.0}, "trainer": {"experiment_name": "sums"}})
+    for features in (sums.features, awaited):
+        score = compute_score(Scoring(CLAMPED, features))
+        for name in ("naive", "gdpo", "rate_limited"):
+            manager = get_reward_manager_cls(name)(config=config, tokenizer=Tokenizer(), compute_score=score)
+
+            async def run(manager=manager):
+                data = batch()
+                return await asyncio.gather(*(manager.run_single(data[at : at + 1]) for at in range(3)))
+
+            results = manager.loop.run_until_complete(run())
+            assert [result["reward_score"] for result in results] == TOTALS[:3], results
+            for result in results:
+                terms = [result["reward_extra_info"][each] for each in TERMS]
+                assert math.isclose(sum(terms), result["reward_score"])
+        print("awaited" if features is awaited else "in threads:", results[1]["reward_extra_info"])
+    found = LegacyManager(Tokenizer(), 0, compute_score(Scoring(CLAMPED, sums.features)))(batch(), return_dict=True)
+    assert found["reward_tensor"].sum(dim=1).tolist() == TOTALS[:3]
+    assert list(found["reward_extra_info"]) == ["score", *TERMS]
+    try:
+        LegacyManager(Tokenizer(), 0, compute_score(Scoring(CLAMPED, _fail_second)))(batch())
+    except ConnectionError as error:
+        print("ends the training:", error)
+    else:
+        raise AssertionError("a sample that cannot be scored has a reward")
+    write("verl", "verl", {"calls": seen})
 
 
 # -- NeMo Gym ---------------------------------------------------------------------------------------------------------

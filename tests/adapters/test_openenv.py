@@ -3,6 +3,7 @@
 OpenEnv's own `Rubric` is stood in for by what of it is used here; `recorded/openenv.json` is what the real one gave.
 """
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, MissingExtra, Reward, Signal, SpecError, term
 from plaudit.adapters.openenv import components, rubric
-from plaudit.errors import MissingField, OutOfRange, TooManyMasked
+from plaudit.errors import Abstained, MissingField, OutOfRange, TooManyMasked
+from plaudit.llm import Scoring, feature
 from support import sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "openenv.json").read_text(encoding="utf-8"))
@@ -95,16 +97,42 @@ def test_the_end_by_itself_has_the_same_components(limits):
     assert sum(told["reward_components"].values()) == told["reward"]
 
 
-def test_an_async_function_is_refused(openenv):
+def test_an_async_feature_is_awaited(openenv):
     async def later(action, observation):
-        return {}
+        return features(action, observation)
 
-    with pytest.raises(DefinitionError, match="is async, and nothing here awaits it"):
-        rubric(REWARD, later)
+    async def step():
+        return rubric(Scoring(REWARD, later))(*STEP)
+
+    assert rubric(Scoring(REWARD, later))(*STEP) == asyncio.run(step()) == 0.75
+
+
+def test_features_of_a_group_are_refused(openenv):
+    @feature(group=True)
+    def style(action):
+        return ["bare" for _ in action]
+
+    with pytest.raises(DefinitionError, match="feature 'style' needs a group, but OpenEnv scores one sample at a time"):
+        rubric(Scoring(REWARD, [style]))
+    with pytest.raises(DefinitionError, match="on_lost_term='group' needs a group, but OpenEnv scores one sample"):
+        rubric(Scoring(REWARD, features, on_bad="mask", on_lost_term="group"))
+    with pytest.raises(DefinitionError, match="is not a Scoring"):
+        rubric(REWARD)
+
+
+@pytest.mark.parametrize("on_bad", ["raise", "mask"])
+def test_a_feature_may_give_no_reward(openenv, on_bad):
+    def abstains(action):
+        raise Abstained("no reference answer")
+
+    made = rubric(Scoring(REWARD, abstains, on_bad=on_bad))
+    assert made(*STEP) is None
+    assert made.scored.abstained == {0: "Abstained: no reference answer in feature 'abstains' of sample 0"}
+    assert made.masked == 0
 
 
 def test_a_step_gives_what_the_real_package_gave(openenv):
-    made = rubric(REWARD, features)
+    made = rubric(Scoring(REWARD, features))
     assert made(*STEP) == RECORDED["observation"]["reward"]
     assert {"answer": "5", **components(made.signal)} == RECORDED["observation"]["metadata"]
     assert {name: child.last_score for name, child in made.named_rubrics()} == RECORDED["named_rubrics"]
@@ -120,21 +148,21 @@ ROSES = SimpleNamespace(text="roses"), STEP[1]
 
 def test_a_step_that_cannot_be_scored_raises_or_has_no_reward(openenv, capsys):
     with pytest.raises(OutOfRange, match="field 'words': -1"):
-        rubric(REWARD, lengthless)(*ROSES)
-    masked = rubric(REWARD, lengthless, on_bad="mask")
+        rubric(Scoring(REWARD, lengthless))(*ROSES)
+    masked = rubric(Scoring(REWARD, lengthless, on_bad="mask"))
     assert masked(*STEP) == 0.75
     assert masked(*ROSES) is None
     assert (masked.signal, masked.masked) == (None, 1)
     assert {child.last_score for _, child in masked.named_rubrics()} == {None}
     assert dict(masked.named_rubrics())["terms.form"](*ROSES) is None
     assert "sums: 1 of 1 samples could not be scored" in capsys.readouterr().err
-    assert rubric(REWARD, lengthless, on_bad="clip")(*ROSES) == 0.0
+    assert rubric(Scoring(REWARD, lengthless, on_bad="clip"))(*ROSES) == 0.0
     with pytest.raises(MissingField, match="asks for 'reward'"):
-        rubric(REWARD, lambda reward: {}, on_bad="mask")(*STEP)
+        rubric(Scoring(REWARD, lambda reward: {}, on_bad="mask"))(*STEP)
 
 
 def test_too_many_steps_without_a_reward_and_fields_that_no_step_has_are_errors(openenv):
-    masked = rubric(REWARD, lengthless, on_bad="mask", max_masked=0.2)
+    masked = rubric(Scoring(REWARD, lengthless, on_bad="mask", max_masked=0.2))
     for _ in range(7):
         masked(*STEP)
     assert [masked(*ROSES), masked(*ROSES)] == [None, None]
@@ -142,23 +170,23 @@ def test_too_many_steps_without_a_reward_and_fields_that_no_step_has_are_errors(
         TooManyMasked, match="3 of 10 samples so far could not be scored.*max_masked=0.2. The first: OutOf"
     ):
         masked(*ROSES)
-    forgetful = rubric(REWARD, lambda action: {"right": True}, on_bad="mask")
+    forgetful = rubric(Scoring(REWARD, lambda action: {"right": True}, on_bad="mask"))
     assert forgetful(*STEP) is None
     with pytest.raises(MissingField, match="None of 2 samples has the right fields"):
         forgetful(*STEP)
     with pytest.raises(DefinitionError, match="max_masked=0 must be a fraction"):
-        rubric(REWARD, features, max_masked=0)
+        rubric(Scoring(REWARD, features, max_masked=0))
 
 
 def test_its_state_says_which_reward_it_is(openenv):
-    made = rubric(REWARD, features)
+    made = rubric(Scoring(REWARD, features))
     made.load_state_dict(made.state_dict())
     assert made.state_dict()["fingerprint"] == REWARD.fingerprint
     with pytest.raises(SpecError, match="this state belongs to another reward"):
-        made.load_state_dict(rubric(REWARD.with_weights(form=1.0), features).state_dict())
+        made.load_state_dict(rubric(Scoring(REWARD.with_weights(form=1.0), features)).state_dict())
 
 
 def test_without_openenv_the_rubric_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "openenv", None)
     with pytest.raises(MissingExtra, match="pip install openenv"):
-        rubric(REWARD, features)
+        rubric(Scoring(REWARD, features))

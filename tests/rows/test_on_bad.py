@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
-from plaudit.adapters import openenv, ray, spark, trl, verifiers
+from plaudit.adapters import ray, spark
 from plaudit.cli.evaluate import evaluate as evaluate_command
 from plaudit.cli.score import score as score_command
 from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange, TooManyMasked
 from plaudit.learn import off_policy
 from plaudit.ledger.dataset import score_file
+from plaudit.llm import Scoring
 from plaudit.rows.on_bad import MaskCount, validate_on_bad
 from plaudit.targets import OnBad
 
@@ -55,11 +56,8 @@ ROW = {"speed": 12.0, "late": 0.0, "load": (0.5, 0.5), "gear": 1, "terminal": Tr
 
 def test_the_words_are_the_same_everywhere():
     assert get_args(OnBad) == WORDS
-    functions = [trl.reward_func, trl.reward_funcs, openenv.rubric]
-    functions += [verifiers.rubric_func, verifiers.rubric_funcs, verifiers.task_reward]
-    for function in functions:
-        assert signature(function).parameters["on_bad"].default == "raise"
-        assert signature(function).parameters["max_masked"].default == 0.5
+    assert signature(Scoring).parameters["on_bad"].default == "raise"
+    assert signature(Scoring).parameters["max_masked"].default == 0.5
     for function in (score_file, spark.score_with_spark, ray.score_with_ray):
         assert signature(function).parameters["on_bad"].default == "mask"
     assert signature(off_policy.evaluate).parameters["on_bad"].default == "raise"

@@ -1,7 +1,7 @@
 """A small task for language models — sums — with its reward, in the shapes that TRL, verifiers and OpenEnv hand over."""
 
 from plaudit import Field, Reward, term
-from plaudit.adapters.samples import text_of
+from plaudit.llm import text_of
 
 
 @term

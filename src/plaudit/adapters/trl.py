@@ -8,10 +8,11 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence, Set
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from plaudit.adapters.components import CLAMP, list_weights, split_total
-from plaudit.adapters.rollouts import list_parts, require_scoring
+from plaudit.adapters.components import list_weights
+from plaudit.adapters.rollouts import list_parts, list_scores, require_scoring
 from plaudit.errors import DefinitionError, MissingExtra, MissingField, ShapeMismatch
 from plaudit.llm.running import Gather
 from plaudit.llm.scored import Scored
@@ -38,11 +39,12 @@ def reward_func(scoring: Scoring, *, name: str | None = None, group_size: int | 
     the share of masked samples as `<name>/masked`. Schedules follow the trainer's `global_step`.
 
     Args:
-        scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids` and the
-            columns of the data set. With `on_bad="mask"` (needs TRL 1.6), one that cannot be scored gets None.
+        scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids`, the
+            columns of the data set and `environments`, which is the one of the sample. With `on_bad="mask"`, which
+            needs TRL 1.6, a sample that cannot be scored gets None.
         name: Name to log under; the reward's own name if omitted.
-        group_size: `num_generations` of the trainer, for features of a group; completions that follow each other and
-            have the same prompt if omitted.
+        group_size: `num_generations` of the trainer, for features of a group; if omitted, completions that follow each
+            other and have the same prompt are a group, in whatever processes they are.
 
     Returns:
         A function of (prompts, completions, **columns) that returns a list of rewards.
@@ -135,12 +137,10 @@ class RewardFunc:
 
     def _log(self, scored: Scored, hooks: Mapping[str, Any]) -> None:
         """Log every term and input to the table of completions, and the mean of each term to the metrics."""
-        known = [at for at, total in enumerate(scored.totals) if total is not None]
-        if known and "log_extra" in hooks:
-            for name in self._batches.scoring.reward.inputs:
-                column = [None if row is None else row.get(name) for row in scored.inputs]
-                hooks["log_extra"](f"{self.__name__}/inputs/{name}", column)
-        for name, values in list_parts(scored).items() if known else ():
+        for name in self._batches.scoring.reward.inputs if "log_extra" in hooks else ():
+            column = [None if row is None else row.get(name) for row in scored.inputs]
+            hooks["log_extra"](f"{self.__name__}/inputs/{name}", column)
+        for name, values in list_parts(scored).items():
             if "log_extra" in hooks:
                 hooks["log_extra"](f"{self.__name__}/{name}", values)
             had = [value for value in values if value is not None]
@@ -183,7 +183,8 @@ class _Batches:
         step = getattr(columns.get("trainer_state"), "global_step", None)
         groups = self._name_groups(prompts)
         try:
-            scored = self.scoring.score(samples, step=step, groups=groups, gather=_find_gather())
+            gather = _find_gather() if self.scoring.needs_groups else None
+            scored = self.scoring.score(samples, step=step, groups=groups, gather=gather)
         except MissingField as error:
             if not getattr(error, "__notes__", None):
                 error.add_note("in sample 0")
@@ -199,36 +200,22 @@ class _Batches:
         kept = self._kept
         if kept is None or kept[0] is not prompts or kept[1] is not completions or reader not in kept[2]:
             scored = self.score(prompts, completions, columns)
-            kept = prompts, completions, _list_scores(scored, sorted(self._readers))
+            kept = prompts, completions, list_scores(scored, self._readers)
         found = kept[2].pop(reader)
         self._kept = kept if kept[2] else None
         return found
 
     def _name_groups(self, prompts: Sequence[Any]) -> list[Any]:
-        """Return which completions belong together, in words that no other process uses for others."""
-        rank = _find_rank()
+        """Return which completions belong together: so many that follow each other, or those of one prompt."""
+        everyone, first = list(prompts), 0
+        if self.scoring.needs_groups and (gather := _find_gather()) is not None:  # a group may begin in another process
+            everyone, first = gather(everyone)
         if self._group_size is not None:
-            start = rank * len(prompts)
-            return [(start + at) // self._group_size for at in range(len(prompts))]
-        if rank:
-            return list(prompts)
-        starts = [at == 0 or prompts[at] != prompts[at - 1] for at in range(len(prompts))]
-        return [sum(starts[: at + 1]) for at in range(len(prompts))] if _find_gather() is None else list(prompts)
-
-
-def _list_scores(scored: Scored, names: Sequence[str]) -> dict[str, Rewards]:
-    """Return the clamped score of each term by sample."""
-    found: dict[str, Rewards] = {name: [] for name in names}
-    for at in range(len(scored.samples)):
-        signal = scored.build_signal(at)
-        for name in names:
-            if signal is None:
-                found[name].append(None)
-            elif name == CLAMP:
-                found[name].append(split_total(signal)[CLAMP])
-            else:
-                found[name].append(signal[name].clamped if name in signal.values else None)
-    return found
+            names = [at // self._group_size for at in range(len(everyone))]
+        else:
+            starts = [at == 0 or everyone[at] != everyone[at - 1] for at in range(len(everyone))]
+            names = list(accumulate(starts))
+        return names[first : first + len(prompts)]
 
 
 def _build_samples(
@@ -258,29 +245,18 @@ def _to_entries(column: Any) -> Any:
 # -- several processes -------------------------------------------------------------------------------------------------
 
 
-def _find_processes() -> Any:
-    """Return `torch.distributed` where it connects several processes, which may share the completions of a prompt."""
-    torch = sys.modules.get("torch.distributed")
-    if torch is None or not torch.is_available() or not torch.is_initialized() or torch.get_world_size() < 2:
-        return None
-    return torch
-
-
-def _find_rank() -> int:
-    processes = _find_processes()
-    return 0 if processes is None else int(processes.get_rank())
-
-
 def _find_gather() -> Gather | None:
     """Return what brings the completions of all processes together; None where there is one process."""
-    processes = _find_processes()
-    if processes is None:
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    if distributed.get_world_size() < 2:
         return None
 
     def gather(entries: list[Any]) -> tuple[list[Any], int]:
-        parts: list[Any] = [None] * processes.get_world_size()
-        processes.all_gather_object(parts, entries)
-        rank = processes.get_rank()
-        return [entry for part in parts for entry in part], sum(len(part) for part in parts[:rank])
+        parts: list[Any] = [None] * distributed.get_world_size()
+        distributed.all_gather_object(parts, entries)
+        before = parts[: distributed.get_rank()]
+        return [entry for part in parts for entry in part], sum(map(len, before))
 
     return gather

@@ -114,12 +114,16 @@ class Runner:
         return chosen
 
     def _collect(self, each: Feature, results: Results, which: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the arguments of a feature for each sample."""
+        """Yield the arguments of a feature for each sample; one whose completion cannot be read fails."""
         computed = [name for name in each.reads if name in results.values and name != each.name]
         rest = [name for name in each.reads if name not in computed]
         for at in which:
             sample = results.samples[at]
-            found = {name: sample[name] for name in rest if name in sample}
+            try:
+                found = {name: sample[name] for name in rest if name in sample}
+            except WrongType as error:
+                self._fail(each, results, at, error)
+                continue
             for name in computed:
                 found[name] = results.values[name][at]
             if each.takes_everything:

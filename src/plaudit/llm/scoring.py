@@ -109,6 +109,8 @@ class Scoring:
         self.features = FeatureSet(features)
         self.masks, self._loses_terms = on_bad == "mask", on_lost_term == "group"
         self._applies = None if applies is None else Feature(applies)
+        if self._applies is not None and self._applies.is_async:
+            raise DefinitionError(f"applies={self._applies.name} is async, and nothing here awaits it; make it plain.")
         self._count = MaskCount(reward.name, max_masked)
         self._lacking = self._complete = 0
         self._runner = Runner(self.features, concurrency, timeout, stops=not self.masks, goes_on=self._loses_terms)
@@ -136,6 +138,26 @@ class Scoring:
     def masked(self) -> int:
         """Number of samples so far without a reward because they could not be scored."""
         return self._count.masked
+
+    @property
+    def applies_to_some(self) -> bool:
+        """Whether there are samples that the reward is not about."""
+        return self._applies is not None
+
+    @property
+    def needs_loop(self) -> bool:
+        """Whether `score_async` suits a caller better: features wait for something, or samples are recorded."""
+        return self._runner.needs_loop or self._recorder is not None
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether completions of one prompt have to be scored together."""
+        return self._loses_terms or any(each.scope == "group" for each in self.features.ordered)
+
+    def reads(self, part: str) -> bool:
+        """Return whether a feature names a part of a sample."""
+        named = [*self.features.ordered, *filter(None, (self._applies,))]
+        return any(part in each.reads for each in named)
 
     @property
     def fingerprints(self) -> dict[str, str]:
