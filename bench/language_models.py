@@ -139,7 +139,8 @@ def measure_judge(count: int, *, concurrency: int = 64, seconds: float = 0.05) -
     scoring = Scoring(REWARD, [boxed, right, words, judge], concurrency=concurrency)
     batch = draw(count, 20)
     samples = [
-        {"prompt": prompt, "completion": text, "answer": answer} for prompt, text, answer in zip(*batch.values(), strict=True)
+        {"prompt": prompt, "completion": text, "answer": answer}
+        for prompt, text, answer in zip(*batch.values(), strict=True)
     ]
     start = time.perf_counter()
     scoring.score(samples)

@@ -7,7 +7,7 @@ import pytest
 from plaudit import Ledger
 from plaudit.plugins.arguments import load_module
 
-SUMS = '''
+SUMS = """
 from plaudit import Field, Reward, term
 from plaudit.llm import Answer, feature
 
@@ -33,7 +33,7 @@ def clarity(clear):
 FIELDS = [Field("right", flag=True), Field("clear", low=0, high=1)]
 sums = Reward("sums", version="VERSION", terms=[correct, clarity], fields=FIELDS)
 features = [right, clear]
-'''
+"""
 SAMPLES = [{"prompt": "2 + 3", "completion": text, "answer": "5"} for text in ("5", "It is 5", "6", "5 ")]
 
 

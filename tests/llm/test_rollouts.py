@@ -203,7 +203,7 @@ def test_groups_that_change_are_counted(tmp_path):
         )
         assert (none.gained, none.lost) == (0, 1)
         assert none.features["right"].after == 1.0
-        assert "1 lost it" in str(none)
+        assert "0 gained a gradient, 1 lost it" in str(none)
         assert json.loads(json.dumps(none.to_dict(), default=str))["features"]["right"]["before"] == 0.25
 
 
@@ -240,7 +240,9 @@ def test_forgotten_texts_are_gone_and_the_ledger_is_whole(where, tmp_path):
         assert "prompt: forgotten" in str(ledger.why(1))
         found = rescore_rollouts(ledger, REWARD.with_version("2"), FEATURES, run="a", step=1)  # all is known
         assert found.rescoring.records == 11
-        other = rescore_rollouts(ledger, REWARD.with_version("3"), [feature(name="right")(lambda text: False), words, clear], step=1)
+        other = rescore_rollouts(
+            ledger, REWARD.with_version("3"), [feature(name="right")(lambda text: False), words, clear], step=1
+        )
         assert other.rescoring.records == 0
         assert "its texts were not kept, or were forgotten" in str(other)
 

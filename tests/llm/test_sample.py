@@ -58,12 +58,14 @@ def test_a_sample_is_a_mapping_of_what_was_given():
     assert "text" not in Sample(prompt="2")
 
 
-@pytest.mark.parametrize("completion", [None, 3, {}, ["5"], [None], [said(5)], [said([{"type": "text"}])], [said(["5"])]])
+@pytest.mark.parametrize(
+    "completion", [None, 3, {}, ["5"], [None], [said(5)], [said([{"type": "text"}])], [said(["5"])]]
+)
 def test_what_is_no_text_is_refused_by_name(completion):
     with pytest.raises(WrongType, match="is a string or a list of"):
         text_of(completion)
     with pytest.raises(WrongType, match="is a string or a list of"):
-        Sample(completion=completion).text
+        Sample(completion=completion)["text"]
 
 
 def test_text_of_keeps_tags():

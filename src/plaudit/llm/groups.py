@@ -55,7 +55,7 @@ class RolloutChanges:
         lines += ["", str(done.changes), ""]
         if self.groups:
             lines.append(
-                f"of {format_count(self.groups, 'group')}, {self.gained:,} gained a gradient and {self.lost:,} lost it; "
+                f"of {format_count(self.groups, 'group')}, {self.gained:,} gained a gradient, {self.lost:,} lost it; "
                 f"{format_count(self.flipped, 'rollout')} changed the sign of the advantage"
             )
         if self.features:

@@ -3,13 +3,14 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from plaudit.errors import Abstained, InputError, ShapeMismatch, WrongType
+from plaudit.errors import Abstained, InputError, MissingField, ShapeMismatch, WrongType
 from plaudit.llm.deadline import Deadline, describe_timeout
 from plaudit.llm.feature import Answer, Feature, FeatureSet
 from plaudit.llm.sample import Sample
@@ -17,6 +18,8 @@ from plaudit.llm.sample import Sample
 Result = TypeVar("Result")
 Known = Mapping[str, Mapping[int, Any]]
 """Results that are known already, by feature and by sample."""
+_Call = tuple[int, tuple[Any, ...], dict[str, Any]]
+"""A sample, and the arguments of a feature by position and by name."""
 Gather = Callable[[list[Any]], tuple[list[Any], int]]
 """From the entries of this process to those of all processes, and the place of the first of its own."""
 
@@ -39,11 +42,11 @@ class Results:
     _columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def list_column(self, name: str, own: str) -> list[Any]:
-        """Return a part, or what a feature found, of every sample, for the feature `own`; None where there is none."""
+        """Return a part, or what another feature than `own` found, of every sample; KeyError where one has none."""
         if name in self.values and name != own:
             return self.values[name]
         if name not in self._columns:
-            self._columns[name] = [sample[name] if name in sample else None for sample in self.samples]
+            self._columns[name] = [sample[name] for sample in self.samples]
         return self._columns[name]
 
 
@@ -114,14 +117,15 @@ class Runner:
         return chosen
 
     def _collect(self, each: Feature, results: Results, which: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the arguments of a feature for each sample; one whose completion cannot be read fails."""
+        """Yield the arguments of a feature for each sample; one without a part, or that cannot be read, fails."""
         computed = [name for name in each.reads if name in results.values and name != each.name]
         rest = [name for name in each.reads if name not in computed]
         for at in which:
             sample = results.samples[at]
             try:
+                each.require(sample, computed)
                 found = {name: sample[name] for name in rest if name in sample}
-            except WrongType as error:
+            except (MissingField, WrongType) as error:
                 self._fail(each, results, at, error)
                 continue
             for name in computed:
@@ -131,27 +135,27 @@ class Runner:
             yield at, found | each.changed
 
     def _run_plain(self, each: Feature, results: Results, which: Sequence[int]) -> None:
-        column, function, changed = results.values[each.name], each.function, each.changed
-        if each.takes_everything or len(each.needs) < len(each.reads):
-            calls: Iterable[tuple[int, tuple[Any, ...], dict[str, Any]]] = (
-                (at, (), arguments) for at, arguments in self._collect(each, results, which)
-            )
-        else:
-            columns = [results.list_column(name, own=each.name) for name in each.reads]
-            rows = zip(*columns, strict=True) if columns else [()] * len(results.samples)
-            if len(which) < len(results.samples):
-                chosen = set(which)
-                calls = ((at, row, changed) for at, row in enumerate(rows) if at in chosen)
-            else:
-                calls = ((at, row, changed) for at, row in enumerate(rows))
+        column, function = results.values[each.name], each.function
         with Deadline(self.timeout) as deadline:
             call = deadline.call
-            for at, row, named in calls:
+            for at, row, named in self._list_calls(each, results, which):
                 try:
                     found = call(function, row, named)
                     column[at] = found if type(found) in _PLAIN else self._take(each, results, at, found)
                 except Exception as error:
                     self._fail(each, results, at, error)
+
+    def _list_calls(self, each: Feature, results: Results, which: Sequence[int]) -> Iterator[_Call]:
+        """Yield the samples with the arguments of a feature: by columns, where every sample has every part."""
+        columns: list[list[Any]] | None = None
+        if len(which) == len(results.samples) and not each.takes_everything and each.reads == each.needs:
+            with suppress(KeyError, WrongType):
+                columns = [results.list_column(name, own=each.name) for name in each.reads]
+        if columns is None:
+            yield from ((at, (), arguments) for at, arguments in self._collect(each, results, which))
+        else:
+            rows = zip(*columns, strict=True) if columns else [()] * len(which)
+            yield from ((at, row, each.changed) for at, row in enumerate(rows))
 
     async def _gather(self, results: Results, waiting: Sequence[tuple[Feature, int, dict[str, Any]]]) -> None:
         """Call features side by side: async ones in this loop, blocking ones in threads."""
