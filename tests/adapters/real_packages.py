@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import json
 import math
+import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
@@ -89,6 +90,8 @@ def trl():
         assert math.isclose(log["reward"], log["rewards/sums/mean"], abs_tol=1e-5), log
     print("masked:", masked.masked, [log["sums/masked"] for log in logs], [log["reward"] for log in logs])
     trl_groups()
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29517"]
+    subprocess.run([*launch, __file__, "trl_processes"], check=True)
     if [int(part) for part in version("trl").split(".")[:2]] >= [1, 16]:
         trl_environments()
     write("trl", "trl", {"calls": [seen[0], seen[len(seen) // 2]]})
@@ -123,6 +126,16 @@ def trl_groups():
     assert groups == [4] * 8, groups
     assert logs[0]["reward"] == 0 < logs[1]["reward"], "the weight is 0 in step 0"
     print("groups:", groups, "rewards by step:", [log["reward"] for log in logs])
+
+
+def trl_processes():
+    """Train in two processes with half of each group in either."""
+    from plaudit.adapters.trl import reward_func
+
+    made = Reward("brief", version="1", terms=[brief], fields=[Field("rank", low=0, high=1)])
+    logs, *_ = trained([reward_func(Scoring(made, [words, rank]))], [1.0], conversational=False, batch=2)
+    assert groups == [4, 4], groups
+    print("groups of two processes:", groups, [log["reward"] for log in logs])
 
 
 def trl_environments():
@@ -171,7 +184,7 @@ def _judged(completion, answer):
     return sums.features(completion, answer)
 
 
-def trained(funcs, weights, *, conversational, **more):
+def trained(funcs, weights, *, conversational, batch=16, **more):
     """Return what TRL logs in two steps, the completions it scored, and the columns that functions logged in the last."""
     import torch
     from datasets import Dataset
@@ -193,7 +206,7 @@ def trained(funcs, weights, *, conversational, **more):
     prompts = [[{"role": "user", "content": prompt}] for prompt in sums.PROMPTS] if conversational else sums.PROMPTS
     rows = Dataset.from_dict({"prompt": prompts, **sums.COLUMNS})
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"per_device_train_batch_size": 16, "num_generations": 4, "max_completion_length": 5, "max_steps": 2}
+        settings = {"per_device_train_batch_size": batch, "num_generations": 4, "max_completion_length": 5, "max_steps": 2}
         quiet = {"report_to": [], "logging_steps": 1, "save_strategy": "no", "use_cpu": True, "disable_tqdm": True}
         config = GRPOConfig(output_dir=folder, reward_weights=weights, seed=0, learning_rate=1e-2, **settings, **quiet)
         trainer = GRPOTrainer(

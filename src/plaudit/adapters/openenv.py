@@ -46,12 +46,13 @@ def rubric(scoring: Scoring) -> Any:
 
     `named_rubrics()` lists a child `terms.<name>` for each term, and `total.clamp` if the total has a clamp; their
     `last_score` is the value of the term, and they add up to the total. `signal` is the last step with its reward, None
-    if it has none. `state_dict()` identifies the reward and its features; `load_state_dict` rejects the state of others.
+    if it has none. `state_dict()` identifies the reward and its features, and `load_state_dict` rejects the state of
+    another one.
 
     Args:
         scoring: The reward and its features; parts of a sample are `action` and `observation`. With `on_bad="mask"`,
-            the reward of a step that cannot be scored is None, as OpenEnv has it for a step without one; and so it is
-            where a feature gives no reward.
+            the reward of a step that cannot be scored is None, as OpenEnv has it for a step without one. So is that of
+            a step to which a feature gives no reward.
 
     Returns:
         An `openenv.core.rubrics.Rubric`.
