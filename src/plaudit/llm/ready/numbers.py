@@ -12,7 +12,7 @@ from plaudit.llm.ready.tags import check_tag, find_tagged
 def last_number(
     answer: str = "answer",
     *,
-    relative_tolerance: float = 1e-12,
+    relative_tolerance: float = 0.0,
     absolute_tolerance: float = 0.0,
     tag: str | None = None,
     decimal: str = ".",
@@ -25,7 +25,8 @@ def last_number(
 
     Args:
         answer: The column with the number, or with a string that is one.
-        relative_tolerance: Largest difference that counts as equal, as a share of the number in the column.
+        relative_tolerance: Largest difference that counts as equal, as a share of the number in the column. Numbers are
+            compared exactly, however long; of a float in the column, only the first 12 digits count.
         absolute_tolerance: Largest difference that counts as equal; the larger of the two holds.
         tag: Look only at what stands in this tag, such as "answer"; it has to be there exactly once.
         decimal: The decimal mark of the answer, "." or ","; the other one separates thousands.
@@ -46,7 +47,7 @@ def last_number(
 
 
 def boxed_number(
-    answer: str = "answer", *, relative_tolerance: float = 1e-12, absolute_tolerance: float = 0.0, decimal: str = "."
+    answer: str = "answer", *, relative_tolerance: float = 0.0, absolute_tolerance: float = 0.0, decimal: str = "."
 ) -> Feature:
     r"""Say whether the number in `\boxed{}` is the one in a column.
 
@@ -56,7 +57,8 @@ def boxed_number(
 
     Args:
         answer: The column with the number, or with a string that is one.
-        relative_tolerance: Largest difference that counts as equal, as a share of the number in the column.
+        relative_tolerance: Largest difference that counts as equal, as a share of the number in the column. Numbers are
+            compared exactly, however long; of a float in the column, only the first 12 digits count.
         absolute_tolerance: Largest difference that counts as equal; the larger of the two holds.
         decimal: The decimal mark of the answer, "." or ","; the other one separates thousands.
 
@@ -92,7 +94,7 @@ def _is_last_number(
     text: str,
     answer: Any,
     *,
-    relative_tolerance: float = 1e-12,
+    relative_tolerance: float = 0.0,
     absolute_tolerance: float = 0.0,
     tag: str | None = None,
     decimal: str = ".",
@@ -108,7 +110,7 @@ def _is_boxed_number(
     text: str,
     answer: Any,
     *,
-    relative_tolerance: float = 1e-12,
+    relative_tolerance: float = 0.0,
     absolute_tolerance: float = 0.0,
     decimal: str = ".",
 ) -> bool:

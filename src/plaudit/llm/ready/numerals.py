@@ -14,6 +14,7 @@ from plaudit.llm.ready.building import LONGEST
 
 _MOST_DIGITS = 1000
 """Longer numbers, and those with larger exponents, are not read."""
+_ROUNDING = Fraction(1, 10**12)
 _MINUS = "−\uff0d-"
 _RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 _TO_ASCII = str.maketrans("−\uff0d" + _RAISED, "---0123456789")
@@ -38,14 +39,14 @@ _NUMBER = rf"""
     (?<![A-Za-z_\d]) (?:(?<![)}}\]])(?P<sign>[+{_MINUS}]))?+ (?:\\?[$€£¥₹][ ]?+)?+
     (?:
         {_FRACTION}
-        | (?: (?P<numeral>NUMERAL) [ ]{{0,3}}+ (?:\\times|\\cdot|[×·*x]) [ ]{{0,3}}+ )?+ 10{_EXPONENT}
+        | (?: (?P<numeral>NUMERAL) [ ]{{0,3}}+ (?:\\times|\\cdot|[×·x]|\*(?!\*)) [ ]{{0,3}}+ )?+ 10{_EXPONENT}
         | (?P<plain>NUMERAL) (?:[eE](?P<e>[+-]?\d++))?+
     )
     (?P<power> [ ]?+\^(?!\s?\{{?\s?\\circ)[ ]?+\{{?+[+{_MINUS}]?+\d*+ | \*\*[{_MINUS}]?+\d++ | [{_RAISED}] )?+
     (?P<percent> [ ]?+\\?[%\uff05] )?+
 """
 
-_SPACING = re.compile(r"\\[;: !]|~|\\q?quad(?![a-z])|\\(?:left|right|displaystyle)(?![a-z])")
+_SPACING = re.compile(r"\\(?:[;: !]|,(?!\d))|~|\\q?quad(?![a-z])|\\(?:left|right|displaystyle)(?![a-z])")
 _WORDS = re.compile(r"\\(?:text|mathrm|mbox|textbf|mathbf)\s{0,9}\{(?P<words>[^{}]*)\}")
 _NAME = re.compile(r".*(?:=|≈|\\approx(?![a-z]))", re.DOTALL)
 _UNIT = re.compile(r"(?:(?=\s|[^\W\d_]{2}|°)(?:[^\W\d_]|[\s/.°²³]|\^\{?[23°]\}?)*+|\^?\{?\\circ\}?)?\.?")
@@ -58,23 +59,24 @@ class Number:
 
     value: Fraction
     percent: bool = False
+    rounded: bool = False
+    """Whether it was a float, of which the last digits say nothing."""
 
     def equals(self, wanted: "Number", relative: float, absolute: float) -> bool:
         """Return whether it is near enough; where only one has a percent sign, that is 5 or 0.05."""
         values = [self.value, self.value / 100] if self.percent and not wanted.percent else [self.value]
         goals = [wanted.value, wanted.value / 100] if wanted.percent and not self.percent else [wanted.value]
+        share = max(Fraction(relative), _ROUNDING if wanted.rounded else Fraction(0))
         return any(
-            abs(value - goal) <= max(Fraction(absolute), Fraction(relative) * abs(goal))
-            for value in values
-            for goal in goals
+            abs(value - goal) <= max(Fraction(absolute), share * abs(goal)) for value in values for goal in goals
         )
 
 
 def find_last_number(text: str, decimal: str = ".") -> Number | None:
     """Return the last number of a text; None if there is none, or if its value is not clear, as that of 2^9.
 
-    >>> find_last_number("2 or 3/4 of them")
-    Number(value=Fraction(3, 4), percent=False)
+    >>> find_last_number("2 or 3/4 of them").value
+    Fraction(3, 4)
     """
     last = None
     for each in _compile(decimal).finditer(text[-LONGEST:]):
@@ -86,8 +88,8 @@ def find_last_number(text: str, decimal: str = ".") -> Number | None:
 def read_box(text: str, decimal: str = ".") -> Number | None:
     r"""Return the number in a box, with a name before it or a unit behind it; None if there is more, or none.
 
-    >>> read_box(r"x = 5 \text{ apples}"), read_box(r"\sqrt{5}")
-    (Number(value=Fraction(5, 1), percent=False), None)
+    >>> read_box(r"x = 5 \text{ apples}").value, read_box(r"\sqrt{5}")
+    (Fraction(5, 1), None)
     """
     if len(text) > 10 * _MOST_DIGITS:
         return None
@@ -105,7 +107,7 @@ def read_column(answer: Any) -> Number:
     elif isinstance(answer, bool):
         pass
     elif isinstance(answer, float | Decimal) and math.isfinite(answer):
-        number = Number(Fraction(str(answer)))
+        number = Number(Fraction(str(answer)), rounded=isinstance(answer, float))
     elif isinstance(answer, Rational):
         number = Number(Fraction(answer))
     if number is None:
@@ -115,7 +117,7 @@ def read_column(answer: Any) -> Number:
 
 @cache
 def _compile(decimal: str) -> re.Pattern[str]:
-    mark, comma = (r"[.٫]", "[,٬]") if decimal == "." else (r"(?:[,٫]|\{,\})", "[.٬]")
+    mark, comma = (r"[.\u066b]", r"[,\u066c]") if decimal == "." else (r"(?:[,\u066b]|\{,\})", r"[.\u066c]")
     numeral = _NUMERAL.replace("GROUP", _GROUP).replace("MARK", mark).replace("COMMA", comma)
     return re.compile(_NUMBER.replace("NUMERAL", f"(?:{numeral})"), re.VERBOSE)
 
@@ -154,7 +156,7 @@ def _evaluate(found: re.Match[str], decimal: str) -> Number | None:
 
 def _read_numeral(written: str, decimal: str) -> Fraction:
     """Return the value of digits of any script, without what separates thousands."""
-    written = written.replace("٫", decimal)
+    written = written.replace("\u066b", decimal)
     if decimal == ",":
         written = written.replace("{,}", ",")
     whole, _, rest = written.partition(decimal)
