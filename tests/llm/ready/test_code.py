@@ -4,13 +4,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from plaudit import DefinitionError, InputError
-from plaudit.llm import Sample, ready
+from plaudit import DefinitionError, Field, InputError, Reward, term
+from plaudit.errors import FeatureTimeout
+from plaudit.llm import Sample, Scoring, ready
 
 SQUARE = "def f(x):\n    return x * x\n"
 TESTS = ["assert f(2) == 4", "assert f(3) == 9"]
@@ -102,18 +104,60 @@ def list_sleepers(mark):
     return found
 
 
-@linux
-@pytest.mark.parametrize("alone", [False, True])
-def test_no_process_and_no_folder_is_left(alone):
-    mark = f"sleep_{os.getpid()}_{alone}"
-    start = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', {mark!r}], start_new_session={alone})\n"
-    ready.runs_code()(start + SQUARE, TESTS)
+def wait_for_end(mark):
     for _ in range(100):
         if not list_sleepers(mark):
-            break
+            return
         time.sleep(0.05)
-    assert list_sleepers(mark) == []
-    assert not list(Path(tempfile.gettempdir()).glob("plaudit-code-*"))
+    raise AssertionError(f"still running: {list_sleepers(mark)}")
+
+
+SLEEP = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)', {!r}], start_new_session={})\n"
+FORK = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(99)\n"
+
+
+@linux
+@pytest.mark.parametrize("alone", [False, True])
+def test_no_process_and_no_folder_is_left(alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mark = f"sleep_{os.getpid()}_{alone}"
+    ready.runs_code()(SLEEP.format(mark, alone) + SQUARE, TESTS)
+    wait_for_end(mark)
+    assert list(tmp_path.iterdir()) == []
+
+
+@linux
+def test_what_forks_and_leaves_its_group_is_ended_too():
+    began = time.monotonic()
+    ready.runs_code()(FORK + SQUARE, TESTS)
+    assert time.monotonic() - began < 20
+
+
+@linux
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_a_scoring_that_gives_up_earlier_leaves_no_process(in_thread):
+    @term
+    def good(runs_code):
+        return runs_code
+
+    mark = f"wait_{os.getpid()}_{in_thread}"
+    reward = Reward("code", version="1", terms=[good], fields=[Field("runs_code", low=0, high=1)])
+    scoring, errors = Scoring(reward, [ready.runs_code(seconds=3)], timeout=1), []
+
+    def score():
+        try:
+            scoring.score([{"completion": SLEEP.format(mark, True) + "while True: pass", "tests": TESTS}])
+        except FeatureTimeout as error:
+            errors.append(error)
+
+    if in_thread:
+        thread = threading.Thread(target=score)
+        thread.start()
+        thread.join()
+    else:
+        score()
+    assert len(errors) == 1
+    wait_for_end(mark)
 
 
 def test_a_sandbox_of_yours_runs_it_instead():

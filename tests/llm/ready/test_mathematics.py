@@ -10,6 +10,7 @@ import pytest
 from plaudit import DefinitionError, Field, InputError, MissingExtra, Reward, term
 from plaudit.errors import FeatureTimeout
 from plaudit.llm import Sample, Scoring, ready
+from plaudit.llm.deadline import call_within
 from plaudit.llm.ready import mathematics
 
 needs_library = pytest.mark.skipif(not importlib.util.find_spec("math_verify"), reason="math-verify is not installed")
@@ -90,6 +91,28 @@ def test_it_works_in_a_scoring_in_a_thread(equal):
 def test_what_takes_too_long_has_no_result_and_the_next_one_has(equal):
     with pytest.raises(FeatureTimeout, match=r"within 0\.5 s"):
         equal.with_(seconds=0.5)(r"\boxed{9^{9^{9^9}}}", "5")
+    assert equal(HALF, "0.5") is True
+
+
+@needs_library
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_a_scoring_that_gives_up_earlier_says_so(equal, in_thread):
+    assert equal(HALF, "0.5") is True
+    errors = []
+
+    def call():
+        try:
+            call_within(0.5, equal.with_(seconds=9.0), {"text": r"\boxed{9^{9^{9^9}}}", "answer": "5"})
+        except FeatureTimeout as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=call)
+    if in_thread:
+        thread.start()
+        thread.join()
+    else:
+        call()
+    assert errors == ["no result within 0.5 s"]
     assert equal(HALF, "0.5") is True
 
 

@@ -14,7 +14,7 @@ from plaudit.errors import DefinitionError, InputError, WrongType
 from plaudit.llm.feature import Feature
 from plaudit.llm.ready.building import build_feature, check_number
 from plaudit.llm.ready.fences import list_blocks
-from plaudit.llm.ready.processes import Child
+from plaudit.llm.ready.processes import Child, NoAnswer
 
 Run = Callable[[str, list[str]], float]
 _PYTHON = ("python", "py", "python3")
@@ -36,8 +36,9 @@ def runs_code(
     The code is the last block marked as Python, or else the last one not marked at all, or else the whole answer. It
     runs as a module, in a new process in an empty folder, with no environment variables of yours, no input, and its
     output thrown away; packages that are installed can be imported. Code that raises an error or exits passes no
-    test. Tests run after it one by one in the same module; those that pass before time is up count. What the code
-    starts is killed with it.
+    test. Tests run after it one by one in the same module; those that pass before time is up count. The code cannot
+    start threads or processes, unless you are root; those are killed with it, on Linux also where they have left its
+    group.
 
     Code that is out to cheat can: it runs in the same process as the tests, and an object that is equal to everything
     passes `assert f(2) == 4`. Test types as well as values.
@@ -123,11 +124,14 @@ def _run(code: str, tests: list[str], seconds: float, memory: int) -> set[int]:
             until = time.monotonic() + seconds
             while isinstance(at := child.receive(until), int) and 0 <= at < len(tests):
                 passed.add(at)
-        except TimeoutError:
+        except NoAnswer:
             pass
         finally:
-            child.end()
-            _kill_marked(mark)
+            try:
+                _end(child, mark)
+            except BaseException:  # a deadline from outside, which can arrive at any point
+                _end(child, mark)
+                raise
     return passed
 
 
@@ -136,6 +140,12 @@ def _build_environment(folder: str, mark: str) -> dict[str, str]:
     single = dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     kept = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
     return {"HOME": folder, "LANG": "C.UTF-8", "TMPDIR": folder, "PLAUDIT_MARK": mark, **single, **kept}
+
+
+def _end(child: Child, mark: str) -> None:
+    child.kill()
+    _kill_marked(mark)
+    child.end()
 
 
 def _kill_marked(mark: str) -> None:

@@ -12,7 +12,7 @@ from plaudit.errors import FeatureTimeout, InputError, MissingExtra
 from plaudit.llm.feature import Feature
 from plaudit.llm.ready.boxes import list_boxed
 from plaudit.llm.ready.building import build_feature, check_number
-from plaudit.llm.ready.processes import Child
+from plaudit.llm.ready.processes import Child, NoAnswer
 
 _READ = 1_000
 """Characters of an answer that are looked at, from its end: math-verify is slow on long ones."""
@@ -46,9 +46,9 @@ def equal_mathematics(answer: str = "answer", *, seconds: float = 5.0) -> Featur
         DefinitionError: `seconds` is not a positive number.
         MissingExtra: math-verify is not installed.
 
-    Example:
-        right = equal_mathematics()
-        right(r"So it is \boxed{\frac{1}{2}}.", "0.5")  # True
+    >>> right = equal_mathematics()
+    >>> right(r"So it is \boxed{\frac{1}{2}}.", "0.5"), right(r"\boxed{x + 1}", "1 + x"), right(r"\boxed{2}", "0.5")
+    (True, True, False)
     """
     check_number("seconds", seconds, low=0, exclusive=True)
     if importlib.util.find_spec("math_verify") is None:
@@ -64,8 +64,7 @@ def _is_equal(text: str, answer: Any, *, seconds: float = 5.0) -> bool:
     if len(boxes) > _MOST_BOXES or any(len(box) > _READ for box in boxes):
         return False
     found = [f"\\boxed{{{box}}}" for box in boxes] or [text[-_READ:]]
-    until = time.monotonic() + seconds
-    return all(_WORKER.compare(wanted, each, until, seconds) for each in found)
+    return all(_WORKER.compare(wanted, each, seconds) for each in found)
 
 
 def _write_wanted(answer: Any) -> str:
@@ -84,6 +83,7 @@ class _Worker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: Child | None = None
+        self._asked = 0
         self._of_parents: list[Child | None] = []
 
     def forget(self) -> None:
@@ -91,22 +91,23 @@ class _Worker:
         self._of_parents.append(self._child)  # Popen would warn of one that is still running
         self._lock, self._child = threading.Lock(), None
 
-    def compare(self, wanted: str, found: str, until: float, seconds: float) -> bool:
+    def compare(self, wanted: str, found: str, seconds: float) -> bool:
         """Return whether two answers are equal, or raise FeatureTimeout or InputError."""
-        waiting = time.monotonic()
         with self._lock:
             child = self._child or self._start()
-            until += time.monotonic() - waiting  # for others, or for SymPy to be imported
+            until = time.monotonic() + seconds  # without the time for others, or for SymPy to be imported
+            self._asked = number = self._asked + 1
             try:
-                child.send([wanted, found])
-                said = child.receive(until)
-            except TimeoutError:
+                child.send([number, wanted, found])
+                while (answered := child.receive(until) or (number, None))[0] != number:
+                    pass  # that is the answer to a question whose asker was interrupted
+            except NoAnswer:
                 self._end()
                 raise FeatureTimeout(f"math-verify did not compare the answers within {seconds:g} s") from None
-            except BaseException:  # interrupted: the answer to this would be taken for that to the next
+            except BaseException:
                 self._end()
                 raise
-            if said is None:
+            if (said := answered[1]) is None:
                 self._end()
         if said is None or said == "failed":
             raise InputError(f"math-verify could not compare the answer, it may need too much memory: {found!r:.60}")

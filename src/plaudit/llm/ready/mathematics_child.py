@@ -1,7 +1,7 @@
 """Compares answers by math-verify, in a process that can be killed; run as a file, never imported.
 
-It is sent one line of JSON with the folders to import from and the bytes of memory it may have, then lines with an
-answer and what it has to be. It answers each with a line.
+It is sent one line of JSON with the folders to import from and the bytes of memory it may have, then lines with a
+number, what an answer has to be, and the answer. It answers each with a line that has the same number.
 """
 
 import contextlib
@@ -51,7 +51,8 @@ def main() -> None:
 
     print(json.dumps("ready"), file=answers, flush=True)
     for line in sys.stdin:
-        print(json.dumps(compare(*json.loads(line))), file=answers, flush=True)
+        number, wanted, found = json.loads(line)
+        print(json.dumps([number, compare(wanted, found)]), file=answers, flush=True)
 
 
 if __name__ == "__main__":

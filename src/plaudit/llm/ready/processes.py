@@ -14,8 +14,14 @@ from pathlib import Path
 from typing import Any
 
 _ENDED = None
+_WAIT = 0.1
+"""Seconds."""
 _LONGEST_ANSWER = 1_000_000
 """Bytes that are read of one process that runs once; it has to end when it writes more."""
+
+
+class NoAnswer(Exception):  # not a TimeoutError: that may come from outside, and end all of this
+    """A process has not answered in time."""
 
 
 class Child:
@@ -59,17 +65,33 @@ class Child:
             self._process.stdin.flush()
 
     def receive(self, until: float) -> Any:
-        """Return the next answer, or None if the process has ended; TimeoutError if there is none in time."""
-        try:
-            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            raise TimeoutError from None
-        return line if line is _ENDED else json.loads(line)
+        """Return the next answer, or None if the process has ended; NoAnswer if there is none in time."""
+        while True:  # in short waits: an exception that a watchdog raises in this thread arrives between them
+            left = until - time.monotonic()
+            with suppress(queue.Empty):
+                line = self._lines.get(timeout=max(0.0, min(left, _WAIT)))
+                return line if line is _ENDED else json.loads(line)
+            if left <= 0:
+                raise NoAnswer
+
+    def kill(self) -> None:
+        """Kill the process and its group."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
 
     def end(self) -> None:
-        """Kill the process and its group, and wait for it."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self._process.kill()
+        """Kill the process and its group, and wait for it, also if an exception from outside arrives meanwhile."""
+        try:
+            self._end()
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        self.kill()
         self._process.wait()
         self._reader.join(timeout=1)
         for pipe in (self._process.stdin, self._process.stdout):
