@@ -7,9 +7,11 @@ import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.errors import DefinitionError, FileError, LedgerError, UnknownParameter
+from plaudit.llm import Scoring
 from plaudit.page.addresses import PARTS, UnknownDocument, format_address
 from plaudit.page.documents.run import Reduction
 from plaudit.page.library import Library
+from support.edits import BRIEF, words
 from support.moving import ONE, ONLY_NEAR, TWO, draw, record_episode
 
 
@@ -534,3 +536,18 @@ def test_a_long_run_is_listed_once_and_its_records_are_not_read(recorded, monkey
     for address in ("index", "run/l0/night", "episodes/l0/night", "whatif/l0/night"):
         library.get(address)
     library.close()
+
+
+def test_a_step_that_is_a_rollout_shows_its_whole_text(tmp_path):
+    said = [{"role": "assistant", "content": "long" * 3000, "reasoning_content": "hm"}]
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        scoring = Scoring(BRIEF, [words], ledger=ledger, run="night")
+        scoring.score([{"prompt": "why?", "completion": said}, {"prompt": "who?", "completion": "me"}])
+        library = Library([str(tmp_path / "rewards.db")], live=True)
+        (first, second) = library.get("episodes/l0/night")["columns"]["episode"]
+        document = library.get(f"step/l0/night/{first}/record-1")
+        assert ["prompt", "why?"] in [list(part) for part in document["texts"]]
+        assert ["completion, assistant", "long" * 3000] in [list(part) for part in document["texts"]]
+        assert "long" not in document["why"]
+        ledger.forget(run="night")
+        assert library.get(f"step/l0/night/{second}/record-2")["texts"] == [("prompt", None), ("rollout", None)]

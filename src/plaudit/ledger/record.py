@@ -132,8 +132,16 @@ class Why:
 
     def __str__(self) -> str:
         """Return the explanation as text."""
-        said = [line for name, text in self.texts.items() for line in _show_text(name, text)]
+        said = (f"\n{name}: forgotten" if text is None else f"\n{name}:\n{text}" for name, text in self.list_texts())
         return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain(), *said]))
+
+    def list_texts(self) -> list[tuple[str, str | None]]:
+        """Return the parts of its texts: prompt, completion, what judges said.
+
+        Returns:
+            Each part with its name; None for a text that was forgotten.
+        """
+        return [part for name, text in self.texts.items() for part in _split_text(name, text)]
 
     def _repr_html_(self) -> str:
         first, *others = self._lines()
@@ -162,30 +170,26 @@ class Why:
         return {**self.record.to_dict(), "recorded_by": about, **said}
 
 
-def _show_text(name: str, text: str | None) -> Iterator[str]:
-    """Yield the lines of a text; of one that is JSON, part by part."""
-    if text is None:
-        yield f"\n{name}: forgotten"
-        return
+def _split_text(name: str, text: str | None) -> Iterator[tuple[str, str | None]]:
+    """Yield the parts of a text with their names: of JSON, its entries and messages; None where it was forgotten."""
     try:
-        parts = json.loads(text)
+        found = None if text is None else json.loads(text)
     except ValueError:
-        parts = text
-    yield from _show_part(name, parts)
+        found = text
+    yield from _split_part(name, found)
 
 
-def _show_part(name: str, part: Any) -> Iterator[str]:
+def _split_part(name: str, part: Any) -> Iterator[tuple[str, str | None]]:
     if isinstance(part, dict) and part and "role" not in part:
         for each, value in part.items():
-            yield from _show_part(each, value)
+            yield from _split_part(each, value)
     elif isinstance(part, list) and part and all(isinstance(each, dict) and "role" in each for each in part):
         for message in part:
-            rest = {key: value for key, value in message.items() if key not in ("role", "content")}
-            yield from _show_part(f"{name}, {message['role']}", message.get("content") or "")
-            for key, value in rest.items():
-                yield from _show_part(f"{name}, {message['role']}, {key}", value)
+            yield from _split_part(f"{name}, {message['role']}", message.get("content") or "")
+            for key in message.keys() - {"role", "content"}:
+                yield from _split_part(f"{name}, {message['role']}, {key}", message[key])
     elif part not in ({}, []):
-        yield f"\n{name}:\n{part if isinstance(part, str) else json.dumps(part)}"
+        yield name, part if isinstance(part, str) or part is None else json.dumps(part)
 
 
 _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key", "context")

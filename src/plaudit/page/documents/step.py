@@ -1,6 +1,7 @@
 """One step: the attribution of its reward to terms."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from plaudit.analysis.explain.branches import nearest_branches
@@ -49,7 +50,8 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
         "time": format_time(why.record.at),
         "reward": source.find_reward_id(episode),
         "fingerprint": signal.fingerprint,
-        "why": str(why),
+        "why": str(replace(why, texts={})),
+        "texts": why.list_texts(),
         "total": to_plain(signal.total) if is_scored else None,
         "masked": None if is_scored else why.record.masked or "",
         "terms": [each for each in rows if each["name"] not in adjustments],

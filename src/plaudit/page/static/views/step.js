@@ -42,6 +42,7 @@ async function show(page) {
       ],
     ]),
     !masked && section("Attribution", {}, listTerms(found, place)),
+    found.texts?.length > 0 && section("Rollout", {}, found.texts.map(showText)),
     h("div.columns", {}, section("Inputs", {}, listInputs(found, reward)), showContext(found)),
     !masked &&
       section(
@@ -237,10 +238,18 @@ function drawRange({ value, range }) {
   );
 }
 
+/** A prompt, a completion or what a judge said, whole. */
+function showText([name, text]) {
+  return [
+    h("h3", {}, shorten(name, 100)),
+    text === null ? emptyState("This text was forgotten.") : h("pre.text", { tabindex: "0" }, text),
+  ];
+}
+
 function showContext(found) {
   if (found.context === null) return section("Context", {}, emptyState("This report does not contain it."));
   const isEmpty = (value) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
-  const entries = Object.entries(found.context).filter(([, value]) => !isEmpty(value));
+  const entries = Object.entries(found.context).filter(([name, value]) => !isEmpty(value) && name !== "texts");
   if (entries.length === 0) return section("Context", {}, emptyState("Nothing else was recorded with this step."));
   return section(
     "Context",
