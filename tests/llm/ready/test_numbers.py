@@ -97,6 +97,8 @@ def test_the_last_number_is_right(text, answer):
         ("1e999999999", 5),
         ("5²", 5),
         ("NaN", 5),
+        ("10⁻", 5),
+        ("In 2020 3/4 of them", 2020.75),
     ],
 )
 def test_another_last_number_or_none_is_wrong(text, answer):
@@ -239,7 +241,7 @@ def test_a_number_that_is_written_is_read(number, before):
         assert ready.boxed_number()(rf"{before} \boxed{{{written}}}", number) is True
 
 
-@given(st.text(alphabet="0123456789.,/^*%-+ \\{}frac10$eE⁵×x=", max_size=40))
+@given(st.text(alphabet="0123456789.,/^*%-+ \\{}frac10$eE⁵⁻×x=−\u066b", max_size=40))
 def test_no_text_is_an_error(text):
     assert ready.last_number()(text, 5) in (True, False)
     assert ready.boxed_number()(f"\\boxed{{{text}}}", 5) in (True, False)

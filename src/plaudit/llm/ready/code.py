@@ -3,17 +3,17 @@
 import math
 import os
 import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from plaudit.errors import DefinitionError, InputError, WrongType
 from plaudit.llm.feature import Feature
 from plaudit.llm.ready.building import build_feature, check_number
-from plaudit.llm.ready.fences import list_blocks
+from plaudit.llm.ready.fences import iterate_blocks
 from plaudit.llm.ready.processes import Child, NoAnswer
 
 Run = Callable[[str, list[str]], float]
@@ -97,11 +97,11 @@ def _share_passed(
 
 def find_code(text: str) -> str:
     """Return the code of an answer: of its last block, or all of it."""
-    blocks = list_blocks(text)
-    for languages in (_PYTHON, ("",)):
-        if found := [body for language, body in blocks if language in languages]:
-            return found[-1]
-    return text
+    last: dict[bool, str] = {}
+    for language, body in iterate_blocks(text):
+        if not language or language in _PYTHON:
+            last[bool(language)] = body
+    return last.get(True, last.get(False, text))
 
 
 def _run(code: str, tests: list[str], seconds: float, memory: int) -> set[int]:
@@ -120,7 +120,7 @@ def _run(code: str, tests: list[str], seconds: float, memory: int) -> set[int]:
         try:
             child.send([code, tests, limits])
             if child.receive(time.monotonic() + _START) != "ready":
-                raise RuntimeError(f"Python, which was to run the code, ended with exit code {child.exit_code}")
+                raise RuntimeError(f"{sys.executable} ended before it ran the code of the answer")
             until = time.monotonic() + seconds
             while isinstance(at := child.receive(until), int) and 0 <= at < len(tests):
                 passed.add(at)
@@ -151,12 +151,12 @@ def _end(child: Child, mark: str) -> None:
 def _kill_marked(mark: str) -> None:
     """Kill what has left the group of the process, found by its environment; only Linux shows that."""
     wanted = f"PLAUDIT_MARK={mark}".encode()
-    for _ in range(10):  # one may be starting another
+    for _ in range(10 if sys.platform == "linux" else 0):  # one may be starting another
         found = False
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if process.stat().st_uid == os.getuid() and wanted in (process / "environ").read_bytes():
-                    os.kill(int(process.name), 9)
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environment:
+                if wanted in environment.read():
+                    os.kill(int(name), 9)
                     found = True
         if not found:
             return

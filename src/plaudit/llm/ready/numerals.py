@@ -24,7 +24,7 @@ _NUMERAL = r"(?:\d{1,3}+GROUP++|\d++)(?:MARK\d++)?+|MARK\d++"
 _GROUP = r"(?:(?:COMMA|\{COMMA\}|COMMA\\!|\\,|[\u00a0\u202f\u2009'’])\d{3}(?!\d))"
 _IN_BRACES = rf"\{{[ ]?+(?P<%s>[{_MINUS}]?\d++(?:\.\d++)?)[ ]?+\}}[ ]?+"
 _FRACTION = rf"""
-    (?: (?P<whole>\d{{1,9}}+) (?: [ ]?+(?=\\[dt]?frac) | [ ](?=\d{{1,9}}+/\d) ) )?+
+    (?: (?P<whole>\d{{1,3}}+) (?: [ ]?+(?=\\[dt]?frac) | [ ](?=\d{{1,9}}+/\d) ) )?+
     (?:
         \\[dt]?frac[ ]?+ (?: {_IN_BRACES % "upper"}{_IN_BRACES % "lower"} | (?P<upper_digit>\d)(?P<lower_digit>\d) )
         | (?P<above>NUMERAL) [ ]?+[/\u2044][ ]?+ (?P<below>NUMERAL)
@@ -32,7 +32,7 @@ _FRACTION = rf"""
 _EXPONENT = rf"""(?:
     [ ]?+\^[ ]?+ \{{[ ]?+(?P<in_braces>[+{_MINUS}]?\d++)[ ]?+\}}
     | (?:[ ]?+\^[ ]?+|\*\*) (?P<bare>[+{_MINUS}]?\d++)
-    | (?P<raised>[{_RAISED}]++)
+    | (?P<raised>⁻?[{_RAISED[1:]}]++)
     )"""
 _NUMBER = rf"""
     (?P<of_a_name>\^[ ]?+\{{?+[+{_MINUS}]?+\d++) |

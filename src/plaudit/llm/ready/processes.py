@@ -52,11 +52,6 @@ class Child:
         self._reader = threading.Thread(target=self._read, name="plaudit-ready", daemon=True)
         self._reader.start()
 
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code, once it has ended."""
-        return self._process.poll()
-
     def send(self, question: Any) -> None:
         """Write a line; one that has ended already does not answer, which is noticed then."""
         assert self._process.stdin is not None

@@ -3,12 +3,13 @@
 import importlib.util
 import json
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from plaudit.errors import DefinitionError, MissingExtra
 from plaudit.llm.feature import Feature
 from plaudit.llm.ready.building import build_feature
-from plaudit.llm.ready.fences import list_blocks
+from plaudit.llm.ready.fences import iterate_blocks
 
 Schema = Mapping[str, Any] | bool
 
@@ -43,9 +44,9 @@ def _is_valid(text: str, *, schema: Schema | None = None) -> bool:
     try:
         found = _read(text)
     except (ValueError, RecursionError):
-        blocks = [body for language, body in list_blocks(text) if language in ("", "json")]
+        blocks = (body for language, body in iterate_blocks(text) if language in ("", "json"))
         try:
-            (block,) = blocks
+            (block,) = islice(blocks, 2)
             found = _read(block)
         except (ValueError, RecursionError):
             return False
