@@ -545,9 +545,9 @@ def test_a_step_that_is_a_rollout_shows_its_whole_text(tmp_path):
         scoring.score([{"prompt": "why?", "completion": said}, {"prompt": "who?", "completion": "me"}])
         library = Library([str(tmp_path / "rewards.db")], live=True)
         (first, second) = library.get("episodes/l0/night")["columns"]["episode"]
-        document = library.get(f"step/l0/night/{first}/record-1")
+        document = library.get(format_address("step", "l0", "night", first, "record-1"))
         assert ["prompt", "why?"] in [list(part) for part in document["texts"]]
         assert ["completion, assistant", "long" * 3000] in [list(part) for part in document["texts"]]
         assert "long" not in document["why"]
         ledger.forget(run="night")
-        assert library.get(f"step/l0/night/{second}/record-2")["texts"] == [("prompt", None), ("rollout", None)]
+        assert library.get(format_address("step", "l0", "night", second, "record-2"))["texts"] == [("prompt", None), ("rollout", None)]

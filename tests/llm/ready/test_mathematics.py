@@ -10,7 +10,7 @@ import pytest
 from plaudit import DefinitionError, Field, InputError, MissingExtra, Reward, term
 from plaudit.errors import FeatureTimeout
 from plaudit.llm import Sample, Scoring, ready
-from plaudit.llm.deadline import call_within
+from plaudit.llm.deadline import Deadline
 from plaudit.llm.ready import mathematics
 
 needs_library = pytest.mark.skipif(not importlib.util.find_spec("math_verify"), reason="math-verify is not installed")
@@ -102,7 +102,8 @@ def test_a_scoring_that_gives_up_earlier_says_so(equal, in_thread):
 
     def call():
         try:
-            call_within(0.5, equal.with_(seconds=9.0), {"text": r"\boxed{9^{9^{9^9}}}", "answer": "5"})
+            with Deadline(0.5) as deadline:
+                deadline.call(equal.with_(seconds=9.0), (), {"text": r"\boxed{9^{9^{9^9}}}", "answer": "5"})
         except FeatureTimeout as error:
             errors.append(str(error))
 
