@@ -550,4 +550,7 @@ def test_a_step_that_is_a_rollout_shows_its_whole_text(tmp_path):
         assert ["completion, assistant", "long" * 3000] in [list(part) for part in document["texts"]]
         assert "long" not in document["why"]
         ledger.forget(run="night")
-        assert library.get(format_address("step", "l0", "night", second, "record-2"))["texts"] == [("prompt", None), ("rollout", None)]
+        assert library.get(format_address("step", "l0", "night", second, "record-2"))["texts"] == [
+            ("prompt", None),
+            ("rollout", None),
+        ]

@@ -186,7 +186,7 @@ def _split_part(name: str, part: Any) -> Iterator[tuple[str, str | None]]:
     elif isinstance(part, list) and part and all(isinstance(each, dict) and "role" in each for each in part):
         for message in part:
             yield from _split_part(f"{name}, {message['role']}", message.get("content") or "")
-            for key in message.keys() - {"role", "content"}:
+            for key in (each for each in message if each not in ("role", "content")):
                 yield from _split_part(f"{name}, {message['role']}, {key}", message[key])
     elif part not in ({}, []):
         yield name, part if isinstance(part, str) or part is None else json.dumps(part)
