@@ -206,7 +206,12 @@ def trained(funcs, weights, *, conversational, batch=16, **more):
     prompts = [[{"role": "user", "content": prompt}] for prompt in sums.PROMPTS] if conversational else sums.PROMPTS
     rows = Dataset.from_dict({"prompt": prompts, **sums.COLUMNS})
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"per_device_train_batch_size": batch, "num_generations": 4, "max_completion_length": 5, "max_steps": 2}
+        settings = {
+            "per_device_train_batch_size": batch,
+            "num_generations": 4,
+            "max_completion_length": 5,
+            "max_steps": 2,
+        }
         quiet = {"report_to": [], "logging_steps": 1, "save_strategy": "no", "use_cpu": True, "disable_tqdm": True}
         config = GRPOConfig(output_dir=folder, reward_weights=weights, seed=0, learning_rate=1e-2, **settings, **quiet)
         trainer = GRPOTrainer(
