@@ -86,6 +86,13 @@ class SegmentRow:
         return found
 
     @cached_property
+    def further_contexts(self) -> str | None:
+        """What contexts say that no column does, one after the other; None where none says more."""
+        own = self._records.names["context"]
+        column = self._read(own).column(own)
+        return None if column.null_count == len(column) else "\n".join(filter(None, column.to_pylist()))
+
+    @cached_property
     def input_rows(self) -> Rows:
         """The inputs of its records."""
         found: Rows = self._records.read_inputs(self._read(*self._records.list_inputs()))

@@ -285,7 +285,7 @@ class _Walk:
                 name = self.segments.name_file(block)
                 self.result.add("edited", block.first, f"{block.span} changed in the segment {name}")
             else:
-                block = block._replace(contexts=opened.contexts)
+                block = block._replace(contexts=opened.further_contexts)
             return block, opened.inputs, opened.outputs
         except LedgerBroken as error:
             self.result.add("damaged", block.first, f"{block.span} cannot be read: {error}")
