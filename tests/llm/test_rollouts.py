@@ -1,7 +1,9 @@
 """Rollouts: each kept with its texts, read again and scored again, and forgotten without a trace in the checksums."""
 
 import json
+import pickle
 import sqlite3
+import threading
 
 import pytest
 
@@ -309,3 +311,30 @@ def test_a_ledger_that_cannot_take_it_says_so_before_scoring(tmp_path):
         ledger.record(REWARD.score(right=True, words=1, clear=1), run="b")
         with pytest.raises(LedgerError, match="record 2 is not a rollout"):
             rescore_rollouts(ledger, REWARD.with_version("2"), FEATURES, run="b")
+
+
+def test_a_copy_in_another_process_records_as_another_actor(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        first = scoring(ledger)
+        first.score(samples(2))
+        copy = pickle.loads(pickle.dumps(first))
+        copy.score(samples(2))
+        first.score(samples(2))
+        actors = [(record.actor, record.episode) for record in ledger.history()]
+    assert actors == [
+        *(("scorer0", "1"), ("scorer0", "2")),
+        *(("scorer1", "1"), ("scorer1", "2")),
+        *(("scorer0", "3"), ("scorer0", "4")),
+    ]
+
+
+def test_threads_that_share_a_scoring_lose_nothing(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        shared = scoring(ledger)
+        threads = [threading.Thread(target=lambda: shared.score(samples(4))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(int(record.episode) for record in ledger.history()) == list(range(1, 25))
+        assert ledger.verify().ok

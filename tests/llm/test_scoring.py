@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import pickle
 import threading
 import time
 
@@ -19,7 +20,7 @@ from plaudit.errors import (
     UnknownInput,
     WrongType,
 )
-from plaudit.llm import Answer, Scoring, feature
+from plaudit.llm import Answer, Scoring, feature, ready
 
 
 @feature
@@ -355,3 +356,11 @@ def test_options_that_cannot_be_are_refused(options, message):
 def test_any_text_is_scored(text):
     found = Scoring(PLAIN, [right, words]).score([{"prompt": text, "completion": text, "answer": text.strip()}])
     assert found.values["correct"] == [1.0]
+
+
+def test_a_scoring_goes_to_other_processes():
+    scoring = pickle.loads(pickle.dumps(Scoring(PLAIN, [right.with_(name="right"), words])))
+    assert scoring.score(samples(3)).totals == [0.8] * 3
+    assert scoring.fingerprints == Scoring(PLAIN, [right, words]).fingerprints
+    ready_made = pickle.loads(pickle.dumps(ready.length()))
+    assert (ready_made.name, ready_made.fingerprint) == (ready.length().name, ready.length().fingerprint)

@@ -1,6 +1,8 @@
 """A feature: a function from parts of a sample to an input of a reward."""
 
+import importlib
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +18,11 @@ Scope = Literal["sample", "batch", "group"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a feature found, and the words it was found in, such as the answer of a judge; both are recorded."""
+    """What a feature found, and the words it was found in, such as the answer of a judge; both are recorded.
+
+    >>> Answer(0.7, "7 of 10: clear, a little long").value
+    0.7
+    """
 
     value: Any
     """The input of the reward: a number, a bool or a string."""
@@ -27,6 +33,12 @@ class Feature:
     """A function from parts of a sample to an input of a reward, made by `@feature`. Calling it calls the function.
 
     Positional parameters name parts of a sample, or other features; keyword-only ones are settings.
+
+    >>> @feature
+    ... def near(text, answer, *, tolerance=0.5):
+    ...     return abs(float(text) - answer) <= tolerance
+    >>> near("1.4", 1), near.with_(tolerance=0.1)("1.4", 1), near.reads, near.settings
+    (True, False, ('text', 'answer'), {'tolerance': 0.5})
     """
 
     def __init__(
@@ -139,14 +151,29 @@ class Feature:
         )
 
     def collect(self, sample: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the function for a sample, which has the parts that it needs."""
+        """Return the arguments of the function for a sample, which has the parts that it needs.
+
+        Args:
+            sample: The sample.
+
+        Returns:
+            The arguments by name.
+        """
         found = {name: sample[name] for name in self.reads if name in sample}
         if self.takes_everything:
             found = {**sample, **found}
         return {**found, **self.changed}
 
     def require(self, sample: Mapping[str, Any], known: Collection[str] = ()) -> None:
-        """Raise MissingField if a sample lacks a part that the function needs: then the function is wrong."""
+        """Check that a sample has the parts that the function needs.
+
+        Args:
+            sample: The sample.
+            known: Names of other features.
+
+        Raises:
+            MissingField: It lacks one: then the function is wrong, and not the sample.
+        """
         for name in self.needs:
             if name not in sample and name not in known:
                 raise MissingField(
@@ -154,12 +181,48 @@ class Feature:
                     f"It has: {', '.join(sample)}."
                 )
 
+    def __reduce__(self) -> Any:
+        """Pickle it by the name under which its module has it: the function's own name stands for the feature."""
+        module, name = getattr(self.function, "__module__", None), getattr(self.function, "__qualname__", "")
+        found = _find_global(module, name)
+        if isinstance(found, Feature) and found.function is self.function:
+            return _restore, (module, name, self.name, self.settings)
+        given = (self.name, self.version, self.scope, self.judge, self.settings, self._given_fingerprint)
+        return _rebuild, (self.function, *given)
+
     def __repr__(self) -> str:
         """Return its name, version and the start of its fingerprint."""
         return f"Feature({self.name}@{self.version}, {self.fingerprint[:12]})"
 
 
 def _nothing() -> None: ...
+
+
+def _find_global(module: str | None, name: str) -> Any:
+    found: Any = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _restore(module: str, name: str, own: str, settings: Mapping[str, Any]) -> Feature:
+    """Return the feature of a module, under its name and with its settings."""
+    importlib.import_module(module)
+    found: Feature = _find_global(module, name)
+    return found if (found.name, found.settings) == (own, settings) else found.with_(name=own, **settings)
+
+
+def _rebuild(
+    function: Callable[..., Any],
+    name: str,
+    version: str,
+    scope: Scope,
+    judge: bool,
+    settings: Mapping[str, Any],
+    fingerprint: str | None,
+) -> Feature:
+    about: dict[str, Any] = {"version": version, "scope": scope, "judge": judge, "fingerprint": fingerprint}
+    return Feature(function, name=name, settings=settings, **about)
 
 
 @overload

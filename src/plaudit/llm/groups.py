@@ -16,7 +16,14 @@ __all__ = ["FeatureChange", "RolloutChanges"]
 
 @dataclass(slots=True)
 class FeatureChange:
-    """What a feature found before and after, over rollouts that have both."""
+    """What a feature found before and after, over rollouts that have both.
+
+    Example:
+        ```python
+        changes = rescore_rollouts(ledger, reward, features, run="night-3")
+        print(changes.features["right"].before, changes.features["right"].after)
+        ```
+    """
 
     rollouts: int = 0
     changed: int = 0
@@ -29,7 +36,14 @@ class FeatureChange:
 
 @dataclass(slots=True)
 class RolloutChanges:
-    """The result of `rescore_rollouts`."""
+    """The result of `rescore_rollouts`; print it.
+
+    Example:
+        ```python
+        changes = rescore_rollouts(ledger, reward, features, run="night-3")
+        print(changes.groups, changes.flipped, changes.gained, changes.lost)
+        ```
+    """
 
     rescoring: Rescoring
     groups: int = 0
@@ -67,7 +81,11 @@ class RolloutChanges:
         return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON."""
+        """Return the result as plain data for JSON.
+
+        Returns:
+            What `Rescoring.to_dict` has, the counts of groups, the features and the reasons.
+        """
         names = ("groups", "flipped", "gained", "lost")
         features = {
             name: {part: getattr(each, part) for part in each.__slots__} for name, each in self.features.items()

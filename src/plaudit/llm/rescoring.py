@@ -59,6 +59,12 @@ def rescore_rollouts(
     Raises:
         LedgerError: A chosen record is not a rollout.
         MissingField: No record was chosen, or a feature needs a part that was not recorded.
+
+    Example:
+        ```python
+        changes = rescore_rollouts(ledger, reward.with_version("2"), [better_parser, judge], run="night-3")
+        print(changes)
+        ```
     """
     scoring = Scoring(reward, features, on_bad="mask", max_masked=1, concurrency=concurrency, timeout=timeout)
     reader = _Reader(ledger, scoring, ask=ask)

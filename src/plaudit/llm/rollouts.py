@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,7 +35,14 @@ _PARTS = _PROMPT, _ROLLOUT, _ANSWERS = "prompt", "rollout", "answers"
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A rollout as it was recorded."""
+    """A rollout as it was recorded.
+
+    Example:
+        ```python
+        for rollout in read_rollouts(ledger, ledger.history(run="night-3")):
+            print(rollout.record.total, rollout.sample and rollout.sample.text)
+        ```
+    """
 
     record: Record
     sample: Sample | None
@@ -76,11 +84,25 @@ class RolloutRecorder:
         if not callable(texts) and texts not in ("keep", "hash"):
             raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
         ledger.register(reward)
-        self._ledger, self._texts = ledger, texts
-        claims, self._claim, self._last = ledger._claim_actor(run, actor, "scorer")
-        self._released = weakref.finalize(self, claims.abandon, self._claim)
+        self._ledger, self._texts, self._given = ledger, texts, (run, actor)
         self._key = os.urandom(16)
         self._features = seal_text(json.dumps(features.fingerprints, sort_keys=True), salt=b"")
+
+        self._begin()
+
+    def _begin(self) -> None:
+        """Claim the actor, and go on after its last rollout; a copy by `pickle` or `fork` is another actor."""
+        claims, self._claim, self._last = self._ledger._claim_actor(*self._given, "scorer")
+        self._released = weakref.finalize(self, claims.abandon, self._claim)
+        self._process, self._turn = os.getpid(), threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("_ledger", "_texts", "_given", "_key", "_features")
+        return {name: getattr(self, name) for name in names} | {"_given": (self._given[0], None)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
 
     def record(self, scored: Scored, *, step: int | None = None, policy: str | None = None) -> list[int]:
         """Record a batch; it is durable when this returns.
@@ -90,6 +112,13 @@ class RolloutRecorder:
         """
         if not scored.samples:
             return []
+        if self._process != os.getpid():
+            self._given = (self._given[0], None)
+            self._begin()
+        with self._turn:
+            return self._record(scored, step, policy)
+
+    def _record(self, scored: Scored, step: int | None, policy: str | None) -> list[int]:
         store = self._ledger._store
         run, actor = self._claim
         policy = validate_string("policy", policy)
@@ -177,6 +206,12 @@ def read_rollouts(ledger: Ledger, records: Iterable[Record]) -> Iterator[Rollout
 
     Yields:
         The rollouts; records of anything else are left out.
+
+    Example:
+        ```python
+        for rollout in read_rollouts(ledger, ledger.history(run="night-3", step=40)):
+            print(rollout.prompt_id, rollout.record.total, rollout.sample and rollout.sample.text)
+        ```
     """
     left = iter(records)
     while some := list(islice(left, _TOGETHER)):

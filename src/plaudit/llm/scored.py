@@ -13,7 +13,15 @@ __all__ = ["Scored"]
 
 @dataclass(slots=True)
 class Scored:
-    """A batch of samples with their rewards; a sample without one has None everywhere, and a reason."""
+    """A batch of samples with their rewards; a sample without one has None everywhere, and a reason.
+
+    Example:
+        ```python
+        scored = scoring.score(samples)
+        for total, reason in zip(scored.totals, map(scored.reasons.get, range(len(samples)))):
+            print(total, reason or "")
+        ```
+    """
 
     samples: Sequence[Sample]
     groups: Sequence[Any]
@@ -40,6 +48,13 @@ class Scored:
         return len(self.reasons) / due if due else 0.0
 
     def build_signal(self, at: int) -> Signal | None:
-        """Return the signal of a sample; None if it has no reward."""
+        """Return the signal of a sample, which explains its reward.
+
+        Args:
+            at: The position of the sample.
+
+        Returns:
+            The signal; None if the sample has no reward.
+        """
         inputs = self.inputs[at]
         return None if self.totals[at] is None or inputs is None else self.rewards[at].score(**inputs)

@@ -155,7 +155,14 @@ class Scoring:
         return self._loses_terms or any(each.scope == "group" for each in self.features.ordered)
 
     def reads(self, part: str) -> bool:
-        """Return whether a feature names a part of a sample."""
+        """Return whether a feature names a part of a sample.
+
+        Args:
+            part: The name.
+
+        Returns:
+            Whether one does.
+        """
         named = [*self.features.ordered, *filter(None, (self._applies,))]
         return any(part in each.reads for each in named)
 
@@ -225,6 +232,15 @@ class Scoring:
         """Score samples of which results of some features are known; nothing is recorded or counted.
 
         A sample without texts is scored where everything is known.
+
+        Args:
+            samples: The samples.
+            groups: What tells completions of one prompt from others, by sample.
+            known: Results by feature and by position of the sample.
+            steps: The trainer's step of each.
+
+        Returns:
+            Their rewards.
         """
         results = Results(samples, list(groups))
         for at, sample in enumerate(samples):
