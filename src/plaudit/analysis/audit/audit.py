@@ -12,6 +12,8 @@ from plaudit.analysis.audit.context import AuditContext, Detector, Thresholds
 from plaudit.analysis.audit.data_sets import record_rows
 from plaudit.analysis.audit.episodes import EpisodeTable
 from plaudit.analysis.audit.happened import Happenings
+from plaudit.analysis.audit.rollouts import answers, copies, groups, lengths
+from plaudit.analysis.audit.rollouts.table import RolloutHistory
 from plaudit.analysis.audit.steps import read_batches
 from plaudit.checks.check import describe_failure, list_codes, separate_allowed
 from plaudit.checks.finding import SEVERITIES, Failed, Finding
@@ -29,7 +31,9 @@ from plaudit.terminal import format_count
 
 Progress = Callable[[int, int], None]
 
-HISTORY_RULES: Mapping[str, Rule] = collect_rules(walks, outcomes, returns, actions, clamps, branches, terms, declared)
+HISTORY_RULES: Mapping[str, Rule] = collect_rules(
+    *(walks, outcomes, returns, actions, clamps, branches, terms, declared, groups, lengths, copies, answers)
+)
 """Every rule that only recorded steps can answer, by its code, in the order in which they are listed."""
 
 
@@ -152,6 +156,9 @@ class Audit:
         self.clamps = clamps.ClampCounts(self.reward)
         ends = outcomes.EpisodeOutcomes(self.context)
         self.walks = walks.Walks(self.context, ends)
+        rollouts = RolloutHistory(
+            self.context, self._query, frozenset(each.reward.fingerprint for each in self._layouts)
+        )
         self._checked = checked
         self.happened = Happenings(self.context, () if checked is None else checked.findings)
         self._failed: list[Failed] = []
@@ -165,6 +172,11 @@ class Audit:
             branches.BranchesTaken(self.context),
             terms.TermStatistics(self.reward, thresholds.drowned),
             declared.Declarations(self.context),
+            rollouts,
+            groups.RolloutGroups(rollouts),
+            lengths.RolloutLengths(rollouts),
+            copies.RolloutCopies(rollouts),
+            answers.RolloutAnswers(rollouts),
         ]
 
     def run(self, chosen: Collection[str], progress: Progress | None = None) -> Report:

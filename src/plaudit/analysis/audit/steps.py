@@ -14,11 +14,14 @@ from plaudit.language.program import Program, find_reachable
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.storage.texts import FEATURES
 from plaudit.ledger.summary.returns import read_episodes, read_original_rewards
 from plaudit.targets.numpy import NumpyReward
 
 BATCH = 32_768
 """Records to look at together."""
+_ROLLOUT = f'"{FEATURES}":"text:'
+"""How the context of a rollout names its features."""
 
 Numbers = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -37,6 +40,8 @@ class StepBatch:
     outputs: Rows
     original: Numbers | None
     """What the environment itself paid; None if it was not recorded."""
+    names_texts: bool = False
+    """Whether some of them are rollouts of language models, whose contexts name texts."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -104,6 +109,7 @@ def _build_batch(pages: Sequence[Page], table: EpisodeTable) -> StepBatch:
         numbers = np.concatenate([page.row.first + page.positions() for page in pages])
         sides = [np.concatenate([_take(page, getattr(page, side)) for page in pages]) for side in ("inputs", "outputs")]
         original = _join_original([read_original_rewards(page.row, page.chosen) for page in pages])
+        names_texts = any(_ROLLOUT in (page.row.contexts or "") for page in pages)
     scored = ~np.isnan(sides[1][:, 0])
     if not scored.all():
         episodes, numbers, sides = episodes[scored], numbers[scored], [side[scored] for side in sides]
@@ -116,7 +122,7 @@ def _build_batch(pages: Sequence[Page], table: EpisodeTable) -> StepBatch:
         episodes, numbers = episodes[order], numbers[order]
         sides = [side[order] for side in sides]
         original = None if original is None else original[order]
-    return StepBatch(layout, numbers, episodes, sides[0], sides[1], original)
+    return StepBatch(layout, numbers, episodes, sides[0], sides[1], original, names_texts)
 
 
 def _take(page: Page, rows: Rows) -> Rows:
