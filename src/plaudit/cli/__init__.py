@@ -21,6 +21,7 @@ SUMMARIES = {
     "declare": "Print a task for a reward, to fill in.",
     "check": "Find flaws in a reward, with a witness for each.",
     "audit": "Audit recorded episodes for reward hacking.",
+    "stress": "Attack a reward of texts with built completions.",
     "prove": "Prove two rewards equal, or show a difference.",
     "diff": "Show what changed between two reward versions.",
     "compare": "Measure the distance between rewards.",

@@ -7,6 +7,7 @@ from plaudit.llm.rollouts import Rollout, read_rollouts
 from plaudit.llm.sample import Sample, text_of
 from plaudit.llm.scored import Scored
 from plaudit.llm.scoring import Scoring
+from plaudit.llm.stress import StressReport, stress
 
 __all__ = [
     "Answer",
@@ -17,8 +18,10 @@ __all__ = [
     "Sample",
     "Scored",
     "Scoring",
+    "StressReport",
     "feature",
     "read_rollouts",
     "rescore_rollouts",
+    "stress",
     "text_of",
 ]

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from plaudit.analysis.audit.context import AuditContext, Detector, format_percent, history_rule
-from plaudit.analysis.audit.rollouts.ranking import Association, correlate_within, refine, sum_squares_within
+from plaudit.analysis.audit.rollouts.ranking import (
+    Association,
+    correlate_linearly,
+    correlate_within,
+    estimate_variance_within,
+    refine,
+)
 from plaudit.analysis.audit.rollouts.table import Flags, RolloutHistory, RolloutTable
 from plaudit.analysis.audit.steps import Numbers, Positions
 from plaudit.checks.finding import Finding
@@ -66,7 +72,7 @@ def _strip(name: str) -> str:
 
 
 def _vary(lengths: Numbers, groups: Positions) -> bool:
-    return sum_squares_within(lengths, groups) >= VARIES**2 * len(lengths)
+    return estimate_variance_within(lengths, groups) >= VARIES**2
 
 
 def _measures_length(name: str, column: Numbers, lengths: dict[str, Numbers], groups: Positions) -> bool:
@@ -91,10 +97,12 @@ def _explain(column: Numbers, lengths: Numbers, groups: Positions, flags: list[N
     """
     split = refine(groups, *(flag for flag in flags if not _follows(flag, lengths, groups)))
     found = correlate_within(column, lengths, split)
-    whole = sum_squares_within(column, groups)
+    whole = estimate_variance_within(column, groups)
     if not whole:
         return 0.0, found
-    return found.correlation**2 * sum_squares_within(column, split) / whole, found
+    linear = correlate_linearly(column, np.log1p(lengths), split)
+    explained = max(found.correlation**2, linear**2)  # in groups of two or three, ranks say little
+    return explained * min(1.0, estimate_variance_within(column, split) / whole), found
 
 
 def _follows(flag: Numbers, lengths: Numbers, groups: Positions) -> bool:

@@ -1,4 +1,4 @@
-"""Rank correlation within groups: pooled over them, and how far it is from chance."""
+"""Correlation within groups: pooled over them, and how far it is from chance."""
 
 from typing import NamedTuple
 
@@ -55,9 +55,21 @@ def refine(groups: Positions, *columns: NDArray[np.generic]) -> Positions:
     return found
 
 
-def sum_squares_within(column: Numbers, groups: Positions) -> float:
-    """Return the sum of squared differences from the mean of the group."""
+def estimate_variance_within(column: Numbers, groups: Positions) -> float:
+    """Return the variance within groups, however small they are; 0 where all are of one."""
+    moved, free = _center(column, groups)
+    return float(moved @ moved) / free if free else 0.0
+
+
+def correlate_linearly(one: Numbers, other: Numbers, groups: Positions) -> float:
+    """Return Pearson's correlation within groups, pooled; 0 where one of the columns is constant."""
+    x, y = (_center(column, groups)[0] for column in (one, other))
+    spread = float(x @ x) * float(y @ y)
+    return float(x @ y) / spread**0.5 if spread > 1e-24 else 0.0
+
+
+def _center(column: Numbers, groups: Positions) -> tuple[Numbers, int]:
+    """Return differences from the mean of the group, and how many of them are free."""
     codes = np.unique(groups, return_inverse=True)[1]
-    means = np.bincount(codes, column) / np.bincount(codes)
-    moved = column - means[codes]
-    return float(moved @ moved)
+    sizes = np.bincount(codes)
+    return column - (np.bincount(codes, column) / sizes)[codes], len(column) - len(sizes)
