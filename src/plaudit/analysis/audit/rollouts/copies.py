@@ -18,7 +18,7 @@ LEAST = 5
 """Late rollouts that must be copies."""
 PROMPTS = 3
 """A long text that answers so many prompts belongs to none of them."""
-MOST = 0.6
+MOST = 0.8
 """A text of any length that is this share of the late completions ignores its prompts."""
 ALIKE = 0.9
 """The share of a group that must be the same text."""
@@ -45,7 +45,7 @@ def find_copies(seen: RolloutCopies, context: AuditContext) -> Iterator[Finding]
     long = np.where(table.has_text, table.words, 0) >= LEAST_WORDS
     truth = find_truth(seen.history, context)
     right = np.zeros(len(table), np.bool_) if truth is None else truth.values.astype(np.bool_)
-    between = _find_shared(table, late, long)
+    between = _find_shared(table, late, long, right)
     kinds = {
         "repeat their prompt and add nothing": table.copied,
         "are the same text as answers to other prompts": between & ~table.copied,
@@ -55,13 +55,13 @@ def find_copies(seen: RolloutCopies, context: AuditContext) -> Iterator[Finding]
         yield from _judge(table, context, what, copies, late)
 
 
-def _find_shared(table: RolloutTable, late: Flags, long: Flags) -> Flags:
-    """Return where a text answers several prompts."""
+def _find_shared(table: RolloutTable, late: Flags, long: Flags, right: Flags) -> Flags:
+    """Return where a text answers several prompts; a short one that is right is no copy."""
     size = int(table.texts.max()) + 1
     pairs = np.unique(np.stack([table.texts, table.prompts]), axis=1)
     several = np.bincount(pairs[0], minlength=size) >= PROMPTS
     common = np.bincount(table.texts[late], minlength=size) >= MOST * int(late.sum())
-    found: Flags = several[table.texts] & (long | common[table.texts])
+    found: Flags = several[table.texts] & (long | (common[table.texts] & ~right))
     return found
 
 
