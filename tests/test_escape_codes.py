@@ -41,6 +41,8 @@ from plaudit.ledger.summary.episodes import Episode
 from plaudit.ledger.summary.returns import Classes
 from plaudit.ledger.summary.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
+from plaudit.llm import Feature, FeatureChange, RolloutChanges, Sample
+from plaudit.llm.stress import AttackResult, StressReport
 from plaudit.schedules import linear, piecewise
 from plaudit.targets.python import ABSENT
 from plaudit.testing import LawResult, TargetReport
@@ -251,6 +253,16 @@ def samples(tmp_path):
         ],
         "ledger/storage/buffer.py:Receipt": [receipt],
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
+        "llm/feature.py:Feature": [Feature(lambda text: 1, name=STEER, version=STEER)],
+        "llm/groups.py:RolloutChanges": [
+            RolloutChanges(
+                Rescoring(1, STEER, STEER, 1, (), changes), 1, 1, 1, 1, {STEER: FeatureChange()}, Counter({STEER: 1})
+            )
+        ],
+        "llm/sample.py:Sample": [Sample({STEER: STEER})],
+        "llm/stress.py:StressReport": [
+            StressReport(STEER, STEER, 1, 1.0, 1.0, [AttackResult(STEER, 1, 1, 1, 1.0)], {STEER: 1})
+        ],
         "reward/definition.py:FieldIndex": [reward.fields],
         "reward/reward.py:Reward": [reward],
         "reward/task/statements.py:Seen": [Seen(1, 2, "steps")],

@@ -18,7 +18,7 @@ PlauditError
 │   ├── ShapeMismatch                 the columns of a batch have different lengths
 │   ├── BrokenEpisode                 steps are missing or out of order, and a state is carried between them
 │   ├── Abstained                     a feature gives no reward to a sample
-│   ├── FeatureTimeout (TimeoutError) a feature took longer than `timeout` for a sample
+│   ├── FeatureTimeout (TimeoutError)  a feature took longer than `timeout` for a sample
 │   └── TooManyMasked                 more samples than `max_masked` could not be scored
 ├── TargetError                       a reward cannot be compiled for a target
 │   ├── MissingExtra (ImportError)    the target needs a library that is not installed

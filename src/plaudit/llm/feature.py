@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, MissingField, UnknownParameter, did_you_mean
 from plaudit.llm.fingerprint import compute_fingerprint
+from plaudit.terminal import escape_controls
 
 __all__ = ["Answer", "Feature", "feature"]
 
@@ -192,7 +193,7 @@ class Feature:
 
     def __repr__(self) -> str:
         """Return its name, version and the start of its fingerprint."""
-        return f"Feature({self.name}@{self.version}, {self.fingerprint[:12]})"
+        return escape_controls(f"Feature({self.name}@{self.version}, {self.fingerprint[:12]})")
 
 
 def _nothing() -> None: ...

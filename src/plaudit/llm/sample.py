@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plaudit.errors import WrongType
+from plaudit.terminal import escape_controls
 
 __all__ = ["Sample", "text_of"]
 
@@ -58,7 +59,7 @@ class Sample(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """Return the names of its parts."""
-        return f"Sample({', '.join(self._parts)})"
+        return escape_controls(f"Sample({', '.join(self._parts)})")
 
     @property
     def text(self) -> str:

@@ -64,7 +64,14 @@ class AttackResult:
 
 @dataclass(frozen=True, slots=True)
 class StressReport:
-    """The result of `stress`; print it."""
+    """The result of `stress`; print it.
+
+    Example:
+        ```python
+        report = stress(scoring, samples)
+        print(report, [each.name for each in report.list_failing(0.05)])
+        ```
+    """
 
     reward: str
     version: str
@@ -79,7 +86,14 @@ class StressReport:
     """Why completions, honest or not, have no reward, and how many."""
 
     def list_failing(self, share: float) -> list[AttackResult]:
-        """Return the attacks that earn more than the honest completion in more than a share of the samples."""
+        """Return the attacks that earn more than the honest completion in more than a share of the samples.
+
+        Args:
+            share: The share, from 0 to 1.
+
+        Returns:
+            The attacks, most successful first.
+        """
         return [each for each in self.attacks if each.share > share]
 
     def __str__(self) -> str:
@@ -100,7 +114,11 @@ class StressReport:
         return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON."""
+        """Return the report as plain data for JSON.
+
+        Returns:
+            The honest mean and best, and each attack with its counts and its worst example.
+        """
         attacks = [{**asdict(each), "share": each.share} for each in self.attacks]
         about = {name: getattr(self, name) for name in ("reward", "version", "samples", "mean", "best")}
         return {**about, "attacks": attacks, "reasons": dict(self.reasons)}

@@ -105,7 +105,7 @@ def list_sleepers(mark):
 
 
 def wait_for_end(mark):
-    for _ in range(100):
+    for _ in range(600):
         if not list_sleepers(mark):
             return
         time.sleep(0.05)

@@ -22,9 +22,9 @@ def forget(ledger: str, as_json: bool, **options: Any) -> None:
     days. Backups and exports that were made before keep their texts.
     """
     query = parse_query(options)
-    if not query:
-        raise click.UsageError("choose records: --run, --until, --key or another option.")
     with open_ledger_to_write(ledger) as found, show_status("forgetting"):
+        if not query:
+            raise click.UsageError("choose records: --run, --until, --key or another option.")
         check_any_record(found, dict(query))
         name, removed = found.name, found.forget(**query)
     if as_json:
