@@ -14,6 +14,7 @@ COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
 COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "x.jsonl"]}
 COMMANDS |= {"import": ["import", "LEDGER", "x.jsonl"], "backup": ["backup", "LEDGER", "-o", "x.db"]}
 COMMANDS |= {"archive": ["archive", "LEDGER", "--to", "lake"]}
+COMMANDS |= {"forget": ["forget", "LEDGER", "--since", "2000-01-01"]}
 
 
 def arguments(name: str, where: str) -> list[str]:
