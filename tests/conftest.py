@@ -1,5 +1,6 @@
 """What every test shares: Hypothesis profiles, and skipped tests that nobody can overlook."""
 
+import builtins
 import gc
 import os
 import sys
@@ -34,6 +35,8 @@ __all__ = [
     "terminal",
     "write",
 ]
+
+_PRINT = builtins.print
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)
@@ -102,6 +105,10 @@ def _avoidable(reasons: Counter[str]) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest first, and last what needs what `make lint` finds out meanwhile."""
     items.sort(key=lambda item: (not item.nodeid.startswith(LONG), item.nodeid.startswith(LAST)))
+
+
+def pytest_runtest_teardown() -> None:
+    builtins.print = _PRINT  # Ray Data puts another one there, for good
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
