@@ -338,3 +338,37 @@ def test_threads_that_share_a_scoring_lose_nothing(tmp_path):
             thread.join()
         assert sorted(int(record.episode) for record in ledger.history()) == list(range(1, 25))
         assert ledger.verify().ok
+
+
+def test_what_judges_said_when_they_were_asked_again_is_forgotten_too(tmp_path):
+    @feature(name="right")
+    def failing(text):
+        raise ValueError("no")
+
+    @feature(judge=True, name="clear")
+    def other(text):
+        return Answer(1.0, f"a quotation of {text}")
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        scoring(ledger).score([{"prompt": "q", "completion": "private words", "answer": "x"}])
+        rescore_rollouts(ledger, REWARD.with_version("2"), [right, words, other])
+        rescore_rollouts(ledger, REWARD.with_version("3"), [words, other, failing])  # has no score
+        assert b"a quotation of private words" in read_everything(tmp_path)
+        ledger.forget(run="a")
+        assert b"private words" not in read_everything(tmp_path)
+        assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("texts", ["hash", lambda text: text.replace("private", "…")])
+def test_reasons_do_not_tell_what_is_not_kept(tmp_path, texts):
+    @feature(judge=True, name="clear")
+    def quoting(text):
+        raise ValueError(f"cannot judge {text}")
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        options = {"on_bad": "mask", "max_masked": 1, "ledger": ledger, "texts": texts}
+        Scoring(REWARD, [right, words, quoting], **options).score([{"completion": "private words", "answer": "x"}])
+        (record,) = ledger.history()
+        assert "ValueError" in record.masked
+        assert "in feature 'clear' of sample 0" in record.masked
+    assert b"private" not in read_everything(tmp_path)

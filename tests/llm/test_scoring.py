@@ -364,3 +364,12 @@ def test_a_scoring_goes_to_other_processes():
     assert scoring.fingerprints == Scoring(PLAIN, [right, words]).fingerprints
     ready_made = pickle.loads(pickle.dumps(ready.length()))
     assert (ready_made.name, ready_made.fingerprint) == (ready.length().name, ready.length().fingerprint)
+
+
+def test_an_async_feature_of_a_group_that_hangs_says_so():
+    @feature(group=True, name="clear")
+    async def slow(text):
+        await asyncio.sleep(60)
+
+    with pytest.raises(FeatureTimeout, match="no result within 0.2 s"):
+        Scoring(JUDGED, [right, words, slow], timeout=0.05).score(samples(4))

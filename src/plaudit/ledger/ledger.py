@@ -26,7 +26,16 @@ from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
-from plaudit.ledger.rescore.rescore import Job, Plan, Reading, Rescoring, list_jobs, plan_rescore, rescore
+from plaudit.ledger.rescore.rescore import (
+    Job,
+    Plan,
+    Reading,
+    Rescoring,
+    list_job_contexts,
+    list_jobs,
+    plan_rescore,
+    rescore,
+)
 from plaudit.ledger.rescore.scored import ScoredBatch, score_history
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffer import WriteBuffer
@@ -506,6 +515,10 @@ class Ledger:
         for record in self.history(**chosen):
             named = name_texts(record.context)
             wanted.update(dict.fromkeys(digest for name, digest in named.items() if name != FEATURES))
+        for context in list_job_contexts(self._store) if wanted else ():  # what judges said when asked again
+            named = name_texts(context)
+            if not wanted.keys().isdisjoint(named.values()):
+                wanted.update(dict.fromkeys(digest for name, digest in named.items() if name != FEATURES))
         with self._lock:
             store = self._reopen_if_forked()
             store.backend.check_writable()

@@ -87,7 +87,6 @@ class RolloutRecorder:
         self._ledger, self._texts, self._given = ledger, texts, (run, actor)
         self._key = os.urandom(16)
         self._features = seal_text(json.dumps(features.fingerprints, sort_keys=True), salt=b"")
-
         self._begin()
 
     def _begin(self) -> None:
@@ -137,8 +136,8 @@ class RolloutRecorder:
             about["prompt_id"] = self._name(sample.get("prompt"))
             about["text_id"] = self._name(sample.get("completion"))
             about |= {} if policy is None else {"policy": policy}
-            if (reason := scored.reasons.get(at) or scored.abstained.get(at)) is not None:
-                about[MASKED] = clean_reason(reason)
+            if at in scored.errors:
+                about[MASKED] = clean_reason(self._keep_reason(scored, at))
             layout, target, inputs, outputs = numbers[at]
             context = json.dumps(about, separators=(",", ":"))
             records.append(
@@ -160,6 +159,13 @@ class RolloutRecorder:
         if prompt not in prompts:
             prompts[prompt] = seal_text(prompt)
         return {_PROMPT: prompts[prompt], _ROLLOUT: seal_text(json.dumps({"parts": parts, "answers": answers}))}
+
+    def _keep_reason(self, scored: Scored, at: int) -> str:
+        """Return why a sample has no reward; the message of an error may quote the sample."""
+        if self._texts == "hash":
+            return " ".join([type(scored.errors[at]).__name__, *getattr(scored.errors[at], "__notes__", ())])
+        reason = scored.reasons.get(at) or scored.abstained[at]
+        return _redact(reason, self._texts) if callable(self._texts) else reason
 
     def _name(self, part: Any) -> str:
         """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""

@@ -3,14 +3,14 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from plaudit.errors import Abstained, InputError, MissingField, ShapeMismatch, WrongType
+from plaudit.errors import Abstained, MissingField, ShapeMismatch, WrongType
 from plaudit.llm.deadline import Deadline, describe_timeout
 from plaudit.llm.feature import Answer, Feature, FeatureSet
 from plaudit.llm.sample import Sample
@@ -187,12 +187,7 @@ class Runner:
         else:
             inside = partial(contextvars.copy_context().run, each.function, **arguments)
             work = asyncio.get_running_loop().run_in_executor(pool, inside)
-        try:
-            return await asyncio.wait_for(work, self.timeout)
-        except TimeoutError as error:
-            if self.timeout is None or isinstance(error, InputError):
-                raise
-            raise describe_timeout(self.timeout) from None
+        return await _wait_within(self.timeout, work)
 
     async def _run_together(self, each: Feature, results: Results, known: Mapping[int, Any]) -> None:
         """Call a feature once for a batch or once for each group, with lists of those that have not failed."""
@@ -231,7 +226,7 @@ class Runner:
         columns = {name: [arguments[name] for arguments in listed] for name in names} | each.changed
         limit = None if self.timeout is None else self.timeout * len(listed)
         if each.is_async:
-            found = await asyncio.wait_for(each.function(**columns), limit)
+            found = await _wait_within(limit, each.function(**columns))
         else:
             with Deadline(limit) as deadline:
                 found = deadline.call(each.function, (), columns)
@@ -265,6 +260,17 @@ def _is_blocking(each: Feature) -> bool:
     return each.judge and not each.is_async and each.scope == "sample"
 
 
+async def _wait_within(seconds: float | None, work: Awaitable[Any]) -> Any:
+    """Return what is awaited; FeatureTimeout where it takes longer, and is cancelled."""
+    started = asyncio.get_running_loop().time()
+    try:
+        return await asyncio.wait_for(work, seconds)
+    except TimeoutError:
+        if seconds is None or asyncio.get_running_loop().time() - started < seconds:
+            raise  # of the feature itself
+        raise describe_timeout(seconds) from None
+
+
 def _check_list(each: Feature, found: Any, count: int) -> Sequence[Any]:
     """Return the results of a batch or a group; ShapeMismatch if there is not one for each sample."""
     if hasattr(found, "tolist"):
@@ -294,7 +300,7 @@ def _run_in_thread(work: Coroutine[Any, Any, Result]) -> Result:
 
     def run() -> None:
         try:
-            found.append(context.run(_run_coroutine, work))
+            found.append(context.run(asyncio.run, work))
         except BaseException as error:
             errors.append(error)
 
@@ -304,8 +310,3 @@ def _run_in_thread(work: Coroutine[Any, Any, Result]) -> Result:
     if errors:
         raise errors[0]
     return found[0]
-
-
-def _run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
-    run: Callable[[Coroutine[Any, Any, Result]], Result] = asyncio.run
-    return run(work)

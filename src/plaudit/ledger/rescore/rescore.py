@@ -319,14 +319,17 @@ def _read_again(store: Store, reading: Reading, job: int, pages: Sequence[Page])
 
 def count_reasons(store: Store, job: int) -> Counter[str]:
     """Return why records of a re-scoring have no score, where it said so, and how many."""
-    found: Counter[str] = Counter()
-    statement = select(*LOCATED, blocks.c.contexts).where(blocks.c.job == job)
-    with store.backend.snapshot() as connection, report_damage(store.backend.name, f"a block of job {job}"):
-        rows = connection.execute(statement).all()
-        for row in map(store.segments.hydrate, rows):
-            reasons = map(find_masked, decode_column(row.contexts, row.records))
-            found.update(reason for reason in reasons if reason is not None)
-    return found
+    reasons = map(find_masked, list_job_contexts(store, job))
+    return Counter(reason for reason in reasons if reason is not None)
+
+
+def list_job_contexts(store: Store, job: int | None = None) -> Iterator[Any]:
+    """Yield the context of every record of a re-scoring, or of all of them; also of those without a score."""
+    which = blocks.c.job.is_not(None) if job is None else blocks.c.job == job
+    statement = select(*LOCATED, blocks.c.contexts).where(which).order_by(blocks.c.first)
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, "a block of a re-scoring"):
+        for row in map(store.segments.hydrate, connection.execute(statement)):
+            yield from decode_column(row.contexts, row.records)
 
 
 def list_jobs(store: Store) -> list[Job]:
