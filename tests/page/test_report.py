@@ -11,6 +11,7 @@ from plaudit import Ledger
 from plaudit.cli import main
 from plaudit.errors import DefinitionError
 from plaudit.page.addresses import format_address
+from plaudit.page.documents import columns
 from plaudit.page.documents.episodes import choose_episodes, rank_episodes
 from plaudit.page.library import Library
 from plaudit.page.report import build_report, parse_size, unpack
@@ -81,6 +82,24 @@ def test_a_report_has_as_many_episodes_as_fit(long_run):
     whatif = documents["whatif/l0/night"]
     assert {each["episode"] for each in whatif["episodes"]} == set(embedded)
     assert (whatif["shown"], whatif["of"]) == (made.episodes, 30)
+
+
+def test_short_episodes_are_read_together(tmp_path, monkeypatch):
+    with Ledger(tmp_path / "short.db") as ledger:
+        ledger.record_batch(ONE, draw(300), run="night", episode=range(300), actor="left")
+        ledger.record_batch(ONE, draw(300), run="night", episode=range(300), actor="right")
+        ledger.record_batch(ONE, draw(300), episode=range(300))
+    looked_up = []
+    read = columns.read_episode
+    monkeypatch.setattr("plaudit.page.sources.read_episode", lambda *given: looked_up.append(given) or read(*given))
+    documents = read_documents(build(tmp_path / "short.db", max_size=1_500_000).html)
+    shown = [address for address in documents if address.startswith("episode/")]
+    assert len(shown) > 600
+    assert not looked_up
+    library = Library([str(tmp_path / "short.db")])
+    for address in shown[::40]:
+        assert documents[address] == library.get(address)
+    library.close()
 
 
 def test_a_report_shows_one_moment_of_a_ledger_that_is_being_written(tmp_path):

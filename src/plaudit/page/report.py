@@ -177,8 +177,11 @@ class _Writer:
         """Add episodes of all runs in turn, those most worth showing first, until the next does not fit."""
         ranked = [[(source, run, listing, at) for at in rank_episodes(listing)] for source, run, listing in runs]
         turns = [each for turn in zip_longest(*ranked) for each in turn if each is not None]
+        turns = turns[: self._scale(MOST_EPISODES)]
         full: set[tuple[str, str | None]] = set()
-        for source, run, listing, at in turns[: self._scale(MOST_EPISODES)]:
+        for source, run, listing in runs:
+            source.preload_steps(run or "", [at for *where, at in turns if where == [source, run, listing]])
+        for source, run, listing, at in turns:
             self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
             address = format_address("episode", source.id, run, listing.ids[at])
             if (source.id, run) in full or address in self.packed:

@@ -14,7 +14,7 @@ from plaudit.ledger.summary.episodes import Episode, Episodes
 from plaudit.ledger.summary.returns import name_episode, read_steps
 from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
-from plaudit.page.documents.columns import Steps, read_episode
+from plaudit.page.documents.columns import Steps, read_episode, read_episodes
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.plugins.arguments import find_reward, is_file_name, is_system, open_ledger
 from plaudit.reward.reward import Reward
@@ -27,6 +27,8 @@ MOST_NEW = 40
 """Episodes with new records that are looked up one by one; if there are more, all are listed again."""
 MOST_KEPT = 100_000
 """Steps of episodes that are kept in memory, so that the next step is there at once."""
+MOST_SCANNED = 10 * MOST_KEPT
+"""Steps of a run that are gone through for its episodes; in a longer run, each episode is looked up."""
 
 
 class RewardIds:
@@ -270,20 +272,35 @@ class LedgerSource:
             raise UnknownDocument(f"the run {run[:60]!r} of {self.name} has no episode {name[:60]!r}.")
         return listing, listing.positions[name]
 
-    def read_steps(self, run: str, name: str) -> list[Steps]:
-        """Return the steps of an episode; the last few are kept for paging through steps."""
+    def read_steps(self, run: str, name: str, most: int | None = None) -> list[Steps]:
+        """Return the steps of an episode, at most `most`; whole episodes are kept for paging through steps."""
         listing, at = self.find_episode(run, name)
         key = self._opened, self._read_until, run, name
         with self._lock:
-            if key in self._kept:
+            if key in self._kept and (most is None or _count_steps(self._kept[key]) <= most):
                 self._kept[key] = found = self._kept.pop(key)
                 return found
-        found = list(read_episode(self.ledger, listing.episodes[at]))
+        found = list(read_episode(self.ledger, listing.episodes[at], most))
         with self._lock:
-            self._kept[key] = found
+            if most is None:
+                self._kept[key] = found
             while len(self._kept) > 1 and sum(map(_count_steps, self._kept.values())) > MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)))
         return found
+
+    def preload_steps(self, run: str, positions: Sequence[int]) -> None:
+        """Read the steps of many short episodes of a run in one go; to look each up takes milliseconds."""
+        _, listing = self.find_run(run)
+        wanted = [listing.episodes[at] for at in positions]
+        if len(wanted) < 2 or listing.steps > MOST_SCANNED or sum(each.length for each in wanted) > MOST_KEPT:
+            return
+        try:
+            found = read_episodes(self.ledger, wanted)
+        except LedgerBroken:
+            return  # each episode that is damaged says so itself
+        with self._lock:
+            for at, parts in zip(positions, found, strict=True):
+                self._kept[self._opened, self._read_until, run, listing.ids[at]] = parts
 
     def list_changed(self) -> set[str | None]:
         """Return the runs with new records since the last call."""

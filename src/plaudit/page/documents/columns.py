@@ -15,7 +15,7 @@ from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.codec import RecordLayout, decode_column
 from plaudit.ledger.storage.episode_parts import find_original_reward
 from plaudit.ledger.summary.episodes import Episode
-from plaudit.ledger.summary.returns import Classes, EpisodeKey
+from plaudit.ledger.summary.returns import Classes, EpisodeKey, read_steps
 from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]
@@ -66,7 +66,10 @@ class Steps:
     @property
     def scored(self) -> "Steps":
         """The steps that have a score."""
-        rows = np.flatnonzero(self.is_scored)
+        return self.choose(np.flatnonzero(self.is_scored))
+
+    def choose(self, rows: NDArray[np.intp]) -> "Steps":
+        """Return some of the steps."""
         if len(rows) == len(self.records):
             return self
         numbers, contexts = ([column[row] for row in rows] for column in (self.numbers, self.contexts))
@@ -101,6 +104,24 @@ def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> I
         yield found
         if page.holds(episode.last_record):
             return
+
+
+def read_episodes(ledger: Ledger, episodes: Sequence[Episode]) -> list[list[Steps]]:
+    """Return the steps of each of several episodes of a run, block by block; the run is read once."""
+    found: list[list[Steps]] = [[] for _ in episodes]
+    places = {(each.actor, each.episode, each.reward, each.version): at for at, each in enumerate(episodes)}
+    run = episodes[0].run
+    for page in ledger.history(**({} if run is None else {"run": run})).pages():
+        if page.row.run != run:
+            continue
+        with page.report_damage():
+            classes, steps = read_steps(page.row, page.chosen)[0], None
+            for code, (_, actor, episode) in enumerate(classes.labels):
+                at = places.get((actor, episode or "", page.layout.reward.name, page.layout.reward.version))
+                if at is not None:
+                    steps = steps or _read_page(page, None)
+                    found[at].append(steps.choose(np.flatnonzero(classes.codes == code)))
+    return found
 
 
 def _read_page(page: Page, most: int | None) -> Steps:

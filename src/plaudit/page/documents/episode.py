@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.ledger.storage.episode_parts import MASKED, ORIGINAL_REWARD, find_masked
-from plaudit.page.documents.columns import Numbers, Steps, join, read_episode
+from plaudit.page.documents.columns import Numbers, Steps, join
 from plaudit.page.documents.frames import has_frames
 from plaudit.page.documents.values import Document, to_column, to_column_with_gaps, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
@@ -21,7 +21,7 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
     """Return an episode of a run."""
     listing, at = source.find_episode(run, name)
     episode = listing.episodes[at]
-    parts = list(read_episode(source.ledger, episode, most))
+    parts = source.read_steps(run, name, most)
     terms = list(dict.fromkeys(term for part in parts for term in part.terms))
     adjustments = {name for part in parts for name in part.layout.scored.program.adjustments}
     fields = {name: field for part in parts for name, field in part.layout.scored.program.inputs.items()}
