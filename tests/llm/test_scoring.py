@@ -234,7 +234,7 @@ def test_a_feature_abstains_whatever_is_done_with_bad_samples():
     assert applies.totals == [0.8, None]
 
 
-def test_a_term_that_is_lost_is_lost_for_the_whole_group():
+def test_a_term_that_is_lost_is_lost_for_the_whole_group(capsys):
     scoring = Scoring(JUDGED, [right, words, judge(fail(OSError("down")))], on_bad="mask", on_lost_term="group")
     found = scoring.score(samples(8))
     assert found.totals == [0.8] * 4 + [1.3] * 4
@@ -242,6 +242,10 @@ def test_a_term_that_is_lost_is_lost_for_the_whole_group():
     assert found.rewards[0].version == "1 without clarity"
     assert found.rewards[4] is JUDGED
     assert found.reasons == {}
+    assert found.lost_terms == dict.fromkeys(range(4), ("clarity",))
+    warning = capsys.readouterr().err
+    assert "4 of 8 samples are scored without a term" in warning
+    assert "OSError: down in feature 'clear' of sample" in warning
 
 
 def test_a_term_without_which_nothing_is_left_is_not_dropped():

@@ -40,6 +40,8 @@ class Scored:
     answers: dict[int, dict[str, str]] = field(default_factory=dict)
     """What judges said, by sample and feature."""
     errors: dict[int, Exception] = field(default_factory=dict)
+    lost_terms: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The terms that samples are scored without, by sample, with `on_lost_term="group"`."""
 
     @property
     def share_masked(self) -> float:

@@ -290,7 +290,11 @@ class Scoring:
             results.samples, results.group_of, [None] * count, [None] * count, values, [self.reward] * count
         )
         scored.answers, scored.errors = results.answers, results.errors
-        lost = self._find_lost(results)
+        scored.lost_terms = lost = self._find_lost(results)
+        if lost:
+            text = "%s: %d of %d samples are scored without a term, as a feature failed in their groups; the first: %s"
+            first = next(results.errors[at] for at in lost if at in results.errors)
+            _LOG.warning(text, self.reward.name, len(lost), count, describe_error(first))
         for at in lost:
             results.errors.pop(at, None)
         if self._mappings or results.errors or lost:
