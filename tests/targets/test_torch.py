@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.errors import NotFinite, TargetError, WrongType
+from plaudit.errors import NotFinite, OutOfRange, TargetError, WrongType
 from plaudit.testing import check_target
 from support import carrying
 from support.running import need
@@ -337,3 +337,28 @@ def test_traced_whole_without_a_compiler_it_gives_what_it_gives_plainly():
     x = torch.tensor([3.0], requires_grad=True)
     whole({"x": x, "on": torch.tensor([True])}).total.sum().backward()
     assert x.grad.tolist() == [1.0]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace` is deprecated")
+def test_where_nobody_can_look_bad_rows_are_masked():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    compiled = REWARD.compile("torch")
+
+    def score(x, on):
+        return compiled({"x": x, "on": on})
+
+    columns = batch(1.0, -1.0, 20.0).values()
+    wanted = REWARD.compile("torch", on_bad="mask")(batch(1.0, -1.0, 20.0))
+    with FakeTensorMode() as mode:
+        assert score(*map(mode.from_tensor, columns)).ok.shape == (3,)
+    ways = [torch.vmap(score), *(make_fx(score, tracing_mode=mode)(*columns) for mode in ("real", "fake", "symbolic"))]
+    for way in ways:
+        found = way(*columns)
+        assert found.ok.tolist() == wanted.ok.tolist() == [True, False, True]
+        assert torch.equal(found.total.nan_to_num(-7), wanted.total.nan_to_num(-7))
+    with pytest.raises(TargetError, match="torch.jit.trace would keep the shapes and checks"):
+        torch.jit.trace(lambda x, on: score(x, on).total, tuple(columns))
+    with pytest.raises(OutOfRange, match="field 'x'"):
+        score(*columns)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from plaudit.targets.sql.reward import SqlReward
     from plaudit.targets.torch import TorchReward
 
-Guarding = bool | Literal["facts"]
+Guarding = bool | Literal["facts", "plain"]
 
 
 class Reward(Definition):
@@ -547,9 +547,10 @@ class Reward(Definition):
         Args:
             target: python, numba, numpy, jax, torch, sql, polars, c, javascript, or a target that another package
                 registers.
-            options: `guard=False` skips the declared ranges; `guard="facts"` also tests the facts. `on_bad="mask"`
-                gives NaN for a bad row instead of raising; `on_bad="clip"` clips numbers to their ranges and raises for
-                anything else. Other options belong to the target.
+            options: `guard=False` skips the declared ranges; `guard="facts"` also tests the facts; `guard="plain"`, for
+                NumPy, JAX and PyTorch, tests nothing. `on_bad="mask"` gives NaN for a bad row instead of raising;
+                `on_bad="clip"` clips numbers to their ranges and raises for anything else. Other options belong to the
+                target.
 
         Returns:
             The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`,

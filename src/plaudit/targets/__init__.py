@@ -25,6 +25,8 @@ _CLASSES = {
     "c": "CReward",
     "javascript": "JavaScriptReward",
 }
+PLAIN = ("numpy", "jax", "torch")
+"""The targets that take `guard="plain"`."""
 EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data", "polars": "polars"}
 """The extra of plaudit that a target needs: `plaudit[fast]`."""
 
@@ -64,8 +66,11 @@ def compile_program(
     kind = find_target(target)
     if on_bad not in get_args(OnBad):
         raise TargetError(f"on_bad={on_bad!r} is not one of {', '.join(get_args(OnBad))}.")
-    if not isinstance(options.get("guard", True), bool):
-        raise TargetError(f"guard={options['guard']!r} is not one of True, False, 'facts'.")
+    guard = options.get("guard", True)
+    if not isinstance(guard, bool) and guard != "plain":
+        raise TargetError(f"guard={guard!r} is not one of True, False, 'facts', 'plain'.")
+    if guard == "plain" and target not in PLAIN:
+        raise TargetError(f"guard='plain' is for the targets {', '.join(PLAIN)}, and not for {target!r}. Leave it out.")
     named, takes_any = list_options(kind)
     known = [name for name in named if name != "about"]
     for name in options:

@@ -174,7 +174,7 @@ class Generated:
 def generate(
     program: Program,
     *,
-    guard: bool,
+    guard: bool | str,
     names: dict[str, Any],
     inline: bool = False,
     smooth: bool = True,
@@ -183,8 +183,10 @@ def generate(
     """Return `program` written with the operations in `names`.
 
     With `inline`, numbers are written into the text; otherwise each is an argument, which can take the dtype of a call.
-    What is `smooth` gives gradients without NaN. With `states`, they are computed too.
+    What is `smooth` gives gradients without NaN. With `states`, they are computed too. Where `guard` is "plain",
+    operations are as they are in Python code for arrays: nothing is tested, and a row counts if its total is finite.
     """
+    smooth = smooth and guard != "plain"
     layout = Layout.of(program, clamped=False)
     constants: dict[str, float | bool] = {}
     names_of: dict[str, str] = {}
@@ -197,7 +199,8 @@ def generate(
     constant = format_literal if inline else name_constant
     spelling = Spelling(SMOOTH if smooth else OPERATIONS, DEFINED, constant, PLAIN)
     carried = list_state_outputs(program) if states else ()
-    rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline), carried)
+    tests = [] if guard == "plain" else list_open_guards(program, ranges=bool(guard), exact=inline)
+    rolled = roll(program, layout.roots, tests, carried)
     defined = rolled.find_safe_divisions()
     rolled = replace(rolled, conditions=tuple(test for test in rolled.conditions if not _holds(test, rolled, defined)))
     shaped = replace(program, nodes=rolled.nodes)
@@ -211,6 +214,8 @@ def generate(
     arguments += [*constants, *vectors.values(), *code.tables, "zero", "one", "largest_exponent"]
     texts = (code.texts[node] + (".all(0)" if len(sources) > 1 else "") for node, sources in rolled.conditions)
     lines = ["ok = True", *(f"ok = ok & {text}" for text in texts)]
+    if guard == "plain":
+        lines = [f"ok = isfinite({code.texts[rolled.roots[layout.total]]})"]
     outputs = "".join(f"{code.texts[root]}, " for root in rolled.roots)
     parts = "".join(f"({''.join(_format_part(part, code) for part in each)}), " for each in rolled.states)
     result = f"return ({outputs}ok, ({parts}))"
@@ -329,11 +334,12 @@ def gather_columns(
     """Return the columns in `given`, by name, as `generate` wants them; `pick` takes entries of a vector."""
     converted, exact, shape = _convert_given(program, given, convert)
     arguments = []
+    move = library.movedim if hasattr(library, "movedim") else library.moveaxis  # torch.vmap has no rule for the other
     for column in list_columns(program):
         if not column.whole:
             arguments += [_take_entry(slot, converted) for slot in column.slots]
         elif column.name in converted:
-            whole = library.moveaxis(converted[column.name], -1, 0)
+            whole = move(converted[column.name], -1, 0)
             if column.picked:
                 whole = pick(whole, column.picked)
             arguments.append(whole.reshape((len(column.slots), *(1 for _ in shape))) if whole.ndim == 1 else whole)

@@ -23,7 +23,7 @@ from plaudit.targets.columns import OK, name_columns
 class Compiled:
     """A Program compiled for a target with some options; pickling it pickles these and compiles again."""
 
-    def __init__(self, program: Program, *, guard: bool, on_bad: str, **options: Any) -> None:
+    def __init__(self, program: Program, *, guard: bool | str, on_bad: str, **options: Any) -> None:
         self.program = program
         self.guard = guard
         self.on_bad = on_bad

@@ -100,7 +100,7 @@ class JaxReward(SteppingReward):
 
     library = jnp
 
-    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
+    def __init__(self, program: Program, *, guard: bool | str = True, on_bad: str = "raise", dtype: Any = None) -> None:
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
@@ -145,9 +145,16 @@ class JaxReward(SteppingReward):
         columns = [jnp.asarray(column) for column in found.arguments]
         *results, fine, parts = made.function(*columns, *numbers.values(), *fixed)
         conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers.values())]
-        ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
-        outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
-        if self.on_bad == "raise" and not _is_traced([leaves, ok, dict(params or {})]) and not bool(ok.all()):
+        plain = self.guard == "plain"
+        ok = jnp.broadcast_to(reduce(jnp.logical_and, () if plain else conditions, jnp.asarray(fine)), shape)
+        outputs = [jnp.broadcast_to(jnp.asarray(result, dtype), shape) for result in results]
+        outputs = outputs if plain else [jnp.where(ok, output, jnp.nan) for output in outputs]
+        if (
+            self.on_bad == "raise"
+            and not plain
+            and not _is_traced([leaves, ok, dict(params or {})])
+            and not bool(ok.all())
+        ):
             bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
             bound = self.program.bind({name: np.asarray(value).tolist() for name, value in (params or {}).items()})
             raise diagnose_first_bad(

@@ -96,7 +96,7 @@ class NumpyReward(SteppingReward):
         self,
         program: Program,
         *,
-        guard: bool = True,
+        guard: bool | str = True,
         on_bad: str = "raise",
         chunk: int = CHUNK,
         dtype: str = "float64",
@@ -141,14 +141,14 @@ class NumpyReward(SteppingReward):
             rows = slice(start, min(start + self.chunk, size))
             with np.errstate(all="ignore"):
                 *results, fine, parts = made.function(*(_take_rows(column, rows) for column in columns), *fixed)
-            for condition in checks:
+            for condition in checks if self.guard != "plain" else ():
                 fine = fine & (condition[rows] if condition.shape else condition)
             for output, result in zip(outputs, results, strict=True):
                 output[rows] = result
             for state, part in zip(states, parts, strict=True):
                 _write_parts(state[:, rows], part)
             ok[rows] = fine
-            if not np.all(fine):
+            if self.guard != "plain" and not np.all(fine):
                 self._handle_bad(found, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
         whole = [state.reshape((len(state), *shape)) for state in states]

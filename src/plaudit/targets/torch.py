@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from plaudit.errors import TargetError
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.array import (
@@ -73,14 +74,15 @@ NAMES = collect_names(
 class TorchReward(SteppingReward):
     """A reward compiled to PyTorch.
 
-    Inside `torch.compile` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
+    Where PyTorch compiles, traces, maps (`torch.vmap`) or captures a graph, a bad row is masked, since nothing can be
+    raised there; elsewhere, `on_bad` decides.
     """
 
     def __init__(
         self,
         program: Program,
         *,
-        guard: bool = True,
+        guard: bool | str = True,
         on_bad: str = "raise",
         dtype: Any = None,
         fused: bool | Mapping[str, Any] = False,
@@ -95,6 +97,7 @@ class TorchReward(SteppingReward):
         options = read_options(fused)
         calls = (self._score_eagerly, self._step_eagerly)
         self._fused = None if options is None else [Fused(call, options, program.name) for call in calls]
+        self._raises = on_bad == "raise" and guard != "plain"
         self._fixed: dict[tuple[int, torch.dtype, torch.device], _Fixed] = {}
         bound = program.bind()
         self._default = self._build(bound)
@@ -109,7 +112,7 @@ class TorchReward(SteppingReward):
         if any(isinstance(column, list | np.ndarray) for column in columns.values()):
             return self._score_eagerly(columns, numbers)  # strings and the like, which are refused there
         scores: Scores = self._fused[0](columns, numbers)
-        if self.on_bad == "raise" and not all_count(scores):
+        if self._raises and not all_count(scores):
             self._score_eagerly(columns, numbers)  # which says why
         return scores
 
@@ -132,7 +135,7 @@ class TorchReward(SteppingReward):
         columns, numbers = self._prepare(join_state(self.program, inputs, check_state(self.program, state)), params)
         before = {name: columns.pop(f"prev.{name}") for name in state}
         scores, after = self._fused[1](columns, before, reset, numbers)
-        if self.on_bad == "raise" and not all_count(scores):
+        if self._raises and not all_count(scores):
             self._step_eagerly(columns, before, reset, numbers)  # which says why
         return scores, after
 
@@ -156,6 +159,11 @@ class TorchReward(SteppingReward):
         self, made: Generated, inputs: Any, params: Mapping[str, Any] | None
     ) -> tuple[Scores, list[torch.Tensor]]:
         """Return the scores, and the states after the step where `made` computes them, their entries first."""
+        if torch.jit.is_tracing():
+            raise TargetError(
+                f"reward {self.program.name!r}: torch.jit.trace would keep the shapes and checks of this one call. "
+                "Use torch.export or torch.compile."
+            )
         given = collect_columns(self.program, inputs)
         dtype = self.dtype or _find_dtype(given)
         device = _find_device(given)
@@ -178,7 +186,7 @@ class TorchReward(SteppingReward):
         numbers = {
             k: tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         }
-        fixed = self._get_fixed(made, dtype, device)
+        fixed = self._get_fixed(made, dtype, device, found.arguments)
         axes = [1 for _ in shape]
 
         def join(vector: Constants | Params) -> torch.Tensor:
@@ -193,13 +201,15 @@ class TorchReward(SteppingReward):
         more = [*fixed.constants, *shaped, *fixed.tables, zero, one, limits.exponent]
         *results, fine, parts = made.function(*found.arguments, *numbers.values(), *more)
         ok = torch.as_tensor(fine, device=device)
-        for condition in [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]:
+        plain = self.guard == "plain"
+        for condition in [] if plain else [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]:
             ok = ok & condition
         ok = ok.expand(shape)
         outputs = [_spread(result.to(dtype), shape) for result in results]
-        if self.on_bad != "raise" or torch.compiler.is_compiling():
+        any_bad = False if plain else None if self.on_bad != "raise" else _find_bad(ok)
+        if any_bad is None:
             outputs = [torch.where(ok, output, nothing) for output in outputs]
-        elif not bool(ok.all()):
+        elif any_bad:
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
             bound = self.program.bind({name: _to_plain(value) for name, value in (params or {}).items()})
             raise diagnose_first_bad(
@@ -223,10 +233,12 @@ class TorchReward(SteppingReward):
         with torch.no_grad():
             return convert_scores(self(given), to_numpy)
 
-    def _get_fixed(self, made: Generated, dtype: torch.dtype, device: torch.device) -> "_Fixed":
+    def _get_fixed(
+        self, made: Generated, dtype: torch.dtype, device: torch.device, arguments: Sequence[torch.Tensor]
+    ) -> "_Fixed":
         """Return the constants of generated code as tensors, which are made once for each dtype and device."""
-        if torch.compiler.is_compiling():
-            return _Fixed(made, dtype, device)
+        if torch.compiler.is_compiling() or any(hasattr(each, "fake_mode") for each in arguments):
+            return _Fixed(made, dtype, device)  # tensors of a tracer, which nobody else can use
         key = id(made), dtype, device  # what is made is kept as long as this reward
         if key not in self._fixed:
             with torch.inference_mode(mode=False):  # or they could not be used outside it
@@ -251,6 +263,18 @@ class _Fixed:
         }
         self.tables = [make(table, table[0]) for table in made.tables]
         self.units = make(0.0, 0.0), make(1.0, 1.0), make(float("nan"), 0.0)
+
+
+def _find_bad(ok: torch.Tensor) -> bool | None:
+    """Return whether some row is bad; None where nobody can look: while PyTorch traces, maps or captures."""
+    if torch.compiler.is_compiling():
+        return None
+    if ok.is_cuda and torch.cuda.is_current_stream_capturing():
+        return None
+    try:
+        return not bool(ok.all())
+    except RuntimeError:  # of torch.vmap, make_fx and fake tensors
+        return None
 
 
 def _needs_gradients(arguments: Sequence[torch.Tensor]) -> bool:
