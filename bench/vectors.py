@@ -217,6 +217,10 @@ POSE_L, LOWER_L, UPPER_L, STIFF_L = (array.tolist() for array in (POSE, LOWER, U
 CONSTANTS = {"pose": POSE, "lower": LOWER, "upper": UPPER, "stiffness": STIFFNESS}
 
 
+GUARDS: dict[str, bool | str] = {"no guard": False, "plain": "plain"}
+"""`no guard` drops the ranges, `plain` also the tests of operations and the mask."""
+
+
 # -- what is measured -------------------------------------------------------------------------------------------------
 
 
@@ -247,10 +251,10 @@ def add_row(name: str, ours: Callable[[], object], theirs: Callable[[], object])
 def measure_numpy(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ...]]:
     wanted = by_hand(np, columns, CONSTANTS)[0]
     rows = []
-    for name, guard in (("numpy, no guard", False), ("numpy, guarded", True)):
+    for name, guard in (*GUARDS.items(), ("guarded", True)):
         compiled = reward.compile("numpy", guard=guard)
         np.testing.assert_allclose(compiled(columns).total, wanted, rtol=1e-9)
-        rows.append(add_row(name, lambda c=compiled: c(columns), lambda: by_hand(np, columns, CONSTANTS)))
+        rows.append(add_row(f"numpy, {name}", lambda c=compiled: c(columns), lambda: by_hand(np, columns, CONSTANTS)))
     return rows
 
 
@@ -261,16 +265,14 @@ def measure_jax(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ...]
     given = {name: jnp.asarray(c, bool if c.dtype == bool else jnp.float32) for name, c in columns.items()}
     constants = {name: jnp.asarray(c, jnp.float32) for name, c in CONSTANTS.items()}
     theirs = jax.jit(lambda s: by_hand(jnp, s, constants))
-    compiled = reward.compile("jax", guard=False)
-    ours = jax.jit(lambda s: compiled(s)[:2])  # total and values
-    np.testing.assert_allclose(ours(given)[0], theirs(given)[0], rtol=1e-3, atol=1e-3)
-    return [
-        add_row(
-            "jax.jit, no guard",
-            lambda: jax.block_until_ready(ours(given)),
-            lambda: jax.block_until_ready(theirs(given)),
-        )
-    ]
+    rows = []
+    for name, guard in GUARDS.items():
+        compiled = reward.compile("jax", guard=guard)
+        ours = jax.jit(lambda s, c=compiled: c(s)[:2])  # total and values
+        np.testing.assert_allclose(ours(given)[0], theirs(given)[0], rtol=1e-3, atol=1e-3)
+        calls = (lambda c=call: jax.block_until_ready(c(given)) for call in (ours, theirs))
+        rows.append(add_row(f"jax.jit, {name}", *calls))
+    return rows
 
 
 def measure_torch(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -293,35 +295,39 @@ def measure_torch(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ..
     given = {name: torch.as_tensor(c, device=device) for name, c in columns.items()}
     given = {name: c if c.dtype == torch.bool else c.float() for name, c in given.items()}
     constants = {name: torch.as_tensor(c, device=device).float() for name, c in CONSTANTS.items()}
-    compiled = reward.compile("torch", guard=False)
 
     def wait(result: Any) -> Any:
         if device == "cuda":
             torch.cuda.synchronize()
         return result
 
-    def ours() -> Any:
-        return wait(compiled(given))
-
     def theirs() -> Any:
         return wait(by_hand(torch, given, constants))
 
-    torch.testing.assert_close(ours().total, theirs()[0], rtol=1e-3, atol=1e-3)
-    rows = [add_row(f"torch on {device}, no guard", ours, theirs)]
-    counts = count(ours), count(theirs)
-    rows.append(("torch, operations", f"{counts[0]:,}", f"{counts[1]:,}", f"{counts[0] / counts[1]:.2f}"))
-    if not QUICK:
+    rows = []
+    for name, guard in GUARDS.items():
+        compiled = reward.compile("torch", guard=guard, on_bad="mask")
+
+        def ours(call: Any = compiled) -> Any:
+            return wait(call(given))
+
+        torch.testing.assert_close(ours().total, theirs()[0], rtol=1e-3, atol=1e-3)
+        rows.append(add_row(f"torch on {device}, {name}", ours, theirs))
+        counts = count(ours), count(theirs)
+        rows.append((f"torch, operations, {name}", *map(str, counts), f"{counts[0] / counts[1]:.2f}"))
+        if QUICK:
+            continue
         times = []
         torch.compile(lambda tensor: tensor + 1.0)(given["joint"])  # whoever comes first would pay for the imports
         calls = []
-        for call in (lambda s: compiled(s).total, lambda s: by_hand(torch, s, constants)[0]):
+        fused = reward.compile("torch", guard=guard, on_bad="mask", fused=True)
+        for call in (fused, torch.compile(lambda s: by_hand(torch, s, constants))):
             torch.compiler.reset()
-            calls.append(torch.compile(call))
+            calls.append(call)
             times.append(measure(lambda: wait(calls[-1](given)))[1])
-        rows.append(
-            ("torch.compile, first call", f"{times[0]:.1f} s", f"{times[1]:.1f} s", f"{times[0] / times[1]:.2f}")
-        )
-        rows.append(add_row("torch.compile, the next", *(lambda c=c: wait(c(given)) for c in calls)))
+        shown = (*(f"{seconds:.1f} s" for seconds in times), f"{times[0] / times[1]:.2f}")
+        rows.append((f"torch, fused, {name}, first call", *shown))
+        rows.append(add_row(f"torch, fused, {name}, the next", *(lambda c=c: wait(c(given)) for c in calls)))
     return rows
 
 

@@ -196,17 +196,20 @@ def test_a_fused_reward_raises_and_masks_as_it_is_told(compiler):
 
 
 def test_numbers_of_python_become_tensors_so_that_another_number_is_not_compiled_anew(compiler, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        torch, "compile", lambda function, **options: lambda *given: seen.append(given) or function(*given)
-    )
+    seen, compiled_to = [], []
+
+    def stand_in(function, **options):
+        compiled_to.append(function)
+        return lambda *given: seen.append(given) or function(*given)
+
+    monkeypatch.setattr(torch, "compile", stand_in)
     compiled = REWARD.compile("torch", fused=True)
     x = np.array([3.0])
     assert compiled({"x": x, "on": True}, {"near.reach": 3.0}).total.tolist() == [3.0]
     assert compiled({"x": 3.0, "on": True}, {"near.reach": 1.5}).total.tolist() == 5.0
-    assert all(
-        isinstance(each, torch.Tensor) for columns, params in seen for each in (columns["x"], params["near.reach"])
-    )
+    assert len(compiled_to) == 1
+    assert [len(given) for given in seen] == [2, 2]  # the column and the knob
+    assert all(isinstance(each, torch.Tensor) for given in seen for each in given)
 
 
 @pytest.mark.parametrize(

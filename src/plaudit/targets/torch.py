@@ -267,7 +267,7 @@ class _Fixed:
 
 def _find_bad(ok: torch.Tensor) -> bool | None:
     """Return whether some row is bad; None where nobody can look: while PyTorch traces, maps or captures."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or hasattr(ok, "fake_mode"):
         return None
     if ok.is_cuda and torch.cuda.is_current_stream_capturing():
         return None

@@ -1,7 +1,7 @@
 """`compile("torch", fused=True)`: a reward that `torch.compile` makes one kernel of, and what that needs."""
 
-from collections.abc import Callable, Mapping
-from types import FunctionType, MethodType
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,29 @@ def read_options(fused: Any) -> dict[str, Any] | None:
 
 
 class Fused:
-    """A function that is compiled as a whole when it is first called, and again for other dtypes and devices."""
+    """A method of a compiled reward that `torch.compile` makes a kernel of when it is first called.
+
+    PyTorch traces the method as one operation and does not look into it: a call then tests nothing but its tensors.
+    """
 
     def __init__(self, method: Callable[..., Any], options: Mapping[str, Any], reward: str) -> None:
-        self._function = _copy_method(method)
+        self._method = method
         self._options = options
         self._reward = reward
-        self._compiled: Callable[..., Any] | None = None
+        self._made: dict[Form, _Kernel] = {}
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Call the function; TargetError where PyTorch cannot compile here."""
-        if self._compiled is None:
-            self._compiled = torch.compile(self._function, **self._options)
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the method with tensors, mappings of them and None; TargetError where PyTorch cannot compile here."""
+        tensors: list[torch.Tensor] = []
+        form = _take_apart(arguments, tensors)
         try:
-            return self._compiled(*arguments, **options)
+            known = form in self._made
+        except TypeError:  # it has no hash: it is nothing that can be scored, and the method says so
+            return self._method(*arguments)
+        if not known:
+            self._made[form] = _Kernel(self._method, form, self._options)
+        try:
+            return self._made[form](tensors)
         except Exception as error:
             if not _is_about_compiler(error):
                 raise
@@ -48,11 +57,59 @@ class Fused:
             ) from error
 
 
-def _copy_method(method: Any) -> MethodType:
-    """Return a method with code of its own: PyTorch makes eight versions of one at most, for all rewards together."""
-    function = method.__func__
-    copied = FunctionType(function.__code__.replace(), function.__globals__, function.__name__, function.__defaults__)
-    return MethodType(copied, method.__self__)
+class _Kernel:
+    """A method for arguments of one form: from tensors to tensors."""
+
+    def __init__(self, method: Callable[..., Any], form: "Form", options: Mapping[str, Any]) -> None:
+        self._form: Form = None
+
+        def run(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            found: list[torch.Tensor] = []
+            self._form = _take_apart(method(*_put_together(form, tensors)), found)
+            return tuple(found)
+
+        inside = torch.compiler.allow_in_graph(run)
+
+        def call(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return inside(*tensors)
+
+        # PyTorch keeps what it made with the code of a function, which all kernels would share
+        own = FunctionType(call.__code__.replace(), globals(), closure=call.__closure__)
+        self._compiled = torch.compile(own, **options)
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
+        found = self._compiled(*tensors)
+        return _put_together(self._form, found)
+
+
+Form = Any
+"""What a value is made of, with the positions of tensors in place of them."""
+
+
+def _take_apart(value: Any, tensors: list[torch.Tensor]) -> Form:
+    """Return the form of a value, and add its tensors to a list."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        return len(tensors) - 1
+    if isinstance(value, Mapping):
+        return "mapping", tuple((name, _take_apart(each, tensors)) for name, each in value.items())
+    if isinstance(value, tuple):
+        kind = Scores if isinstance(value, Scores) else tuple
+        return kind, tuple(_take_apart(each, tensors) for each in value)
+    return type(value), value
+
+
+def _put_together(form: Form, tensors: Sequence[torch.Tensor]) -> Any:
+    """Return the value of a form with these tensors."""
+    if isinstance(form, int):
+        return tensors[form]
+    kind, parts = form
+    if kind == "mapping":
+        return {name: _put_together(each, tensors) for name, each in parts}
+    if kind not in (Scores, tuple):
+        return parts
+    found = (_put_together(each, tensors) for each in parts)
+    return Scores(*found) if kind is Scores else tuple(found)
 
 
 def _is_about_compiler(error: BaseException | None) -> bool:
