@@ -324,7 +324,7 @@ def measure_torch(reward: Reward, columns: dict[str, Any]) -> list[tuple[str, ..
         for call in (fused, torch.compile(lambda s: by_hand(torch, s, constants))):
             torch.compiler.reset()
             calls.append(call)
-            times.append(measure(lambda: wait(calls[-1](given)))[1])
+            times.append(measure(lambda call=call: wait(call(given)))[1])
         shown = (*(f"{seconds:.1f} s" for seconds in times), f"{times[0] / times[1]:.2f}")
         rows.append((f"torch, fused, {name}, first call", *shown))
         rows.append(add_row(f"torch, fused, {name}, the next", *(lambda c=c: wait(c(given)) for c in calls)))

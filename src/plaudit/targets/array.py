@@ -174,19 +174,20 @@ class Generated:
 def generate(
     program: Program,
     *,
-    guard: bool | str,
+    guard: bool,
     names: dict[str, Any],
     inline: bool = False,
     smooth: bool = True,
     states: bool = False,
+    plain: bool = False,
 ) -> Generated:
     """Return `program` written with the operations in `names`.
 
     With `inline`, numbers are written into the text; otherwise each is an argument, which can take the dtype of a call.
-    What is `smooth` gives gradients without NaN. With `states`, they are computed too. Where `guard` is "plain",
-    operations are as they are in Python code for arrays: nothing is tested, and a row counts if its total is finite.
+    What is `smooth` gives gradients without NaN. With `states`, they are computed too. With `plain`, operations
+    are those of code by hand: nothing is tested, and a row counts if its total is finite.
     """
-    smooth = smooth and guard != "plain"
+    smooth = smooth and not plain
     layout = Layout.of(program, clamped=False)
     constants: dict[str, float | bool] = {}
     names_of: dict[str, str] = {}
@@ -199,7 +200,7 @@ def generate(
     constant = format_literal if inline else name_constant
     spelling = Spelling(SMOOTH if smooth else OPERATIONS, DEFINED, constant, PLAIN)
     carried = list_state_outputs(program) if states else ()
-    tests = [] if guard == "plain" else list_open_guards(program, ranges=bool(guard), exact=inline)
+    tests = [] if plain else list_open_guards(program, ranges=guard, exact=inline)
     rolled = roll(program, layout.roots, tests, carried)
     defined = rolled.find_safe_divisions()
     rolled = replace(rolled, conditions=tuple(test for test in rolled.conditions if not _holds(test, rolled, defined)))
@@ -214,7 +215,7 @@ def generate(
     arguments += [*constants, *vectors.values(), *code.tables, "zero", "one", "largest_exponent"]
     texts = (code.texts[node] + (".all(0)" if len(sources) > 1 else "") for node, sources in rolled.conditions)
     lines = ["ok = True", *(f"ok = ok & {text}" for text in texts)]
-    if guard == "plain":
+    if plain:
         lines = [f"ok = isfinite({code.texts[rolled.roots[layout.total]]})"]
     outputs = "".join(f"{code.texts[root]}, " for root in rolled.roots)
     parts = "".join(f"({''.join(_format_part(part, code) for part in each)}), " for each in rolled.states)

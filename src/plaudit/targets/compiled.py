@@ -25,7 +25,8 @@ class Compiled:
 
     def __init__(self, program: Program, *, guard: bool | str, on_bad: str, **options: Any) -> None:
         self.program = program
-        self.guard = guard
+        self.guard = guard is True
+        self.plain = guard == "plain"
         self.on_bad = on_bad
         self.inputs = tuple(program.inputs)
         self._options: Mapping[str, Any] = {"guard": guard, "on_bad": on_bad, **options}

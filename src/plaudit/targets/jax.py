@@ -145,13 +145,12 @@ class JaxReward(SteppingReward):
         columns = [jnp.asarray(column) for column in found.arguments]
         *results, fine, parts = made.function(*columns, *numbers.values(), *fixed)
         conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers.values())]
-        plain = self.guard == "plain"
-        ok = jnp.broadcast_to(reduce(jnp.logical_and, () if plain else conditions, jnp.asarray(fine)), shape)
+        ok = jnp.broadcast_to(reduce(jnp.logical_and, () if self.plain else conditions, jnp.asarray(fine)), shape)
         outputs = [jnp.broadcast_to(jnp.asarray(result, dtype), shape) for result in results]
-        outputs = outputs if plain else [jnp.where(ok, output, jnp.nan) for output in outputs]
+        outputs = outputs if self.plain else [jnp.where(ok, output, jnp.nan) for output in outputs]
         if (
             self.on_bad == "raise"
-            and not plain
+            and not self.plain
             and not _is_traced([leaves, ok, dict(params or {})])
             and not bool(ok.all())
         ):
@@ -175,7 +174,7 @@ class JaxReward(SteppingReward):
             return convert_scores(self(given), to_numpy)
 
     def _build(self, program: Program, *, states: bool = False) -> Generated:
-        return generate(program, guard=self.guard, names=NAMES, states=states)
+        return generate(program, guard=self.guard, names=NAMES, states=states, plain=self.plain)
 
     @staticmethod
     def _convert_state(value: Any, flag: bool) -> jax.Array:

@@ -141,14 +141,14 @@ class NumpyReward(SteppingReward):
             rows = slice(start, min(start + self.chunk, size))
             with np.errstate(all="ignore"):
                 *results, fine, parts = made.function(*(_take_rows(column, rows) for column in columns), *fixed)
-            for condition in checks if self.guard != "plain" else ():
+            for condition in () if self.plain else checks:
                 fine = fine & (condition[rows] if condition.shape else condition)
             for output, result in zip(outputs, results, strict=True):
                 output[rows] = result
             for state, part in zip(states, parts, strict=True):
                 _write_parts(state[:, rows], part)
             ok[rows] = fine
-            if self.guard != "plain" and not np.all(fine):
+            if not self.plain and not np.all(fine):
                 self._handle_bad(found, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
         whole = [state.reshape((len(state), *shape)) for state in states]
@@ -207,7 +207,9 @@ class NumpyReward(SteppingReward):
             output[rows][bad] = np.nan
 
     def _build(self, program: Program, *, states: bool = False) -> Generated:
-        return generate(program, guard=self.guard, names=NAMES, inline=self._wide, smooth=False, states=states)
+        return generate(
+            program, guard=self.guard, names=NAMES, inline=self._wide, smooth=False, states=states, plain=self.plain
+        )
 
     @staticmethod
     def _convert_state(value: Any, flag: bool) -> Array:

@@ -97,11 +97,11 @@ class TorchReward(SteppingReward):
         options = read_options(fused)
         calls = (self._score_eagerly, self._step_eagerly)
         self._fused = None if options is None else [Fused(call, options, program.name) for call in calls]
-        self._raises = on_bad == "raise" and guard != "plain"
+        self._raises = on_bad == "raise" and not self.plain
         self._fixed: dict[tuple[int, torch.dtype, torch.device], _Fixed] = {}
         bound = program.bind()
         self._default = self._build(bound)
-        self._default_values = generate(bound, guard=guard, names=NAMES, smooth=False)
+        self._default_values = generate(bound, guard=self.guard, names=NAMES, smooth=False, plain=self.plain)
         self._general = self._build(program)  # not when needed: that may be inside torch.compile
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
@@ -159,7 +159,7 @@ class TorchReward(SteppingReward):
         self, made: Generated, inputs: Any, params: Mapping[str, Any] | None
     ) -> tuple[Scores, list[torch.Tensor]]:
         """Return the scores, and the states after the step where `made` computes them, their entries first."""
-        if torch.jit.is_tracing():
+        if torch._C._get_tracing_state() is not None:
             raise TargetError(
                 f"reward {self.program.name!r}: torch.jit.trace would keep the shapes and checks of this one call. "
                 "Use torch.export or torch.compile."
@@ -201,12 +201,12 @@ class TorchReward(SteppingReward):
         more = [*fixed.constants, *shaped, *fixed.tables, zero, one, limits.exponent]
         *results, fine, parts = made.function(*found.arguments, *numbers.values(), *more)
         ok = torch.as_tensor(fine, device=device)
-        plain = self.guard == "plain"
-        for condition in [] if plain else [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]:
+        tested = [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]
+        for condition in [] if self.plain else tested:
             ok = ok & condition
         ok = ok.expand(shape)
         outputs = [_spread(result.to(dtype), shape) for result in results]
-        any_bad = False if plain else None if self.on_bad != "raise" else _find_bad(ok)
+        any_bad = False if self.plain else None if self.on_bad != "raise" else _find_bad(ok)
         if any_bad is None:
             outputs = [torch.where(ok, output, nothing) for output in outputs]
         elif any_bad:
@@ -222,7 +222,7 @@ class TorchReward(SteppingReward):
         return made.layout.to_scores(outputs, ok), states
 
     def _build(self, program: Program, *, states: bool = False) -> Generated:
-        return generate(program, guard=self.guard, names=NAMES, states=states)
+        return generate(program, guard=self.guard, names=NAMES, states=states, plain=self.plain)
 
     def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
         """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -68,7 +68,7 @@ class _Kernel:
             self._form = _take_apart(method(*_put_together(form, tensors)), found)
             return tuple(found)
 
-        inside = torch.compiler.allow_in_graph(run)
+        inside = cast(Callable[..., "tuple[torch.Tensor, ...]"], torch.compiler.allow_in_graph(run))  # type: ignore[no-untyped-call]
 
         def call(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
             return inside(*tensors)
