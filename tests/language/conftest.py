@@ -4,6 +4,9 @@ import pytest
 
 from plaudit.language.program import Program
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
+from support.node import node
+
+__all__ = ["node"]
 
 
 def _evaluate(nodes, inputs, row=()):
