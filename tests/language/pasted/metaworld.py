@@ -99,7 +99,7 @@ class Hatch:
 
 
 class Button:
-    def compute_reward(self, actions, obs):
+    def compute_reward(self, act, obs):
         _DEPTH = 0.04
         gap = np.linalg.norm(obs[:3] - self._target_pos)
         start = np.linalg.norm(self.hand_start - self._target_pos)
@@ -108,7 +108,7 @@ class Button:
 
 
 class Cord:
-    def compute_reward(self, action, obs):
+    def compute_reward(self, act, obs):
         """The old one: take hold, and then pull."""
         knot = obs[4:7]
         reach = np.linalg.norm(knot - obs[:3])
