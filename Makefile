@@ -49,7 +49,7 @@ test: $(VENV)/.dev ## Install what the tests need, run all of them, and lint mea
 	exit $$tests
 
 quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, PyTorch, SUMO or Spark (under a minute)
-	$(PYTEST) -q -k 'not ($(HEAVY))' --ignore=tests/targets/sql $(CORE)
+	$(PYTEST) -q -k 'not ($(HEAVY))' --ignore=tests/targets/sql --ignore=tests/language/test_public_style.py $(CORE)
 
 lint: $(VENV)/.dev ## Check style, formatting, types and import layers
 	$(BIN)/ruff check

@@ -4,6 +4,11 @@ import pytest
 
 from plaudit.language.program import Program
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
+from support.node import node
+
+__all__ = ["node"]
+
+collect_ignore = ["pasted"]  # no examples are in there, and what it imports is large
 
 
 def _evaluate(nodes, inputs, row=()):

@@ -1,0 +1,158 @@
+"""Rewards in the idioms of public code, as they stand: which are read, and that those score what the originals do."""
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs plaudit[torch]")
+pytest.importorskip("jax", reason="needs plaudit[jax]")
+
+import language.pasted
+from plaudit import PlauditError
+from support.c_compilers import CFunction
+from support.engines import DuckDB
+from support.engines import scored as score_in_sql
+from support.node import to_scores
+from support.pasted import draw_columns, join
+from support.running import SCORING, installed, scored
+
+REFUSED = {
+    "dm_control.ostrich": "`np.isscalar` of numpy cannot be read",
+    "dm_control.seesaw": "reads 'self._weigh(physics, sparse=False)', which the reward does not declare",
+    "dm_control.tongs": "reads 'self._holds(physics)', which the reward does not declare",
+    "dm_control.eel": "`np.isscalar` of numpy cannot be read",
+    "driving.tram": "the method `.items()` cannot be read",
+    "driving.kart_reward": "`cast` is not available on every target",
+    "gym_mujoco.kangaroo": "no term has a keyword-only parameter",
+    "gym_mujoco.giant": "_impact_range[0]=-inf must be a finite number",
+    "gym_mujoco.stamp": "reward_type='sparse' must be a finite number",
+    "gym_mujoco.strain": "a positional parameter is data and cannot have a default",
+    "isaac_gym_tasks.compute_blimp_reward": "a term is a plain Python function",
+    "isaac_gym_tasks.compute_knob_reward": "a term is a plain Python function",
+    "isaac_gym_tasks.crane": "`compute_crane_reward` of torch cannot be read",
+    "isaac_gym_tasks.slider": "only a local name can be assigned here",
+    "isaac_lab.follow_stick": "term() got an unexpected keyword argument 'params'",
+    "isaac_lab.away_from_pose": "a positional parameter is data and cannot have a default",
+    "isaac_lab.knocks": "term() got an unexpected keyword argument 'params'",
+    "isaac_lab.skid": "term() got an unexpected keyword argument 'params'",
+    "isaac_lab.tool_to_part": "term() got an unexpected keyword argument 'params'",
+    "isaac_lab.idle_effort": "a positional parameter is data and cannot have a default",
+    "legged_gym._reward_yaw": "reads 'self._yaw()', which the reward does not declare",
+    "legged_gym._reward_end_stops": "the method `.clip_()` cannot be read",
+    "legged_gym._reward_watts": "only a local name can be assigned here",
+    "metaworld.peg": "`np.isscalar` of numpy cannot be read",
+    "metaworld.hatch": "warnings.warn",
+    "metaworld.button": "`np.isscalar` of numpy cannot be read",
+    "other_tasks.cave_reward": "bit operations cannot be read",
+    "other_tasks.pointing": "`torch.bmm` of torch cannot be read",
+    "other_tasks.herd_reward": "`.where` of a unknown cannot be read",
+    "playground._cost_dragging_paws": "entries can only be picked by a list of constant integers or bools",
+    "playground.get_reward": "`del` cannot be read",
+    "playground.fish_reward": "a term is a plain Python function",
+    "trading.compound_gain": "the field 'history' cannot be indexed",
+    "trading.ratio": "self.gains.append",
+}
+"""What is not read as it stands yet, and what the product says instead. Whoever makes one readable takes it off."""
+
+ROWS = 200
+FEW = 25
+"""How many rows the targets score whose text runs elsewhere."""
+NUMBA = ("isaac_lab", "metaworld", "trading")
+"""The frameworks that `make test` compiles with Numba, for seconds each; `make soak` does all."""
+
+
+@cache
+def load_pasted():
+    """Return all functions by framework and name."""
+    names = [each.name for each in pkgutil.iter_modules(language.pasted.__path__) if each.name != "libraries"]
+    modules = {name: import_module(f"language.pasted.{name}") for name in sorted(names)}
+    return {f"{name}.{each.title}": each for name, module in modules.items() for each in module.PASTED}
+
+
+def list_readable(framework):
+    """Return the functions of a framework that are read."""
+    found = load_pasted().items()
+    return [each for name, each in found if name.startswith(f"{framework}.") and name not in REFUSED]
+
+
+@cache
+def run_originals(framework):
+    """Return the reward of all functions of a framework that are read, rows, and what each original gives for them."""
+    readable = list_readable(framework)
+    reward = join(readable)
+    columns = draw_columns(reward.fields.values(), ROWS)
+    wanted = {
+        one.title: one.original({each.name: columns[each.name].copy() for each in one.fields})  # some write into them
+        for one in readable
+    }
+    return reward, columns, wanted
+
+
+FRAMEWORKS = sorted({name.partition(".")[0] for name in load_pasted() if name not in REFUSED})
+CALLED = [
+    pytest.param(target, each, marks=pytest.mark.slow if target == "numba" and each not in NUMBA else ())
+    for target in SCORING
+    for each in FRAMEWORKS
+]
+
+
+@pytest.mark.parametrize("name", load_pasted())
+def test_a_function_is_read_as_it_stands(name, counted):
+    reason = REFUSED.get(name)
+    counted("Public-style functions as they stand", functions=True, read=reason is None, refused=reason is not None)
+    if reason is None:
+        join([load_pasted()[name]])
+        return
+    with pytest.raises((PlauditError, TypeError)) as caught:
+        join([load_pasted()[name]])
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(("target", "framework"), CALLED)
+def test_what_is_read_scores_what_the_original_does(target, framework):
+    if not installed(target):
+        pytest.skip(f"needs {target}")
+    reward, columns, wanted = run_originals(framework)
+    assert_equal(scored(reward, target, columns), wanted)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_is_read_scores_the_same_in_sql(framework):
+    pytest.importorskip("duckdb", reason="needs plaudit[data]")
+    reward, columns, wanted = run_originals(framework)
+    assert_equal(score_in_sql(DuckDB(), reward, to_rows(reward, columns)[:FEW], on_bad="mask"), wanted)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_is_read_scores_the_same_in_c(framework):
+    reward, columns, wanted = run_originals(framework)
+    assert_equal(CFunction(reward.compile("c"), flags=("-O0",)).score(columns), wanted)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_is_read_scores_the_same_in_javascript(framework, node):
+    reward, columns, wanted = run_originals(framework)
+    few = {name: column[:FEW].astype(np.uint8 if column.dtype == bool else float) for name, column in columns.items()}
+    assert_equal(to_scores(node.run(reward.compile("javascript"), "scoreBatch", few)), wanted)
+
+
+def assert_equal(found, wanted):
+    """Assert that the scores of all terms are those of their originals, to rounding, in as many rows as were scored."""
+    assert np.all(found.ok)
+    for title, numbers in wanted.items():
+        np.testing.assert_allclose(
+            found.values[title], numbers[: np.size(found.total)], rtol=1e-9, atol=1e-12, err_msg=title
+        )
+
+
+def to_rows(reward, columns):
+    """Return columns as rows with each entry of a vector or matrix in a column of its own."""
+    flat = {
+        f"{name}{entry}": part
+        for name, column in columns.items()
+        for entry, part in zip(reward.fields[name].entries or [""], column.reshape(ROWS, -1).T, strict=True)
+    }
+    return [{name: part[at].item() for name, part in flat.items()} for at in range(ROWS)]
