@@ -37,10 +37,8 @@ class CudaFunction:
             arrays["knobs"] = np.frombuffer(self.made.pack_knobs(params), np.uint8)
         arrays |= empty_outputs(self.made, rows)
         self(arrays, rows=rows)
-        terms, names = self.made.program.terms, self.made.structs.terms
-        values, scores = (
-            {term: arrays[f"out.{part}.{names[term]}"] for term in terms} for part in ("values", "scores")
-        )
+        terms = self.made.program.terms
+        values, scores = ({term: arrays[f"out.{part}.{term}"] for term in terms} for part in ("values", "scores"))
         return Scores(arrays["out.total"], values, scores, arrays["out.ok"])
 
 
@@ -48,11 +46,10 @@ def convert_columns(made, columns):
     """Return the columns of a batch as the arrays that a header reads."""
     kinds = {array.name: array.kind for array in made.arrays}
     found = {}
-    for column in made.structs.columns:
-        place = "state" if made.structs.is_state(column) else "in"
-        name = f"{place}.{made.structs.members[column.name]}"
-        if column.name in columns:
-            found[name] = np.ascontiguousarray(columns[column.name]).astype(DTYPES[kinds[name]])
+    for name, column in columns.items():
+        state = f"state.{name.removeprefix('prev.')}"
+        place = state if name.startswith("prev.") and state in kinds else f"in.{name}"
+        found[place] = np.ascontiguousarray(column).astype(DTYPES[kinds[place]])
     return found
 
 

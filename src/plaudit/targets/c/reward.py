@@ -141,7 +141,10 @@ class CReward(Compiled):
 
     def _format_title(self) -> list[str]:
         about = self.about
-        said = [f"{about.name}{'@' if about.version else ''}{about.version}: a reward, as {self.dialect.languages}.", ""]
+        said = [
+            f"{about.name}{'@' if about.version else ''}{about.version}: a reward, as {self.dialect.languages}.",
+            "",
+        ]
         said += [about.doc, ""] if about.doc else []
         said += [self._describe_rounding(), "", self._describe_cost()]
         changed = self.structs.describe_changed()

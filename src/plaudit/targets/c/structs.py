@@ -15,7 +15,9 @@ from plaudit.targets.inputs import InputColumn, list_columns, list_slots
 class Structs:
     """The structs of one Program, and where in them its inputs, knobs, terms and states are."""
 
-    def __init__(self, program: Program, prefix: str, dtype: str, about: About, taken: Iterable[str], function: str) -> None:
+    def __init__(
+        self, program: Program, prefix: str, dtype: str, about: About, taken: Iterable[str], function: str
+    ) -> None:
         """Give everything its name: first what every header has, some of it `taken`, then fields, terms, categories.
 
         `function` is what functions begin with.

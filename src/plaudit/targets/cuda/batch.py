@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from plaudit.targets.c.reward import CReward
-from plaudit.targets.inputs import InputColumn
 
 
 class Array(NamedTuple):
     """An array of a batch, which the caller owns."""
 
     name: str
-    """Where its address is: `in.tilt`, `state.air_time`, `out.values.level`."""
+    """What it holds, by the names of the reward: `in.tilt`, `in.prev.x`, `state.air_time`, `out.values.level`."""
+    place: str
+    """Where its address is in the struct: the same, unless C does not allow a name."""
     kind: str
     """The type of an entry: `double`, `float`, `bool`, `int`."""
     length: int = 1
@@ -21,36 +22,29 @@ class Array(NamedTuple):
     """Whether its address may not be null."""
 
 
-FACTS = {
-    "ok": ("bool", "whether the row was scored"),
-    "status": ("int", ""),
-    "check": ("int", ""),
-    "field": ("int", ""),
-    "entry": ("int", ""),
-    "term": ("int", ""),
-}
+FACTS = {"ok": "bool", "status": "int", "check": "int", "field": "int", "entry": "int", "term": "int"}
 """What the outputs say about a row beside its numbers."""
 
 
 def list_arrays(made: CReward) -> tuple[Array, ...]:
     """Return the arrays of a batch, in the order of its struct, where each is an address of eight bytes."""
-    structs = made.structs
+    structs, program = made.structs, made.program
     own = [column for column in structs.columns if not structs.is_state(column)]
     own.sort(key=lambda column: ("", "prev", "curr").index(column.slots[0].record))
-    found = [_describe_column(made, column, "in.") for column in own]
-    for name, carried in made.program.states.items():
-        kind = structs.name_kind(carried.field)
-        found.append(Array(f"state.{structs.name_state(name)}", kind, math.prod(carried.field.shape), required=True))
-    found += [Array("reset", "bool")] if made.program.states else []
-    found += [Array("knobs", f"{made.prefix}_knobs", 0)] if made.bound.params else []
-    found += [Array(f"out.{name}", kind) for name, (kind, _) in FACTS.items()]
-    return (*found, *(Array(f"out.{name}", made.real) for name in structs.list_numbers()))
-
-
-def _describe_column(made: CReward, column: InputColumn, start: str) -> Array:
-    field = column.slots[0].field
-    name = f"{start}{made.structs.members[column.name]}"
-    return Array(name, made.structs.name_kind(field), math.prod(field.shape), required=column.name != "terminal")
+    found = []
+    for column in own:
+        field, name = column.slots[0].field, column.name
+        places = f"in.{name}", f"in.{structs.members[name]}"
+        found.append(Array(*places, structs.name_kind(field), math.prod(field.shape), required=name != "terminal"))
+    for name, carried in program.states.items():
+        kind, places = structs.name_kind(carried.field), (f"state.{name}", f"state.{structs.name_state(name)}")
+        found.append(Array(*places, kind, math.prod(carried.field.shape), required=True))
+    found += [Array("reset", "reset", "bool")] if program.states else []
+    found += [Array("knobs", "knobs", f"{made.prefix}_knobs", 0)] if made.bound.params else []
+    found += [Array(f"out.{name}", f"out.{name}", kind) for name, kind in FACTS.items()]
+    names = ["total", *(f"{part}.{term}" for part in ("values", "scores") for term in structs.terms)]
+    numbers = zip(names, structs.list_numbers(), strict=True)
+    return (*found, *(Array(f"out.{name}", f"out.{place}", made.real) for name, place in numbers))
 
 
 def format_batch(made: CReward) -> list[str]:
@@ -68,7 +62,7 @@ def _format_members(made: CReward) -> Iterator[str]:
     """Yield the lines of the struct; arrays whose names have a common start stand in a struct of that name."""
     opened: list[str] = []
     for array in list_arrays(made):
-        *path, name = array.name.split(".")
+        *path, name = array.place.split(".")
         while opened != path[: len(opened)]:
             yield f"{'    ' * len(opened)}}} {opened.pop()};"
         while len(opened) < len(path):

@@ -122,7 +122,9 @@ class CudaReward(CReward):
         for each in seen["shape"]:
             size *= each
         if seen.get("strides") is not None or (array.length and size != rows * array.length):
-            needed = f"{rows:,} rows of {array.length}, contiguous, are needed" if array.length else "must be contiguous"
+            needed = (
+                f"{rows:,} rows of {array.length}, contiguous, are needed" if array.length else "must be contiguous"
+            )
             raise ShapeMismatch(f"{where}: {needed}, but the shape is {tuple(seen['shape'])}.")
         if array.length and seen["typestr"][1:] not in CODES[array.kind]:
             raise WrongType(f"{where}: {array.kind} is needed, but the dtype is {seen['typestr'][1:]}.")
