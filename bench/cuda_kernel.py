@@ -60,7 +60,11 @@ class Kernel:
         self.numbers = made.describe_batch(held, rows=self.rows)
         self.batch = torch.tensor(self.numbers, device=DEVICE)
         ways = {"PyTorch": self._load_torch, "CuPy": self._load_cupy, "nvcc": self._load_nvcc, "g++": self._load_cpp}
-        self.launch = ways[by]()
+        self._launch = ways[by]()
+
+    def launch(self) -> None:
+        """Score every row; whoever holds this method holds the arrays, too."""
+        self._launch()
 
     def _load_torch(self) -> Callable[[], None]:
         kernel = torch.cuda._compile_kernel(self.made.header, f"{self.made.prefix}_kernel")
@@ -385,7 +389,11 @@ def capture(work: Callable[[], Any]) -> Callable[[], None]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         work()
-    return graph.replay
+
+    def replay(kept: Any = work) -> None:
+        graph.replay()
+
+    return replay
 
 
 def compare_times(rows: int) -> list[tuple[str, ...]]:
