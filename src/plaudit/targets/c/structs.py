@@ -68,6 +68,7 @@ class Structs:
         return found
 
     def is_state(self, column: InputColumn) -> bool:
+        """Return whether a column is a state before the step."""
         slot = column.slots[0]
         return slot.record == "prev" and slot.key in self.program.states
 
@@ -145,6 +146,7 @@ class Structs:
         return lines
 
     def name_kind(self, field: Field) -> str:
+        """Return the type of a value of a field."""
         return {"number": self.real, "flag": "bool", "category": "int"}[field.kind]
 
     def _describe_field(self, field: Field) -> str:

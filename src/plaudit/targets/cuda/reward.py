@@ -1,5 +1,6 @@
 """A reward as CUDA: the header, and the description of a batch that its kernel takes."""
 
+import math
 import struct
 from collections.abc import Mapping
 from functools import cached_property
@@ -37,7 +38,7 @@ class CudaReward(CReward):
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays of a batch in order, as its struct has them: `in.tilt`, `state.air_time`, `out.total` …"""
+        """The arrays of a batch in order, as in its struct: `in.tilt`, `state.air_time`, `out.total`, and so on."""
         return list_arrays(self)
 
     def describe_batch(self, arrays: Mapping[str, Any], *, rows: int) -> list[int]:
@@ -105,28 +106,29 @@ class CudaReward(CReward):
         if not self.bound.params:
             raise TargetError('the knobs of this header are constants: compile the reward with knobs="struct".')
         values = self.bound.fill_params(params or {})
-        form = {True: "?", False: "f" if self.real == "float" else "d"}
-        scopes: dict[str, list[str]] = {}
+        real = "f" if self.real == "float" else "d"
+        scopes: dict[str, list[str]] = {"": []}
         for name, member in self.structs.knobs.items():
             scopes.setdefault(member.partition("[")[0].rpartition(".")[0], []).append(name)
-        ordered = [name for names in ({"": scopes.pop("", [])} | scopes).values() for name in names]
-        codes = "".join(form[isinstance(values[name], bool)] for name in ordered)
-        return struct.pack(f"@{codes}0{form[False]}", *(values[name] for name in ordered))
+        form, ordered = "@", []
+        for names in scopes.values():
+            codes = "".join("?" if isinstance(values[name], bool) else real for name in names)
+            aligned = f"0{real}" * (real in codes)  # a struct begins and ends where its widest member may
+            form += f"{aligned}{codes}{aligned}"
+            ordered += [values[name] for name in names]
+        return struct.pack(f"{form}{f'0{real}' * (real in form)}", *ordered)
 
     def _find_address(self, array: Array, given: Any, rows: int) -> int:
         where = f"reward {self.program.name!r}, array {array.name!r}"
         seen = getattr(given, "__cuda_array_interface__", None) or getattr(given, "__array_interface__", None)
         if seen is None:
             raise WrongType(f"{where}: {type(given).__name__} has no __cuda_array_interface__ or __array_interface__.")
-        size = 1
-        for each in seen["shape"]:
-            size *= each
-        if seen.get("strides") is not None or (array.length and size != rows * array.length):
-            needed = (
-                f"{rows:,} rows of {array.length}, contiguous, are needed" if array.length else "must be contiguous"
-            )
-            raise ShapeMismatch(f"{where}: {needed}, but the shape is {tuple(seen['shape'])}.")
-        if array.length and seen["typestr"][1:] not in CODES[array.kind]:
+        knobs = array.name == "knobs"
+        wanted = len(self.pack_knobs()) if knobs else rows * array.length
+        if seen.get("strides") is not None or math.prod(seen["shape"]) != wanted:
+            needed = f"{wanted} bytes of pack_knobs()" if knobs else f"{rows:,} rows of {array.length}"
+            raise ShapeMismatch(f"{where}: {needed}, contiguous, are needed, but the shape is {tuple(seen['shape'])}.")
+        if seen["typestr"][1:] not in CODES.get(array.kind, ("u1",)):
             raise WrongType(f"{where}: {array.kind} is needed, but the dtype is {seen['typestr'][1:]}.")
         address: int = seen["data"][0]
         return address
