@@ -65,6 +65,7 @@ def test_no_rows_are_no_rows(reward, batch):
         ({"in.distance": np.zeros(3, np.float32)}, WrongType, "'in.distance': double is needed, but the dtype is f4"),
         ({"in.mood": np.zeros(3, np.int64)}, WrongType, "int is needed, but the dtype is i8"),
         ({"in.lit": np.zeros(3)}, WrongType, "bool is needed"),
+        ({"in.lit": np.full(3, 2, np.uint8)}, WrongType, "bool is needed, but the dtype is u1"),
         ({"in.distance": np.zeros(4)}, ShapeMismatch, r"3 rows of 1, contiguous, are needed, but the shape is \(4,\)"),
         ({"in.force": np.zeros((3, 3))}, ShapeMismatch, "3 rows of 2"),
         ({"in.force": np.zeros((2, 3)).T}, ShapeMismatch, "contiguous"),

@@ -34,32 +34,38 @@ def test_in_floats_nothing_is_computed_in_doubles(reward, batch, totals):
     np.testing.assert_allclose(CudaFunction(compiled).score(batch).total, totals, rtol=1e-6)
 
 
-def compile_by_nvcc(text, folder, *flags):
-    """Return the assembly of CUDA that includes a text as a header, compiled without a warning."""
-    source, made = folder / "made.cu", folder / "made.ptx"
-    (folder / "reward.cuh").write_text(text)
-    source.write_text('#include "reward.cuh"\n')
-    command = [
-        need_compiler("nvcc"),
-        "-std=c++17",
-        "-Werror",
-        "all-warnings",
-        "-ptx",
-        *flags,
-        str(source),
-        "-o",
-        str(made),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+USE = """\
+#include "reward.cuh"
+int {name}(const {prefix}_batch *batch);
+int {name}(const {prefix}_batch *batch)
+{{
+    {prefix}_kernel<<<1, 1>>>(batch);
+    return (int){prefix}_launch(batch, 0);
+}}
+"""
+
+
+def run_nvcc(folder, *arguments):
+    """Run nvcc in a folder; a warning is an error."""
+    command = [need_compiler("nvcc"), "-std=c++17", "-Werror", "all-warnings", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return made.read_text()
+
+
+def compile_by_nvcc(made, folder):
+    """Return the assembly of the kernels of a header."""
+    (folder / "reward.cuh").write_text(made.header)
+    (folder / "one.cu").write_text(USE.format(name="one", prefix=made.prefix))
+    run_nvcc(folder, "-ptx", "one.cu")
+    return (folder / "one.ptx").read_text()
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
-def test_nvcc_makes_a_kernel_of_it(reward, tmp_path, real):
-    made = compile_by_nvcc(reward.compile("cuda", real=real, knobs="struct").header, tmp_path)
-    assert ".entry all_kernel(" in made
-    assert ".entry all_kernel_by_value(" in made
+def test_nvcc_makes_two_kernels_of_it_and_two_files_may_include_it(reward, tmp_path, real):
+    compiled = reward.compile("cuda", real=real, knobs="struct")
+    assert compile_by_nvcc(compiled, tmp_path).count(".entry") == 2
+    (tmp_path / "two.cu").write_text(USE.format(name="two", prefix="all") + "int main(void) { return 0; }\n")
+    run_nvcc(tmp_path, "one.cu", "two.cu", "-o", "linked")
 
 
 FUSED = "def fused(x, y):\n    return x * y + y * y - x\n"
@@ -73,7 +79,7 @@ def test_a_product_is_never_fused_with_a_sum(tmp_path, real, letter):
     assert score.count("fused_times_(") == 2
     assert " * " not in re.sub(r"/\*.*\*/|const fused_\w+ \*", "", score)
     assert f"__{letter}mul_rn" in compiled.header
-    made = compile_by_nvcc(compiled.header, tmp_path)
+    made = compile_by_nvcc(compiled, tmp_path)
     assert "mul.rn.f" in made
     assert "fma." not in made
 

@@ -7,6 +7,7 @@ from plaudit.targets.cuda.batch import format_batch, format_row
 _START = """\
 #if defined(__CUDACC_RTC__) /* NVRTC has these functions, but no headers */
 #define {upper}_FUNCTION static __device__ inline
+#define {upper}_KERNEL extern "C" __global__
 #ifndef NAN
 #define NAN __builtin_bit_cast(float, 0x7fc00000)
 #endif
@@ -20,6 +21,7 @@ _START = """\
 {includes}
 #if defined(__CUDACC__)
 #define {upper}_FUNCTION static __host__ __device__ inline
+#define {upper}_KERNEL static __global__
 #else
 #define {upper}_FUNCTION static inline
 #endif
@@ -46,7 +48,7 @@ _LOOPS = """\
 
 #if defined(__CUDACC__)
 /* Scores every row of a batch whose description is in device memory, with a grid of any size. */
-extern "C" __global__ void {prefix}_kernel(const {prefix}_batch *batch)
+{upper}_KERNEL void {prefix}_kernel(const {prefix}_batch *batch)
 {{
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < batch->rows; at += stride)
@@ -54,7 +56,7 @@ extern "C" __global__ void {prefix}_kernel(const {prefix}_batch *batch)
 }}
 
 /* The same with a description that is passed by value. */
-extern "C" __global__ void {prefix}_kernel_by_value(const {prefix}_batch batch)
+{upper}_KERNEL void {prefix}_kernel_by_value(const {prefix}_batch batch)
 {{
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < batch.rows; at += stride)
@@ -85,7 +87,7 @@ def format_start(made: CReward) -> list[str]:
 
 def format_end(made: CReward) -> list[list[str]]:
     """Return the description of a batch, the function of a row of it, and what calls it for every row."""
-    loops = _LOOPS.format(function=made.function, prefix=made.prefix)
+    loops = _LOOPS.format(function=made.function, prefix=made.prefix, upper=made.upper)
     return [format_batch(made), format_row(made), loops.splitlines()]
 
 
@@ -98,5 +100,5 @@ CUDA = Dialect(
     format_start=format_start,
     format_end=format_end,
     names=("batch", "score_row", "score_rows", "kernel", "kernel_by_value", "launch", "times_"),
-    macros=("FUNCTION",),
+    macros=("FUNCTION", "KERNEL"),
 )

@@ -12,7 +12,7 @@ from plaudit.targets.c.reward import CReward
 from plaudit.targets.cuda.batch import Array, list_arrays
 from plaudit.targets.cuda.dialect import CUDA
 
-CODES = {"double": ("f8",), "float": ("f4",), "bool": ("b1", "u1"), "int": ("i4",)}
+CODES = {"double": ("f8",), "float": ("f4",), "bool": ("b1",), "int": ("i4",)}
 """The dtypes that hold each type of C, as arrays name them."""
 
 
@@ -28,7 +28,7 @@ class CudaReward(CReward):
     ...     return 1 if distance < 2 else 0
     >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
     >>> compiled = reaching.compile("cuda", real="float")
-    >>> 'extern "C" __global__ void reaching_kernel(const reaching_batch *batch)' in compiled.header
+    >>> "void reaching_kernel(const reaching_batch *batch)" in compiled.header
     True
     >>> [array.name for array in compiled.arrays if array.required], compiled.arrays[-1].name
     (['in.distance'], 'out.scores.near')
