@@ -90,14 +90,17 @@ def write_body(program: Program, spelling: Spelling, *, prefix: str, dtype: str,
 
 
 def _mark_categories(program: Program) -> Program:
+    """Return a Program with categories as C has them: integers, each equal to itself, as compilers know."""
     kinds = infer_kinds(program.nodes, program.inputs, program.params)
-    nodes = tuple(
-        CategoryItem(node.table, node.index)
-        if isinstance(node, n.Item) and kinds[node.index] not in (NUMBER, FLAG)
-        else node
-        for node in program.nodes
-    )
-    return replace(program, nodes=nodes)
+
+    def mark(node: n.Node) -> n.Node:
+        if isinstance(node, n.Item) and kinds[node.index] not in (NUMBER, FLAG):
+            return CategoryItem(node.table, node.index)
+        if isinstance(node, n.Eq | n.Ne) and node.left == node.right and kinds[node.left] not in (NUMBER, FLAG):
+            return n.Const(isinstance(node, n.Eq))
+        return node
+
+    return replace(program, nodes=tuple(map(mark, program.nodes)))
 
 
 def _find_positions(program: Program) -> frozenset[int]:
