@@ -35,6 +35,7 @@ PLACES = {
     "torch": ("batches and single rows, eager or inside `torch.compile`", "CPU, GPU"),
     "sql": ("DuckDB, SQLite, PostgreSQL, Spark", "as the database chooses"),
     "c": ("firmware and simulators: C99 and C++11", "one row per call, no heap"),
+    "cuda": ("kernels, CUDA graphs, PyTorch and CuPy by NVRTC; C++11", "GPU, or one row per call"),
     "javascript": ("browsers and Node", "one thread"),
     "polars": ("Polars, eager, lazy and streaming", "every core"),
 }
@@ -48,6 +49,7 @@ BITS = {
 TEXTS: dict[str, Callable[[Any], str]] = {
     "sql": lambda compiled: compiled.select("steps"),
     "c": lambda compiled: compiled.header,
+    "cuda": lambda compiled: compiled.header,
     "javascript": lambda compiled: compiled.module,
 }
 """The text of targets that produce text."""
@@ -158,7 +160,7 @@ def ask_on_bad(target: str, mode: str) -> str:
     compiled = PLAIN.compile(target, on_bad=mode)
     if target in TEXTS:
         texts = {TEXTS[target](PLAIN.compile(target, on_bad=each)) for each in ("raise", "mask")}
-        always = "a status" if target == "c" else "NULL"
+        always = "a status" if target in ("c", "cuda") else "NULL"
         return "yes" if len(texts) > 1 else f"always {always}"
     try:
         if target == "polars":

@@ -12,6 +12,7 @@ from support.forking import run_python
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = sorted(path for path in BENCH.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 NEEDS = {
+    "cuda_kernel": ["torch"],
     "false_alarms": ["gymnasium"],
     "gpu": ["jax"],
     "gpu_record": ["jax"],

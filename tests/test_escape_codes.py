@@ -269,6 +269,7 @@ def samples(tmp_path):
         "reward/task/task.py:Task": [task],
         "reward/signal.py:Signal": [signal, read, read.explain()],
         "targets/c/reward.py:CReward": [repr(reward.compile("c"))],
+        "targets/cuda/reward.py:CudaReward": [repr(reward.compile("cuda"))],
         "targets/javascript/reward.py:JavaScriptReward": [repr(reward.compile("javascript"))],
         "targets/polars/reward.py:PolarsReward": [repr(reward.compile("polars"))],
         "targets/python.py:Absent": [ABSENT],

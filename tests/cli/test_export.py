@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from support.c_compilers import C, need_compiler
+from support.c_compilers import CPP, C, need_compiler
 from support.node import need_node
 
 REWARD = """\
@@ -38,6 +38,19 @@ def test_a_header_and_its_tests_are_written_and_pass(plaudit, parking, tmp_path)
     assert ran.returncode == 0, ran.stdout
     asked = plaudit("parity", parking, "--against", f"{program} --parity", "--tolerance", "0", "--examples", "50")
     assert asked.exit_code == 0, asked.stdout
+
+
+def test_a_cuda_header_and_its_tests_are_written_and_pass(plaudit, parking, tmp_path):
+    path = tmp_path / "reward.cuh"
+    done = plaudit("export", parking, "--to", "cuda", "--real", "float", "-o", str(path), "--with-tests")
+    assert done.exit_code == 0, done.stderr
+    assert "parking@1 as CUDA with floats, at most 6 operations per row." in done.stderr
+    assert "void parking_kernel(const parking_batch *batch)" in path.read_text()
+    program = tmp_path / "tests"
+    command = [need_compiler("g++"), *CPP, str(tmp_path / "reward_test.cu"), "-o", str(program)]
+    subprocess.run(command, check=True)
+    ran = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_a_module_and_its_tests_are_written_and_pass(plaudit, parking, tmp_path):

@@ -28,6 +28,7 @@ reveal_type(reward.compile("torch", on_bad="mask"))  # TorchReward
 reveal_type(reward.compile("sql", dialect="duckdb"))  # SqlReward
 reveal_type(reward.compile("polars", keys=("episode", "step")))  # PolarsReward
 reveal_type(reward.compile("c", real="float"))  # CReward
+reveal_type(reward.compile("cuda", real="float"))  # CudaReward
 reveal_type(reward.compile("javascript", on_bad="mask"))  # JavaScriptReward
 reveal_type(reward.compile("numpy")({"distance": 1.0}))  # Scores
 reveal_type(reward.with_weights(near=2.0))  # Reward

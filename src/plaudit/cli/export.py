@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,6 +12,9 @@ from plaudit.plugins.arguments import find_reward
 from plaudit.plugins.options import output_option
 from plaudit.reward.reward import Reward
 from plaudit.rows.streams import STANDARD, Output
+
+if TYPE_CHECKING:
+    from plaudit.targets.c import CReward
 
 
 class Exported(NamedTuple):
@@ -32,16 +35,25 @@ class Format(NamedTuple):
 
 def export_c(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
     """Return a reward as a C header, and the program that tests it."""
-    made = reward.compile("c", **options)
+    return _export_header(reward, path, reward.compile("c", **options), "C", f"{path.stem}_test.c" * with_tests)
+
+
+def export_cuda(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
+    """Return a reward as a CUDA header, and the program that tests its functions on the processor."""
+    return _export_header(reward, path, reward.compile("cuda", **options), "CUDA", f"{path.stem}_test.cu" * with_tests)
+
+
+def _export_header(reward: Reward, path: Path, made: "CReward", language: str, tests: str) -> Exported:
     files = {path.name: made.header}
-    if with_tests:
+    if tests:
         from plaudit.checks.parity.golden import list_golden_rows
         from plaudit.targets.c.harness import write_harness
 
         rows = list_golden_rows(reward, float32=made.real == "float")
-        files[f"{path.stem}_test.c"] = write_harness(made, path.name, rows)
+        files[tests] = write_harness(made, path.name, rows)
     cost = sum(made.operations.values())
-    return Exported(files, f"{reward.name}@{reward.version} as C with {made.real}s, at most {cost} operations per row")
+    said = f"{reward.name}@{reward.version} as {language} with {made.real}s, at most {cost} operations per row"
+    return Exported(files, said)
 
 
 def export_javascript(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
@@ -59,7 +71,8 @@ def export_javascript(reward: Reward, path: Path, with_tests: bool, options: dic
     return Exported(files, f"{reward.name}@{reward.version} as an ES module with type declarations")
 
 
-FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix")), "js": Format(export_javascript)}
+OF_C = "real", "knobs", "prefix"
+FORMATS = {"c": Format(export_c, OF_C), "cuda": Format(export_cuda, OF_C), "js": Format(export_javascript)}
 """The languages by the name that `--to` takes."""
 
 
@@ -70,15 +83,15 @@ FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix")), "js": Format(expo
 @click.option(
     "--with-tests",
     is_flag=True,
-    help="Write a test program with golden rows beside FILE: reward_test.c or reward_test.mjs.",
+    help="Write a test program with golden rows beside FILE: reward_test.c, .cu or .mjs.",
 )
-@click.option("--real", type=click.Choice(["double", "float"]), help="C: floating-point type.  [default: double]")
+@click.option("--real", type=click.Choice(["double", "float"]), help="C, CUDA: floating-point type.  [default: double]")
 @click.option(
     "--knobs",
     type=click.Choice(["constant", "struct"]),
-    help="C: knobs as constants, or in a struct to change at run time.  [default: constant]",
+    help="C, CUDA: knobs as constants, or in a struct to change at run time.  [default: constant]",
 )
-@click.option("--prefix", metavar="NAME", help="C: prefix of all names.  [default: the reward's name]")
+@click.option("--prefix", metavar="NAME", help="C, CUDA: prefix of all names.  [default: the reward's name]")
 @tuning_options()
 def export(
     reward: str,
@@ -89,7 +102,7 @@ def export(
     settings: Sequence[str],
     **options: Any,
 ) -> None:
-    """Export a reward to C or JavaScript.
+    """Export a reward to C, CUDA or JavaScript.
 
     The exported code needs neither plaudit nor Python. --with-tests adds a program that checks golden rows: every
     branch, both sides of every comparison, and inputs that must be refused.

@@ -46,6 +46,7 @@ from plaudit.targets.states import build_initial_state
 
 if TYPE_CHECKING:
     from plaudit.targets.c import CReward
+    from plaudit.targets.cuda import CudaReward
     from plaudit.targets.javascript import JavaScriptReward
     from plaudit.targets.jax import JaxReward
     from plaudit.targets.numba import NumbaReward
@@ -532,6 +533,18 @@ class Reward(Definition):
 
     @overload
     def compile(
+        self,
+        target: Literal["cuda"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "mask",
+        real: Literal["double", "float"] = "double",
+        knobs: Literal["constant", "struct"] = "constant",
+        prefix: str | None = None,
+    ) -> "CudaReward": ...
+
+    @overload
+    def compile(
         self, target: Literal["javascript"], *, guard: Guarding = True, on_bad: OnBad = "raise"
     ) -> "JavaScriptReward": ...
 
@@ -542,11 +555,11 @@ class Reward(Definition):
         """Compile this reward into a function for `target`.
 
         The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters.
-        It returns `Scores`. "polars" gives expressions; "sql", "c" and "javascript" give text.
+        It returns `Scores`. "polars" gives expressions; "sql", "c", "cuda" and "javascript" give text.
 
         Args:
-            target: python, numba, numpy, jax, torch, sql, polars, c, javascript, or a target that another package
-                registers.
+            target: python, numba, numpy, jax, torch, sql, polars, c, cuda, javascript, or a target that another
+                package registers.
             options: `guard=False` skips the declared ranges; `guard="facts"` also tests the facts; `guard="plain"`, for
                 NumPy, JAX and PyTorch, tests nothing. `on_bad="mask"` gives NaN for a bad row instead of raising;
                 `on_bad="clip"` clips numbers to their ranges and raises for anything else. Other options belong to the
@@ -554,7 +567,7 @@ class Reward(Definition):
 
         Returns:
             The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`,
-            `PolarsReward`, `CReward`, `JavaScriptReward`.
+            `PolarsReward`, `CReward`, `CudaReward`, `JavaScriptReward`.
 
         Raises:
             TargetError: There is no such target or option.

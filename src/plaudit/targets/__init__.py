@@ -9,7 +9,7 @@ from plaudit.language.program import Program
 from plaudit.targets.compiled import About, Scores
 from plaudit.targets.registry import describe_registered, find_registered, list_options
 
-Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "polars", "c", "javascript"]
+Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "polars", "c", "cuda", "javascript"]
 """The names of the built-in targets, for `reward.compile`."""
 OnBad = Literal["raise", "mask", "clip"]
 """How to treat a row that cannot be scored: raise an error, give no reward, or clip its numbers to their ranges."""
@@ -23,6 +23,7 @@ _CLASSES = {
     "sql": "SqlReward",
     "polars": "PolarsReward",
     "c": "CReward",
+    "cuda": "CudaReward",
     "javascript": "JavaScriptReward",
 }
 PLAIN = ("numpy", "jax", "torch")

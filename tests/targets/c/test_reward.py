@@ -301,6 +301,18 @@ def test_what_only_a_dropped_quotient_reads_is_not_declared():
         assert [list(NUMBERED)[int(each)] for each in found["status"]] == ["OK", "OUTSIDE_DOMAIN"]
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_value_compared_with_itself_has_no_warning(language):
+    space = load(
+        "def same(lit, mood, x):\n    return (1 if lit == lit else 0) + (2 if mood != mood else 0) + 4 * (x == x)\n"
+    )
+    fields = [Field("lit", flag=True), Field("mood", values=("calm", "wild")), Field("x")]
+    reward = Reward("same", version="1", terms=[term(space["same"])], fields=fields)
+    found = CFunction(reward.compile("c"), language=language)([[1.0, 1.0, 2.0], [1.0, 7.0, 2.0]])
+    assert found["total"][0] == 5.0
+    assert list(NUMBERED)[int(found["status"][1])] == "UNKNOWN_CATEGORY"
+
+
 def test_categories_that_spell_a_status_or_a_constant_get_other_names():
     space = load('def one(OUT, DOMAIN):\n    return 1 if OUT == "OF_RANGE" and DOMAIN == "FINGERPRINT" else 0\n')
     fields = [Field("OUT", values=("OF_RANGE", "x")), Field("DOMAIN", values=("FINGERPRINT", "x"))]

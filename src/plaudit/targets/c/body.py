@@ -12,9 +12,9 @@ from plaudit.language import nodes as n
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.program import Guard, Program
 from plaudit.language.static import StaticAnalysis, analyse_program
-from plaudit.targets.c.spelling import CategoryItem, build_spelling, format_constant, name_type
+from plaudit.targets.c.spelling import CategoryItem, format_constant, name_type
 from plaudit.targets.compiled import Layout
-from plaudit.targets.emit import Code, emit
+from plaudit.targets.emit import Code, Spelling, emit
 from plaudit.targets.inputs import InputColumn, list_columns
 from plaudit.targets.states import list_state_outputs
 
@@ -54,12 +54,11 @@ class Body:
     """What each state is after the step, entry by entry."""
 
 
-def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Body:
+def write_body(program: Program, spelling: Spelling, *, prefix: str, dtype: str, guard: bool) -> Body:
     """Return the parts of the function for a Program, whose parameters may be left open."""
     program = _mark_categories(program)
     exact = dtype == "float64" and not program.params
     known = analyse_program(program, ranges=guard) if exact else StaticAnalysis()
-    spelling = build_spelling(prefix, dtype)
     layout, states = Layout.of(program, clamped=False), list_state_outputs(program)
     ranges = program.ranges if guard else ()
     code = emit(program, [each.node for each in ranges], spelling)
@@ -68,7 +67,7 @@ def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Bod
     entries = [at for each in states for at in each]
     roots = [*layout.roots, *entries, *(each.node for each in guards)]
     code = emit(program, roots, spelling, code, defined=known.defined - _find_positions(program))
-    writer = _CheckWriter(program, code, prefix, dtype)
+    writer = _CheckWriter(program, code, spelling, prefix)
     checks = writer.write_ranges(ranges, first)
     later = [writer.write_value(each) for each in guards]
     outputs = [code.texts[root] for root in layout.roots]
@@ -91,14 +90,17 @@ def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Bod
 
 
 def _mark_categories(program: Program) -> Program:
+    """Return a Program with categories as C has them: integers, each equal to itself, as compilers know."""
     kinds = infer_kinds(program.nodes, program.inputs, program.params)
-    nodes = tuple(
-        CategoryItem(node.table, node.index)
-        if isinstance(node, n.Item) and kinds[node.index] not in (NUMBER, FLAG)
-        else node
-        for node in program.nodes
-    )
-    return replace(program, nodes=nodes)
+
+    def mark(node: n.Node) -> n.Node:
+        if isinstance(node, n.Item) and kinds[node.index] not in (NUMBER, FLAG):
+            return CategoryItem(node.table, node.index)
+        if isinstance(node, n.Eq | n.Ne) and node.left == node.right and kinds[node.left] not in (NUMBER, FLAG):
+            return n.Const(isinstance(node, n.Eq))
+        return node
+
+    return replace(program, nodes=tuple(map(mark, program.nodes)))
 
 
 def _find_positions(program: Program) -> frozenset[int]:
@@ -124,11 +126,11 @@ def _format_table(name: str, table: Sequence[float | bool], dtype: str) -> str:
 class _CheckWriter:
     """Writes the conditions of one Program, with the messages for failures."""
 
-    def __init__(self, program: Program, code: Code, prefix: str, dtype: str) -> None:
+    def __init__(self, program: Program, code: Code, spelling: Spelling, prefix: str) -> None:
         self.program = program
         self.code = code
+        self.spelling = spelling
         self.prefix = prefix
-        self.dtype = dtype
         self._reads = {name: f"x{at}" for at, name in enumerate(program.inputs)}
 
     def write_ranges(self, guards: Sequence[Guard], lines: Sequence[str]) -> list[Check]:
@@ -200,7 +202,7 @@ class _CheckWriter:
     def _list_culprits(self) -> tuple[tuple[str, str], ...]:
         """Return each term whose score may not be finite, with the test that it is."""
         program = self.program
-        finite = build_spelling(self.prefix, self.dtype).operations[n.IsFinite]
+        finite = self.spelling.operations[n.IsFinite]
         scores = {term: self.code.texts[program.outputs[f"{term}.score"]] for term in program.terms}
         return tuple(
             (term, finite.format(score))

@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from plaudit.errors import TargetError
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 from plaudit.targets.c.body import Body, Check, write_body
-from plaudit.targets.c.spelling import write_helpers
+from plaudit.targets.c.dialect import C, Dialect
+from plaudit.targets.c.spelling import build_spelling, write_helpers
 from plaudit.targets.c.structs import Structs
 from plaudit.targets.c.writing import (
     escape_comment,
@@ -42,6 +43,8 @@ class CReward(Compiled):
     without allocation, globals or I/O. It returns a status instead of raising errors, so `on_bad` has no effect.
     """
 
+    dialect: ClassVar[Dialect] = C
+
     def __init__(
         self,
         program: Program,
@@ -70,26 +73,31 @@ class CReward(Compiled):
         self.about = about or About(program.name)
         self.prefix = prefix or make_identifier(program.name).rstrip("_") or "reward"
         self.bound = program if knobs == "struct" else program.bind()
-        macros = (f"{self.prefix.upper()}_{name}" for name in IDENTITY)
-        statuses = (f"{self.prefix}_{name}" for name in STATUSES)
-        self.structs = Structs(self.bound, self.prefix, self.dtype, self.about, taken=(*macros, *statuses))
-        self._body = write_body(self.bound, prefix=self.prefix, dtype=self.dtype, guard=guard)
+        self.upper = self.prefix.upper()
+        self.function = self.dialect.function.format(upper=self.upper)
+        macros = (f"{self.upper}_{name}" for name in (*IDENTITY, *self.dialect.macros))
+        names = (f"{self.prefix}_{name}" for name in (*STATUSES, *self.dialect.names))
+        taken = (*macros, *names)
+        self.structs = Structs(self.bound, self.prefix, self.dtype, self.about, taken=taken, function=self.function)
+        self.spelling = build_spelling(self.prefix, self.dtype, product=self.dialect.product)
+        self._body = write_body(self.bound, self.spelling, prefix=self.prefix, dtype=self.dtype, guard=guard)
 
     @cached_property
     def header(self) -> str:
         """The whole header."""
-        upper = self.prefix.upper()
+        upper = self.upper
         parts = [
             self._format_title(),
-            [f"#ifndef PLAUDIT_{upper}_H", f"#define PLAUDIT_{upper}_H", "", *_format_includes(self.real)],
+            [f"#ifndef PLAUDIT_{upper}_H", f"#define PLAUDIT_{upper}_H", "", *self.dialect.format_start(self)],
             self._format_identity(upper),
             self._format_statuses(),
             *self.structs.format_types(),
-            *([helper] for helper in write_helpers(self.bound, self.prefix, self.dtype)),
+            *([helper] for helper in write_helpers(self.bound, self.prefix, self.dtype, self.function)),
             self._format_judge(),
             self._format_refuse(),
             self._format_score(self._body),
             self._format_explain(),
+            *self.dialect.format_end(self),
             [f"#endif /* PLAUDIT_{upper}_H */"],
         ]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -133,7 +141,10 @@ class CReward(Compiled):
 
     def _format_title(self) -> list[str]:
         about = self.about
-        said = [f"{about.name}{'@' if about.version else ''}{about.version}: a reward, as C99 and C++11.", ""]
+        said = [
+            f"{about.name}{'@' if about.version else ''}{about.version}: a reward, as {self.dialect.languages}.",
+            "",
+        ]
         said += [about.doc, ""] if about.doc else []
         said += [self._describe_rounding(), "", self._describe_cost()]
         changed = self.structs.describe_changed()
@@ -143,10 +154,10 @@ class CReward(Compiled):
 
     def _describe_rounding(self) -> str:
         python = "Python to the bit" if self.real == "double" else "a computation in 32-bit floats to the bit"
-        said = "Compiled with -ffp-contract=off, every number equals that of " + python
+        said = f"{self.dialect.rounding}, every number equals that of {python}"
         if not self.exact:
             used = sorted({name for node in self.bound.nodes if node.inexact and (name := _name_operation(node))})
-            said += f", except for {', '.join(used)}, whose rounding depends on the C library (within 4 ULP)"
+            said += f", except for {', '.join(used)}, {self.dialect.library}"
         return said + ". This assumes the default rounding mode, to nearest."
 
     def _describe_cost(self) -> str:
@@ -174,7 +185,7 @@ class CReward(Compiled):
             return []
         infinite = format_number(float("inf"), self.dtype)
         return [
-            f"static inline {self.prefix}_status {self.prefix}_judge_({self.real} x)",
+            f"{self.function} {self.prefix}_status {self.prefix}_judge_({self.real} x)",
             "{",
             f"    return -{infinite} < x && x < {infinite} ? {self.prefix}_OUT_OF_RANGE : {self.prefix}_NOT_FINITE;",
             "}",
@@ -187,7 +198,7 @@ class CReward(Compiled):
         nan = "NAN" if self.real == "float" else "(double)NAN"
         members = self.structs.list_numbers()
         return [
-            f"static inline {p}_status {p}_refuse_({p}_outputs *out, {p}_status status, int check, int field, "
+            f"{self.function} {p}_status {p}_refuse_({p}_outputs *out, {p}_status status, int check, int field, "
             "int entry, int term)",
             "{",
             *(f"    out->{member} = {nan};" for member in members),
@@ -224,7 +235,7 @@ class CReward(Compiled):
         inner = inner if any("in->" in line for line in inner) else ["(void)in;", *inner]
         return [
             *format_comment(said),
-            f"static inline {p}_status {p}_score({', '.join(arguments)})",
+            f"{self.function} {p}_status {p}_score({', '.join(arguments)})",
             "{",
             "#if defined(__clang__)",
             "#pragma STDC FP_CONTRACT OFF",
@@ -264,7 +275,7 @@ class CReward(Compiled):
                 lines.append(f"        return {format_string(check.text)};")
         return [
             "/* The text of the check that failed: `check` of the outputs. */",
-            f"static inline const char *{p}_explain(int check)",
+            f"{self.function} const char *{p}_explain(int check)",
             "{",
             "    switch (check) {",
             *lines,
@@ -273,26 +284,6 @@ class CReward(Compiled):
             "    }",
             "}",
         ]
-
-
-def _format_includes(real: str) -> list[str]:
-    digits, name = ("FLT_MANT_DIG != 24", "float") if real == "float" else ("DBL_MANT_DIG != 53", "double")
-    wide = "FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2" if real == "float" else "FLT_EVAL_METHOD == 2"
-    return [
-        "#include <float.h>",
-        "#include <math.h>",
-        "#include <stdbool.h>",
-        "",
-        "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)",
-        '#error "compile without -ffast-math and -ffinite-math-only: NaN would pass every check"',
-        "#endif",
-        f"#if {digits}",
-        f'#error "{name} must be the IEEE 754 type; some small processors use a different one"',
-        "#endif",
-        f"#if defined(FLT_EVAL_METHOD) && ({wide})",
-        '#error "numbers are computed in a wider type than they are stored in; compile with -msse2 -mfpmath=sse"',
-        "#endif",
-    ]
 
 
 def _name_operation(node: n.Node) -> str:

@@ -40,7 +40,7 @@ def _format_domain(domain: n.Domain, dtype: str) -> str:
     return " && ".join(tests)
 
 
-def build_spelling(prefix: str, dtype: str) -> Spelling:
+def build_spelling(prefix: str, dtype: str, *, product: str = INFIX[n.Mul]) -> Spelling:
     """Return how each operation is written in C; every one is total, as everywhere."""
     f = "f" if dtype == "float32" else ""
     zero, one = format_number(0.0, dtype), format_number(1.0, dtype)
@@ -66,6 +66,7 @@ def build_spelling(prefix: str, dtype: str) -> Spelling:
         operations={
             **{kind: apply(kind) for kind in n.FUNCTIONS},
             **INFIX,
+            n.Mul: product.replace("{prefix}", prefix),
             n.Not: "(!{0})",
             n.Number: f"({{0}} ? {one} : {zero})",
             n.IsInf: f"(fabs{f}({{0}}) == {format_number(float('inf'), dtype)})",
@@ -104,18 +105,18 @@ def build_spelling(prefix: str, dtype: str) -> Spelling:
 
 HELPERS = {
     n.Sign: """\
-static inline {real} {prefix}_sign_({real} x)
+{function} {real} {prefix}_sign_({real} x)
 {{
     return x > {zero} ? {one} : x < {zero} ? -{one} : x == {zero} ? {zero} : x;
 }}""",
     n.Power: """\
-static inline {real} {prefix}_power_({real} base, {real} exponent)
+{function} {real} {prefix}_power_({real} base, {real} exponent)
 {{
     return base > {zero} || (base == {zero} && exponent > {zero}) ? pow{f}(base, exponent) : {one};
 }}""",
     n.Mod: """\
 /* a % b with the sign of b, as Python has it. */
-static inline {real} {prefix}_mod_({real} a, {real} b)
+{function} {real} {prefix}_mod_({real} a, {real} b)
 {{
     const {real} rest = fmod{f}(a, b);
     if (rest == {zero})
@@ -124,7 +125,7 @@ static inline {real} {prefix}_mod_({real} a, {real} b)
 }}""",
     n.FloorDiv: """\
 /* a // b, rounded down as Python does it. */
-static inline {real} {prefix}_floor_div_({real} a, {real} b)
+{function} {real} {prefix}_floor_div_({real} a, {real} b)
 {{
     const {real} rest = fmod{f}(a, b);
     {real} quotient = (a - rest) / b, whole;
@@ -139,13 +140,13 @@ static inline {real} {prefix}_floor_div_({real} a, {real} b)
 """Functions that the header brings where the reward uses them."""
 
 
-def write_helpers(program: Program, prefix: str, dtype: str) -> list[str]:
+def write_helpers(program: Program, prefix: str, dtype: str, function: str) -> list[str]:
     """Return the functions that a Program needs and C does not have."""
     used = {type(node) for node in program.nodes}
     numbers = {name: format_number(value, dtype) for name, value in (("zero", 0.0), ("one", 1.0), ("half", 0.5))}
     f = "f" if dtype == "float32" else ""
     return [
-        text.format(prefix=prefix, real=name_type(dtype), f=f, **numbers)
+        text.format(prefix=prefix, real=name_type(dtype), f=f, function=function, **numbers)
         for kind, text in HELPERS.items()
         if kind in used
     ]

@@ -15,13 +15,19 @@ from plaudit.targets.inputs import InputColumn, list_columns, list_slots
 class Structs:
     """The structs of one Program, and where in them its inputs, knobs, terms and states are."""
 
-    def __init__(self, program: Program, prefix: str, dtype: str, about: About, taken: Iterable[str]) -> None:
-        """Give everything its name: first what every header has, some of it `taken`, then fields, terms, categories."""
+    def __init__(
+        self, program: Program, prefix: str, dtype: str, about: About, taken: Iterable[str], function: str
+    ) -> None:
+        """Give everything its name: first what every header has, some of it `taken`, then fields, terms, categories.
+
+        `function` is what functions begin with.
+        """
         self.program = program
         self.prefix = prefix
         self.dtype = dtype
         self.real = name_type(dtype)
         self.about = about
+        self.function = function
         self.columns = list_columns(program)
         self._places = {slot.name: (slot.column, slot.entry or 0) for slot in list_slots(program)}
         fixed = "inputs outputs knobs state status score explain initial_state default_knobs no_field no_term"
@@ -53,7 +59,7 @@ class Structs:
         found = {}
         for column in self.columns:
             slot = column.slots[0]
-            scope = "state" if self._is_state(column) else slot.record
+            scope = "state" if self.is_state(column) else slot.record
             names = scopes.setdefault(scope, Names(() if scope else ("prev", "curr")))
             name = names.claim(slot.key)
             found[column.name] = f"{slot.record}.{name}" if scope in ("prev", "curr") else name
@@ -61,7 +67,8 @@ class Structs:
             self._keep_changed("field", names)
         return found
 
-    def _is_state(self, column: InputColumn) -> bool:
+    def is_state(self, column: InputColumn) -> bool:
+        """Return whether a column is a state before the step."""
         slot = column.slots[0]
         return slot.record == "prev" and slot.key in self.program.states
 
@@ -116,7 +123,7 @@ class Structs:
         return _end_enum([*format_comment(said), "enum {", *listed])
 
     def _format_inputs(self) -> list[str]:
-        own = [column for column in self.columns if not self._is_state(column)]
+        own = [column for column in self.columns if not self.is_state(column)]
         lines = self._format_columns([column for column in own if not column.slots[0].record], "    ")
         for record in ("prev", "curr"):
             if held := [column for column in own if column.slots[0].record == record]:
@@ -135,10 +142,11 @@ class Structs:
             field = column.slots[0].field
             name = self.members[column.name].rpartition(".")[2]
             lines += format_comment(self._describe_field(field), indent)
-            lines.append(f"{indent}{self._name_kind(field)} {name}{_format_shape(field)};")
+            lines.append(f"{indent}{self.name_kind(field)} {name}{_format_shape(field)};")
         return lines
 
-    def _name_kind(self, field: Field) -> str:
+    def name_kind(self, field: Field) -> str:
+        """Return the type of a value of a field."""
         return {"number": self.real, "flag": "bool", "category": "int"}[field.kind]
 
     def _describe_field(self, field: Field) -> str:
@@ -171,7 +179,7 @@ class Structs:
     def _format_member(self, state: str) -> list[str]:
         field = self.program.states[state].field
         said = format_comment(self._describe_field(field), "    ")
-        return [*said, f"    {self._name_kind(field)} {self.name_state(state)}{_format_shape(field)};"]
+        return [*said, f"    {self.name_kind(field)} {self.name_state(state)}{_format_shape(field)};"]
 
     def name_state(self, state: str) -> str:
         """Return the member of a state in its struct."""
@@ -184,7 +192,7 @@ class Structs:
                 lines.append(f"    state.{self.name_state(name)}{entry} = {self.format_value(value)};")
         return [
             "/* The state before the first step of an episode. */",
-            f"static inline {p}_state {p}_initial_state(void)",
+            f"{self.function} {p}_state {p}_initial_state(void)",
             "{",
             f"    {p}_state state;",
             *lines,
@@ -224,7 +232,7 @@ class Structs:
         ]
         return [
             "/* The knobs as the reward declares them. */",
-            f"static inline {p}_knobs {p}_default_knobs(void)",
+            f"{self.function} {p}_knobs {p}_default_knobs(void)",
             "{",
             f"    {p}_knobs knobs;",
             *sets,
@@ -283,7 +291,7 @@ class Structs:
     def find_vector(self, name: str) -> tuple[str, str]:
         """Return the type of the entries of a vector and its place, by the whole name of an entry."""
         column = name.partition("[")[0]
-        return self._name_kind(self.program.inputs[name]), self.format_place(column, "in->", "state->")
+        return self.name_kind(self.program.inputs[name]), self.format_place(column, "in->", "state->")
 
     def find_term(self, name: str) -> str:
         """Return the enumerator of a term."""
@@ -304,7 +312,7 @@ class Structs:
             value = self.format_place(slot.name, "in->", "state->")
             if slot.name in self.program.terminal:
                 value = f"in->{self.members['terminal']} ? {value} : {self._format_rest(slot.field)}"
-            lines.append(f"const {self._name_kind(slot.field)} {name} = {value};")
+            lines.append(f"const {self.name_kind(slot.field)} {name} = {value};")
         return lines
 
     def format_place(self, name: str, inputs: str, state: str) -> str:
