@@ -237,7 +237,7 @@ class TorchReward(SteppingReward):
         self, made: Generated, dtype: torch.dtype, device: torch.device, arguments: Sequence[torch.Tensor]
     ) -> "_Fixed":
         """Return the constants of generated code as tensors, which are made once for each dtype and device."""
-        if torch.compiler.is_compiling() or any(hasattr(each, "fake_mode") for each in arguments):
+        if torch.compiler.is_compiling() or any(map(_is_traced, arguments)):
             return _Fixed(made, dtype, device)  # tensors of a tracer, which nobody else can use
         key = id(made), dtype, device  # what is made is kept as long as this reward
         if key not in self._fixed:
@@ -265,9 +265,14 @@ class _Fixed:
         self.units = make(0.0, 0.0), make(1.0, 1.0), make(float("nan"), 0.0)
 
 
+def _is_traced(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor stands for others: it is fake, or records what is done with it."""
+    return type(tensor).__module__.startswith("torch._subclasses")
+
+
 def _find_bad(ok: torch.Tensor) -> bool | None:
     """Return whether some row is bad; None where nobody can look: while PyTorch traces, maps or captures."""
-    if torch.compiler.is_compiling() or hasattr(ok, "fake_mode"):
+    if torch.compiler.is_compiling() or _is_traced(ok):
         return None
     if ok.is_cuda and torch.cuda.is_current_stream_capturing():
         return None
