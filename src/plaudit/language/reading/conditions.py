@@ -21,6 +21,7 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -203,6 +204,8 @@ def _find_member(context: Context, value: Value, table: Value, node: ast.AST) ->
         return find_open(table) or table
     if isinstance(table, Dictionary):
         table = Constant(tuple(table.items))
+    if is_text(table) and is_text(value):
+        return Constant(value.value in table.value)  # type: ignore[union-attr,operator]  # both are strings
     if not has_items(table):
         raise context.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
     if isinstance(value, Constant) and isinstance(table, Constant) and isinstance(table.value, tuple):

@@ -97,7 +97,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         key = (id(base.value), node.attr)
         if key not in context.source.known:
             if not hasattr(base.value, node.attr):
-                raise context.error(node, f"{ast.unparse(node)!r} does not exist.")
+                near = did_you_mean(node.attr, dir(base.value))
+                raise context.error(node, f"{ast.unparse(node)!r} does not exist.{near}")
             context.source.known[id(base.value)] = base.value  # so that no other object gets its id
             context.source.known[key] = freeze(getattr(base.value, node.attr))
         return read_constant(context, context.source.known[key], node)

@@ -14,6 +14,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, statements  # noqa: F401  # each registers what it reads
 from plaudit.language.reading.context import Context, Mark, Returned, Scope
+from plaudit.language.reading.doubts import settle_doubts
 from plaudit.language.reading.expressions import add_flag, add_number, read_constant
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
@@ -66,6 +67,7 @@ def read_term(
     if what == "term":
         context.returned = Returned(part, batched)
     score = add_number(context, _read_result(context, values), source.tree)
+    settle_doubts(context, [score])
     if batch:
         _drop_other_rows(context, score)
     return _finish_reading(context, score)
@@ -79,7 +81,7 @@ def read_condition(source: Source, name: str, knobs: Mapping[str, object], build
     if find_kind(value) not in (FLAG, UNKNOWN):
         what = f"a condition must return a bool, and this returns {describe(value)}."
         raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
-    return _finish_reading(context, add_flag(context, value, source.tree))
+    return _finish_flag(context, value)
 
 
 def read_fact(
@@ -98,8 +100,7 @@ def read_fact(
     context = Context(builder, scope, name, source, what=what)
     context.returned = Returned(flag=what)
     values = {name: read_constant(context, default, source.tree) for name, default in constants.items()}
-    value = _read_result(context, values)
-    return _finish_reading(context, add_flag(context, value, source.tree))
+    return _finish_flag(context, _read_result(context, values))
 
 
 def read_update(
@@ -114,8 +115,9 @@ def read_update(
     result = _read_result(context, values)
     if scope.fields is None:
         return (), _finish_reading(context, 0)
-    entries = _list_entries(context, result, field)
-    return tuple(_fit_entry(context, entry, field) for entry in entries), _finish_reading(context, 0)
+    entries = [_fit_entry(context, entry, field) for entry in _list_entries(context, result, field)]
+    settle_doubts(context, [entry.at for entry in entries])
+    return tuple(entries), _finish_reading(context, 0)
 
 
 def _list_entries(context: Context, result: Value, field: Field) -> list[Value]:
@@ -134,7 +136,7 @@ def _list_entries(context: Context, result: Value, field: Field) -> list[Value]:
     return level
 
 
-def _fit_entry(context: Context, entry: Value, field: Field) -> Value:
+def _fit_entry(context: Context, entry: Value, field: Field) -> Ref:
     """Return an entry of a state as a node: a flag of a flag, a number of a number; bools count 0 and 1 there."""
     if field.kind == "flag":
         if find_kind(entry) != FLAG:
@@ -159,6 +161,12 @@ def _read_result(context: Context, knobs: Mapping[str, Value]) -> Value:
         return run_function(context)
     except RecursionError:
         raise ReadError(f"{source.name!r} cannot be read: it is nested too deeply. Split it into helpers.") from None
+
+
+def _finish_flag(context: Context, value: Value) -> Reading:
+    flag = add_flag(context, value, context.source.tree)
+    settle_doubts(context, [flag])
+    return _finish_reading(context, flag)
 
 
 def _finish_reading(context: Context, result: int) -> Reading:
