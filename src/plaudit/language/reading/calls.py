@@ -14,6 +14,7 @@ from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_c
 from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
+from plaudit.language.reading.configs import list_attributes, make_slice, read_object_attribute
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
 from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
@@ -45,6 +46,7 @@ from plaudit.language.reading.values import (
     find_open,
     has_items,
     is_array,
+    is_record,
 )
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
@@ -94,7 +96,13 @@ def _read_call(context: Context, node: ast.Call) -> Value:
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
     if _is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
+        if not is_record(context.read(node.args[0])):
+            return read_object_attribute(context, called, node)
         return read_attribute_call(context, called, node)
+    if called is vars and len(node.args) == 1:
+        return list_attributes(context, node)
+    if called is slice:
+        return make_slice(context, node)
     if called is isinstance and len(node.args) == 2:
         return read_isinstance(context, node)
     if called is callable and len(node.args) == 1:

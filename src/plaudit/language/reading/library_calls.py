@@ -12,6 +12,7 @@ from typing import Any
 from plaudit.errors import did_you_mean
 from plaudit.language.reading import arrays, entrywise, instances, reductions  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
+from plaudit.language.reading.configs import find_in_list
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
 from plaudit.language.reading.expressions import list_items
@@ -151,6 +152,8 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value:
     table = base.value if isinstance(base, Constant) else None
     if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
         return look_up_position(context, table, context.read(node.args[0]), node)
+    if name in ("index", "count") and isinstance(base, Vector) and not base.array and len(node.args) == 1:
+        return find_in_list(context, base, node)
     if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
         return call_spelling(context, f".{name}" if f".{name}" in SPELLINGS else name, node, base)
     if name in METHODS:
