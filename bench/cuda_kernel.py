@@ -74,7 +74,7 @@ class Kernel:
     def _load_cupy(self) -> Callable[[], None]:
         import cupy
 
-        kernel = cupy.RawModule(code=self.made.header, options=("-ftz=false",)).get_function(f"{self.made.prefix}_kernel")
+        kernel = cupy.RawModule(code=self.made.header).get_function(f"{self.made.prefix}_kernel")
         grid, arguments = ((self.rows + 255) // 256,), (cupy.asarray(self.batch),)
         return lambda: kernel(grid, (256,), arguments)
 
