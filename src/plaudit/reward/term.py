@@ -17,8 +17,9 @@ from plaudit.language.parameters import (
 )
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
+from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_term
-from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
+from plaudit.language.reading.source import ReadFunction, Source, validate_signature
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
 
