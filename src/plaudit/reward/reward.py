@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, overload
 
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.language.field import Field
-from plaudit.language.parameters import Number, Parameter
+from plaudit.language.parameters import Number
 from plaudit.language.program import Builder, Program
 from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
@@ -85,7 +85,7 @@ class Reward(Definition):
         task: Task | None = None,
         doc: str = "",
         action: str | None = None,
-        shared: Mapping[str, Parameter] | None = None,
+        shared: Mapping[str, Any] | None = None,
         low: Number | None = None,
         high: Number | None = None,
         scale: Number | str | None = None,
@@ -105,8 +105,9 @@ class Reward(Definition):
             task: What the agent should do and what can happen, for checks, probes and audits. Scoring does not use it.
             doc: A sentence that describes the reward.
             action: The name of the field that holds the action, if any.
-            shared: Values of the parameters that terms share, which are keyword-only and have no default: numbers,
-                bools, or tuples and arrays of them.
+            shared: Values of what terms share: keyword-only parameters without a default, and parts of records that
+                never change. Numbers, bools, and tuples and arrays of them are parameters; strings, mappings, objects
+                and infinity are constants.
             low: Lower clamp of the total.
             high: Upper clamp of the total.
             scale: A factor of every value, such as the duration of a step: a number, or the name of a shared parameter.
@@ -181,8 +182,8 @@ class Reward(Definition):
     def _read_function(self, builder: Builder, function: Function) -> Reading:
         """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
         transition = find_transitions(self._functions, self.states)
-        carried = read_states(builder, self.states, self.fields, transition, self.shared)
-        return read_term_into(builder, function, self.fields, transition, self.shared, carried.computed)
+        carried = read_states(builder, self.states, self.fields, transition, self._supplied)
+        return read_term_into(builder, function, self.fields, transition, self._supplied, carried.computed)
 
     def __repr__(self) -> str:
         names = ", ".join(term.name for term in self.terms)

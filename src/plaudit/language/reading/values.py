@@ -45,6 +45,8 @@ class Dictionary:
     """A dict: values by constant keys."""
 
     items: Mapping[Any, "Value"]
+    attributes: bool = False
+    """Whether its entries may be read as attributes: it was given as the values of an object."""
 
 
 @dataclass(frozen=True, slots=True)
