@@ -141,6 +141,55 @@ def with_both(x, *, low=0.0, low_=1.0):
     return x + low + low_
 
 
+def along(x, axis=-1, scale=2):
+    return scale * np.sum(x, axis=axis)
+
+
+def first(x, count=2, scale=2):
+    return scale * sum(x[at] for at in range(count))
+
+
+def last(x, at=-1, scale=2):
+    return scale * x[at]
+
+
+def size(x, whole=True, scale=2):
+    if whole:
+        x = np.linalg.norm(x)
+    return scale * np.sum(x)
+
+
+@pytest.mark.parametrize("function", [along, first, last, size])
+def test_an_integer_or_bool_that_must_be_known_is_a_constant(function):
+    reward = made(term(function), fields=[Field("x", length=3)])
+    assert set(reward.params) == {f"{function.__name__}.scale", f"{function.__name__}.weight"}
+    assert reward.score(x=[3.0, 4.0, 12.0]).total == function(np.array([3.0, 4.0, 12.0]))
+
+
+def test_an_integer_that_must_be_known_may_have_another_value():
+    reward = made(term(first).with_(count=3), fields=[Field("x", length=3)])
+    assert reward.score(x=[3.0, 4.0, 12.0]).total == 38.0
+    assert reward.terms[0].with_(count=1)(np.array([3.0, 4.0, 12.0])) == 6.0
+
+
+def test_what_cannot_be_read_with_constants_either_is_refused_as_it_was():
+    def early(x, scale=2, sparse=True):
+        while x > scale:
+            x -= 1
+        return x
+
+    with pytest.raises(ReadError, match="while"):
+        term(early)
+
+
+def test_an_index_that_is_a_knob_counts_from_the_start():
+    def pick(x, *, at=-1):
+        return x[at]
+
+    with pytest.raises(ReadError, match=r"the parameter 'pick.at', and it is -1"):
+        made(term(pick), fields=[Field("x", length=3)])
+
+
 # -- params and with_ ----------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField, did_you_mean
+from plaudit.errors import (
+    DefinitionError,
+    DuplicateName,
+    ReadError,
+    UnknownField,
+    UnknownParameter,
+    UnusedField,
+    did_you_mean,
+)
 from plaudit.language.field import Field
 from plaudit.language.parameters import (
     Fixed,
@@ -16,18 +24,19 @@ from plaudit.language.parameters import (
     find_schedules,
     validate_schedulable,
 )
-from plaudit.language.program import Program
+from plaudit.language.program import Builder, Program
+from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
 from plaudit.reward.declared import validate_allow
 from plaudit.reward.function_parameters import is_same, split_shared
-from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions
+from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions, read_term_into
 from plaudit.reward.schedules import validate_counters
-from plaudit.reward.state import State, validate_states
+from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.task.bound import BoundTask
 from plaudit.reward.task.fit import validate_fit, validate_known
 from plaudit.reward.task.task import Task
-from plaudit.reward.term import Term, settle, validate_limits
+from plaudit.reward.term import Term, fix_numbers, settle, validate_limits
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
 PARTS = (*_DECLARED, "constants", "states", "task", "allow", "_composition", "_formula")
@@ -156,6 +165,12 @@ class Definition:
         """The task as this reward meets it."""
         return BoundTask(self.task, self)
 
+    def _read_function(self, builder: Builder, function: Function) -> Reading:
+        """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
+        transition = find_transitions(self._functions, self.states)
+        carried = read_states(builder, self.states, self.fields, transition, self._supplied)
+        return read_term_into(builder, function, self.fields, transition, self._supplied, carried.computed)
+
     def _find_unread(self) -> set[str]:
         """Return the fields that no term has to read: schedules count them, or the task names them."""
         return {schedule.counter for schedule in self._schedules.values()} | self._bound.find_wanted_fields()
@@ -221,7 +236,13 @@ def define(
         parts["shared"] = _keep_shared(reward, "shared", old)
         parts["constants"] = _keep_shared(reward, "constants", old)
     validate_definition(reward)
-    parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
+    try:
+        parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
+    except ReadError:
+        parts["terms"] = tuple(_fix_numbers(reward, each, unclaimed) for each in reward.terms)
+        for known in ("params", "_numbers", "_schedules"):
+            parts.pop(known, None)
+        parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
     if reward.task.is_empty:
@@ -230,6 +251,15 @@ def define(
         settle_task(reward)
     else:  # what it says of removed fields is left out
         validate_known(reward._bound)
+
+
+def _fix_numbers(reward: Definition, term: Term, shared: Collection[str]) -> Term:
+    """Return a term with its integers and bools as constants, as far as it cannot be read without."""
+
+    def read(made: Term) -> object:
+        return reward._read_function(Builder(), made)
+
+    return fix_numbers(term, read, lambda made: settle(made, reward.fields, shared))
 
 
 def settle_task(reward: Definition, given: Task | None = None) -> None:

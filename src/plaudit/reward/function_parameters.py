@@ -1,11 +1,12 @@
 """The parameters of a plain function: which are data, and which are knobs, constants, or supplied by the reward."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
-from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, ReadError, UnknownParameter, did_you_mean
 from plaudit.language.field import RECORDS, TERMINAL, to_number
 from plaudit.language.parameters import (
     Fixed,
@@ -18,6 +19,8 @@ from plaudit.language.parameters import (
 from plaudit.language.reading.source import Source, validate_signature
 from plaudit.language.reading.values import freeze
 from plaudit.language.schedule import Schedule
+
+Found = TypeVar("Found")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,12 +49,14 @@ def split_parameters(
     *,
     given: Mapping[str, Any] = NOTHING,
     claimed: Collection[str] = (),
+    fixed: Collection[str] = (),
     own: bool = False,
 ) -> FunctionParameters:
     """Return what the parameters of a function are, other than data; errors name its `owner`.
 
     Values that are `given` by name stand in place of defaults. Parameters in `claimed` are data although they have a
-    default. A knob of a term has its `own` name where the term has such a number itself: `weight_`.
+    default, and those that are `fixed` constants although they are numbers. A knob of a term has its `own` name where
+    the term has such a number itself: `weight_`.
     """
     validate_signature(source)
     names = list_names(source)
@@ -69,7 +74,7 @@ def split_parameters(
         if name not in values or name in data:
             continue
         value = values[name]
-        if _is_parameter(value):
+        if _is_parameter(value) and name not in fixed:
             knob = name_knob(name) if own else name
             if knob != name and knob in names:
                 raise DefinitionError(f"{owner}: it cannot have the parameters {name!r} and {knob!r}; rename one")
@@ -102,6 +107,36 @@ def find_optional(source: Source | None, given: Mapping[str, Any] = NOTHING) -> 
         return frozenset()
     names = [each.arg for each in source.tree.args.args]
     return frozenset(names[len(names) - len(source.function.__defaults__ or ()) :]) - given.keys()
+
+
+def find_fixable(source: Source, given: Mapping[str, Any], claimed: Collection[str]) -> tuple[str, ...]:
+    """Return the positional parameters with a default or a given value that are integers or bools."""
+    values = {**list_defaults(source), **given}
+    names = [each.arg for each in source.tree.args.args if each.arg in values and each.arg not in claimed]
+    return tuple(name for name in names if isinstance(to_number(values[name]), int))
+
+
+def fix_needed(read: Callable[[frozenset[str]], Found], names: Collection[str]) -> Found:
+    """Return what `read` makes with as few of the parameters `names` fixed as it needs, such as an axis or a count.
+
+    Raises:
+        ReadError: It cannot be read with all of them fixed either; this is the error of reading it with none.
+    """
+    try:
+        return read(frozenset())
+    except ReadError:
+        fixed = frozenset(names)
+        try:
+            found = read(fixed)
+        except ReadError:
+            fixed = frozenset()
+        if not fixed:
+            raise
+    for name in names:
+        with suppress(ReadError):
+            found = read(fixed - {name})
+            fixed -= {name}
+    return found
 
 
 def split_shared(given: Mapping[str, Any]) -> tuple[dict[str, Parameter], dict[str, object]]:

@@ -11,7 +11,6 @@ from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.parameters import Number
 from plaudit.language.program import Builder, Program
-from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
@@ -31,10 +30,10 @@ from plaudit.reward.definition import (
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
-from plaudit.reward.lower import Function, find_gradients, find_transitions, read_term_into
+from plaudit.reward.lower import find_gradients
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
-from plaudit.reward.state import State, read_states
+from plaudit.reward.state import State
 from plaudit.reward.task.task import Task, TaskChanges
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
@@ -178,12 +177,6 @@ class Reward(Definition):
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         own = [function for function in self._functions if function.source is not None]
         return {each.name: self._read_function(Builder(self.program.nodes), each).names for each in own}
-
-    def _read_function(self, builder: Builder, function: Function) -> Reading:
-        """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
-        transition = find_transitions(self._functions, self.states)
-        carried = read_states(builder, self.states, self.fields, transition, self._supplied)
-        return read_term_into(builder, function, self.fields, transition, self._supplied, carried.computed)
 
     def __repr__(self) -> str:
         names = ", ".join(term.name for term in self.terms)

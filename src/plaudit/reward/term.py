@@ -25,7 +25,9 @@ from plaudit.reward.declared import validate_allow, validate_name
 from plaudit.reward.function_parameters import (
     NOTHING,
     FunctionParameters,
+    find_fixable,
     find_optional,
+    fix_needed,
     list_defaults,
     list_names,
     split_parameters,
@@ -81,6 +83,8 @@ class Term(ReadFunction):
     """Values of parameters of the function that it was given in place of their defaults."""
     claimed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """Parameters with a default that are fields, since the reward declares them."""
+    fixed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Integers and bools that are constants, since they must be known while the function is read: an axis, a count."""
 
     def __post_init__(self) -> None:
         validate_name("term", self.name)
@@ -213,7 +217,7 @@ class Term(ReadFunction):
         changed: Collection[str] = (),
     ) -> "Term":
         assert self.source is not None
-        parts = _read_parts(self.source, name, self.part, given, claimed)
+        parts = _read_parts(self.source, name, self.part, given, claimed, self.fixed)
         kept = {knob: v for knob, v in self.knobs.items() if self._find_parameter(knob) not in changed}
         knobs = {knob: kept.get(knob, value) for knob, value in parts["knobs"].items()}
         return replace(self, name=name, **own, **{**parts, "knobs": MappingProxyType(knobs)})
@@ -241,6 +245,26 @@ def settle(term: Any, fields: Collection[str], shared: Iterable[str]) -> Any:
     found = tuple(name for name in shared if name in term.parts and name not in term.shared)
     reads = tuple(name for name in term.reads if name not in found)
     return replace(term, shared=term.shared + found, reads=reads) if found else term
+
+
+def fix_numbers(term: Term, read: Callable[[Term], object], settle: Callable[[Term], Term]) -> Term:
+    """Return a term with those integers and bools as constants without which it cannot be read among its fields.
+
+    ReadError where that does not help. `read` reads a term among its fields, `settle` gives it what it shares.
+    """
+
+    def fix(fixed: frozenset[str]) -> Term:
+        source = term.source
+        assert source is not None
+        other = (
+            term
+            if not fixed
+            else settle(replace(term, fixed=term.fixed | fixed)._read_again(term.name, term.given, term.claimed))
+        )
+        read(other)
+        return other
+
+    return fix_needed(fix, () if term.source is None else find_fixable(term.source, term.given, term.claimed))
 
 
 def _to_array(value: tuple[Any, ...]) -> Any:
@@ -342,28 +366,39 @@ def term(
             after_clamp=after_clamp,
             part=part,
             batched=batched,
-            **_read_parts(source, title, part, {} if params is None else params, frozenset()),
+            **_read_parts(source, title, part, {} if params is None else params),
         )
 
     return decorate if function is None else decorate(function)
 
 
 def _read_parts(
-    source: Source, name: str, part: int | str | None, given: object, claimed: frozenset[str]
+    source: Source,
+    name: str,
+    part: int | str | None,
+    given: object,
+    claimed: frozenset[str] = frozenset(),
+    always: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """Return the parts of a term that follow from its function and the values it is given."""
     owner = f"term {name!r}"
     if not isinstance(given, Mapping):
         raise DefinitionError(f"{owner}: params={given!r:.60} must map names of parameters to values")
-    parts = split_parameters(source, owner, name, given=given, claimed=claimed, own=True)
-    scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
-    reading = read_term(source, name, parts.everything, Builder(), scope, part=part)
-    return {
-        "knobs": parts.knobs,
-        "shared": parts.shared,
-        "constants": parts.constants,
-        "reads": reading.reads,
-        "parts": reading.parts,
-        "given": MappingProxyType(dict(given)),
-        "claimed": claimed,
-    }
+
+    def read(fixed: frozenset[str]) -> dict[str, Any]:
+        fixed |= always
+        parts = split_parameters(source, owner, name, given=given, claimed=claimed, fixed=fixed, own=True)
+        scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
+        reading = read_term(source, name, parts.everything, Builder(), scope, part=part)
+        return {
+            "knobs": parts.knobs,
+            "shared": parts.shared,
+            "constants": parts.constants,
+            "reads": reading.reads,
+            "parts": reading.parts,
+            "given": MappingProxyType(dict(given)),
+            "claimed": claimed,
+            "fixed": fixed,
+        }
+
+    return fix_needed(read, find_fixable(source, given, claimed))
