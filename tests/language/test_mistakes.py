@@ -161,7 +161,6 @@ MISTAKES = {
     "or for a default": ("x", "«return x or 1.0»", "join conditions", "a if condition else b"),
     "an index too far": ("v", "«return v[3]»", "3 is not an index into 3", "from 0 to the length minus 1"),
     "too few names": ("v", "«a, b = v»\n    return a", "3 values here", "*rest"),
-    "a positional default": ("x, scale=2.0", "return x * scale", "cannot have a default", "put `*,` before it"),
 }  # fmt: skip
 
 FIELDS = {

@@ -163,8 +163,7 @@ WRONG = {
     "a text": ("def f(x): return 'yes'", "this returns the string 'yes'"),
     "nothing": ("def f(x): pass", "ends without `return`"),
     "a constant without a value": ("def f(x, *, most): return x < most", "'most' has no value"),
-    "a constant that is None": ("def f(x, *, most=None): return x < most", "'most' has no value"),
-    "a positional default": ("def f(x=1): return x < 1", "cannot have a default"),
+    "a constant that is None": ("def f(x, *, most=None): return x < most", "this is None"),
     "a loop": ("def f(x):\n    while x: x = 0\n    return True", "a loop"),
     "a reserved name": ("def total(x): return x < 1", "plain identifier"),
 }

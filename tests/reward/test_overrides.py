@@ -61,7 +61,7 @@ def test_overrides_can_be_put_on_top_of_each_other():
         ({"near": {"raech": 1}}, r"no parameter 'near\.raech'. Did you mean 'near\.reach'"),
         ({"near.raech": 1}, r"Did you mean 'near\.reach'"),
         ({"fra": 1}, "no parameter 'fra'. Did you mean 'far'"),
-        ({"near": {"table": 1}}, "'table' is a table or a string, which is a constant of the term"),
+        ({"near": {"table": 1}}, "'table' is a constant of the term"),
         ({"near": {"high": 1}}, "Declare high= where the term is defined"),
         ({"total": {"low": 1}}, "Declare low= where the reward is defined"),
         ({"near": 5}, "no parameter 'near'"),

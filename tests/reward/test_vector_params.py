@@ -119,7 +119,7 @@ def test_an_entry_that_there_is_not_is_refused_with_whole_names():
 
 @pytest.mark.parametrize(
     "default",
-    [np.array([]), np.zeros((1, 1, 1, 1)), np.zeros(5_000), np.array(["a"]), np.array([1.0, np.inf])],
+    [np.array([]), np.zeros((1, 1, 1, 1)), np.zeros(5_000), np.array(["a"])],
     ids=str,
 )
 def test_an_array_that_cannot_be_a_parameter_is_refused(default):
@@ -141,7 +141,7 @@ def test_a_tuple_stays_the_constant_that_it_was():
     assert reward.fingerprint == "88cb009758d44c31a25b9fd8b839419bfb7204f2d0b5d6e8c6755afe7d854970"
     assert reward.domain_fingerprint == "a8f68885edeb468d06ae9b333a9d7adf38330f2daa88ac21f77e2eabbdb51614"
     assert dict(reward.params) == {"pays.weight": 1.0}
-    with pytest.raises(UnknownParameter, match=r"'table' is a table .* a vector of knobs is an array"):
+    with pytest.raises(UnknownParameter, match=r"'table' is a constant .* a vector of knobs is an array"):
         reward.with_params(pays={"table": (1.0, 2.0, 3.0)})
 
 

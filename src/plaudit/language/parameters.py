@@ -3,11 +3,13 @@
 `pose.default` of three entries is `pose.default[0]`, `pose.default[1]` and `pose.default[2]` in a Program.
 """
 
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from plaudit.errors import DefinitionError, ShapeMismatch
-from plaudit.language.field import validate_number, validate_parameter
+from plaudit.language.field import to_number, validate_number, validate_parameter
 from plaudit.language.schedule import Schedule, expand_schedule, parse_schedule
 from plaudit.language.shapes import Shape, find_shape_problem, flatten_entries, infer_shape, list_entries, nest_entries
 
@@ -15,6 +17,38 @@ Number = float | Schedule
 """A number, or one that follows a counter."""
 Parameter = float | bool | tuple[Any, ...] | Schedule
 """A number, a bool, a tuple of them, perhaps nested, or a schedule."""
+TERM_NUMBERS = ("weight", "low", "high")
+"""Numbers that every term has of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A constant that a function is given where others are given a parameter: a string, a table, an object, None."""
+
+    value: object
+
+
+def name_knob(parameter: str) -> str:
+    """Return what the knob is called that a parameter of a term's function is.
+
+    >>> name_knob("reach"), name_knob("weight")
+    ('reach', 'weight_')
+    """
+    return f"{parameter}_" if parameter in TERM_NUMBERS else parameter
+
+
+def has_infinity(value: Any) -> bool:
+    """Return whether a number is infinite, or one in a tuple, list or array.
+
+    >>> has_infinity((0.0, (1.0, math.inf))), has_infinity("inf")
+    (True, False)
+    """
+    if is_array(value):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return any(has_infinity(each) for each in value)
+    number = to_number(value)
+    return number is not None and abs(number) == math.inf
 
 
 def is_array(value: Any) -> bool:

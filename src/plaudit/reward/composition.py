@@ -21,8 +21,9 @@ from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import Reading, read_condition, read_term
 from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.schedule import Schedule
+from plaudit.reward.function_parameters import FunctionParameters, find_optional, split_parameters
 from plaudit.reward.schedules import LoweredNumbers
-from plaudit.reward.term import Term, split_parameters
+from plaudit.reward.term import Term
 
 GATE, CLAMP, OVERRIDE = ROWS = ("gate", "clamp", "override")
 """Names that no term of a composed reward may have."""
@@ -43,6 +44,8 @@ class TotalFunction(ReadFunction):
     reads: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False, compare=False)
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
+    claimed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Parameters with a default that are fields, since the reward declares them."""
 
     terminal: ClassVar[bool] = False
 
@@ -65,6 +68,20 @@ class TotalFunction(ReadFunction):
     def numbers(self) -> dict[str, Parameter]:
         """Its knobs by dotted name: `gate.reach`, `fell.height`."""
         return {f"{self.name}.{knob}": value for knob, value in self.knobs.items()}
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What it is read with that is not data."""
+        return FunctionParameters(self.knobs, self.shared, self.constants).everything
+
+    def claim(self, fields: Collection[str]) -> "TotalFunction":
+        """Return this function as it is among the fields of these names."""
+        claimed = find_optional(self.source) & {*fields}
+        if self.source is None or claimed == self.claimed:
+            return self
+        made = _read_parts(self.source, self.name, self.condition, claimed)
+        knobs = {knob: self.knobs.get(knob, value) for knob, value in made["knobs"].items()}
+        return replace(self, **{**made, "knobs": MappingProxyType(knobs)})
 
     def with_values(self, values: Mapping[str, Parameter]) -> "TotalFunction":
         """Return this function with other knobs, by their plain names."""
@@ -129,6 +146,11 @@ class Composition:
             tuple(Override(change(each.condition), value) for each, value in zip(self.override, values, strict=True)),  # type: ignore[arg-type]  # likewise
         )
 
+    def claim(self, fields: Collection[str]) -> "Composition":
+        """Return this composition as it is among the fields of these names."""
+        overrides = tuple(Override(each.condition.claim(fields), each.value) for each in self.override)
+        return Composition(self.scale, None if self.gate is None else self.gate.claim(fields), overrides)
+
     def changes_total(self, terms: Iterable[Term], low: Number | None, high: Number | None) -> bool:
         """Return whether a total is anything but the sum of the terms, held within limits that are numbers."""
         if self.scale is not None or self.functions or isinstance(low, Schedule) or isinstance(high, Schedule):
@@ -167,19 +189,25 @@ def _read_function(reward: str, what: str, function: Any, name: str | None) -> T
         raise DefinitionError(f"reward {reward!r}: {what} must be a plain function, not {function!r:.60}{made}")
     source = read_source(function)
     title = name or source.name
-    parts = split_parameters(source, f"reward {reward!r}, {title!r}", title)
+    try:
+        parts = _read_parts(source, title, name is None, frozenset())
+    except DefinitionError as error:
+        raise type(error)(f"reward {reward!r}, {error}") from None
+    return TotalFunction(title, condition=name is None, doc=(function.__doc__ or "").strip(), source=source, **parts)
+
+
+def _read_parts(source: Source, title: str, condition: bool, claimed: frozenset[str]) -> dict[str, Any]:
+    """Return the parts of a gate or a condition that follow from its function."""
+    parts = split_parameters(source, repr(title), title, claimed=claimed)
     scope = Scope(params={f"{title}.{knob}": value for knob, value in parts.knobs.items()})
-    reading = _read_into(Builder(), source, title, name is None, parts.everything, scope)
-    return TotalFunction(
-        title,
-        condition=name is None,
-        doc=(function.__doc__ or "").strip(),
-        knobs=MappingProxyType(parts.knobs),
-        shared=parts.shared,
-        reads=reading.reads,
-        source=source,
-        constants=MappingProxyType(parts.constants),
-    )
+    reading = _read_into(Builder(), source, title, condition, parts.everything, scope)
+    return {
+        "knobs": parts.knobs,
+        "shared": parts.shared,
+        "constants": parts.constants,
+        "reads": reading.reads,
+        "claimed": claimed,
+    }
 
 
 def _read_into(
@@ -194,8 +222,7 @@ def read_total_function(builder: Builder, function: TotalFunction, scope: Scope)
     """Return what came of reading a gate or a condition into `builder`."""
     if function.source is None:
         raise DefinitionError(f"{function.name!r} was loaded from a specification and works only in its own reward")
-    knobs = {**dict.fromkeys(function.shared), **function.knobs, **function.constants}
-    return _read_into(builder, function.source, function.name, function.condition, knobs, scope)
+    return _read_into(builder, function.source, function.name, function.condition, function.arguments, scope)
 
 
 def validate_composition(

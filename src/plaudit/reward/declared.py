@@ -15,6 +15,7 @@ from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_fact
 from plaudit.language.reading.source import ReadFunction, Source, validate_signature
 from plaudit.language.reading.values import freeze
+from plaudit.reward.function_parameters import list_defaults
 
 UNNAMED = "<task>"
 """The file of a function that was read from text: it has none."""
@@ -41,7 +42,7 @@ class Fact(ReadFunction):
     """What it reads: `deceleration`, `prev.distance`."""
     source: Source | None = field(default=None, repr=False, compare=False)
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """Keyword-only parameters: constants of the fact."""
+    """Parameters with a default."""
     text: str | None = field(default=None, repr=False, compare=False)
     """What it says as text that stands alone, where its source does not."""
 
@@ -59,7 +60,7 @@ def fact(function: Callable[..., Any], /) -> Fact:
     """Make a fact from a plain function in the language of terms that returns a bool.
 
     Args:
-        function: The function. Positional parameters are fields; keyword-only parameters are constants with a default.
+        function: The function. Positional parameters are fields; parameters with a default are constants.
 
     Returns:
         The fact.
@@ -80,7 +81,7 @@ def fact(function: Callable[..., Any], /) -> Fact:
 def make_fact(function: Callable[..., Any], what: str) -> Fact:
     """Return what a plain function that returns a bool says of a step; errors say `what` it is: a "fact", a "goal"."""
     source = read_source(function)
-    return make_fact_of(source, what, source.function.__kwdefaults__ or {}, (function.__doc__ or "").strip())
+    return make_fact_of(source, what, list_defaults(source), (function.__doc__ or "").strip())
 
 
 def make_fact_of(source: Source, what: str, constants: Mapping[str, object], doc: str, text: str | None = None) -> Fact:
@@ -88,7 +89,7 @@ def make_fact_of(source: Source, what: str, constants: Mapping[str, object], doc
     validate_signature(source)
     constants = {name: freeze(value) for name, value in constants.items()}
     for argument in source.tree.args.kwonlyargs:
-        if constants.get(argument.arg) is None:
+        if argument.arg not in constants:
             raise DefinitionError(
                 f"{what} {source.name!r}: {argument.arg!r} has no value. Keyword-only parameters of a {what} are "
                 "constants; give it a default, or put it before the `*` if it is a field."

@@ -6,30 +6,40 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, UnusedField, did_you_mean
+from plaudit.errors import (
+    DefinitionError,
+    DuplicateName,
+    ReadError,
+    UnknownField,
+    UnknownParameter,
+    UnusedField,
+    did_you_mean,
+)
 from plaudit.language.field import Field
 from plaudit.language.parameters import (
+    Fixed,
     Number,
     Parameter,
     expand_parameters,
     find_schedules,
     validate_schedulable,
-    validate_vector_parameter,
 )
-from plaudit.language.program import Program
+from plaudit.language.program import Builder, Program
+from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
 from plaudit.reward.declared import validate_allow
-from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions
+from plaudit.reward.function_parameters import is_same, split_shared
+from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions, read_term_into
 from plaudit.reward.schedules import validate_counters
-from plaudit.reward.state import State, validate_states
+from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.task.bound import BoundTask
 from plaudit.reward.task.fit import validate_fit, validate_known
 from plaudit.reward.task.task import Task
-from plaudit.reward.term import Term, share, validate_limits
+from plaudit.reward.term import Term, fix_numbers, settle, validate_limits
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-PARTS = (*_DECLARED, "states", "task", "allow", "_composition", "_formula")
+PARTS = (*_DECLARED, "constants", "states", "task", "allow", "_composition", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -53,6 +63,11 @@ class FieldIndex(Mapping[str, Field]):
     def __repr__(self) -> str:
         return repr(self._fields)
 
+    def claim(self) -> "FieldIndex":
+        """Return these fields with each state as it is among them."""
+        states = {name: each.claim(self) for name, each in self.declared.items() if isinstance(each, State)}
+        return FieldIndex({**self.declared, **states})
+
 
 class Definition:
     """The parts of a reward and what they add up to.
@@ -71,6 +86,8 @@ class Definition:
     """What is carried from step to step."""
     action: str | None
     shared: Mapping[str, Parameter]
+    constants: Mapping[str, object]
+    """What it was given in `shared=` that is no number: strings, tables, objects, infinity."""
     low: Number | None
     high: Number | None
     _composition: Composition
@@ -148,6 +165,12 @@ class Definition:
         """The task as this reward meets it."""
         return BoundTask(self.task, self)
 
+    def _read_function(self, builder: Builder, function: Function) -> Reading:
+        """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
+        transition = find_transitions(self._functions, self.states)
+        carried = read_states(builder, self.states, self.fields, transition, self._supplied)
+        return read_term_into(builder, function, self.fields, transition, self._supplied, carried.computed)
+
     def _find_unread(self) -> set[str]:
         """Return the fields that no term has to read: schedules count them, or the task names them."""
         return {schedule.counter for schedule in self._schedules.values()} | self._bound.find_wanted_fields()
@@ -157,6 +180,11 @@ class Definition:
         read = {field.name for field in self._formula.inputs.values()}
         unread = [name for name in self.fields if name not in read and name not in optional]
         return [name for name in unread if name not in self._find_unread()] if unread else []
+
+    @property
+    def _supplied(self) -> dict[str, Parameter | Fixed]:
+        """What functions share, numbers and constants."""
+        return {**self.shared, **{name: Fixed(value) for name, value in self.constants.items()}}
 
     @property
     def _transition(self) -> frozenset[str]:
@@ -184,29 +212,37 @@ def define(
         )
     if not isinstance(given["doc"], str):
         raise DefinitionError(f"reward {name!r}: doc={given['doc']!r:.60} must be a string")
-    numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
-    index = index_fields(name, given["fields"])
-    unclaimed = [key for key in numbers if key not in index]
+    numbers, constants = split_shared(shared or {})
+    index = index_fields(name, given["fields"]).claim()
+    unclaimed = [key for key in (shared or {}) if key not in index]
     parts = vars(reward)
     parts.update(
         name=validate_title("name", name),
         version=validate_title("version", given["version"]),
         doc=given["doc"],
-        terms=tuple(share(term, unclaimed) for term in given["terms"]),
+        terms=tuple(settle(term, index, unclaimed) for term in given["terms"]),
         fields=index,
         states=MappingProxyType({key: each for key, each in index.declared.items() if isinstance(each, State)}),
         action=given["action"],
         shared=MappingProxyType(numbers),
+        constants=MappingProxyType(constants),
         low=None if low is None else validate_schedulable("total.low", low),
         high=None if high is None else validate_schedulable("total.high", high),
-        _composition=read_composition(name, given["scale"], given["gate"], given["override"]),
+        _composition=read_composition(name, given["scale"], given["gate"], given["override"]).claim(index),
         task=validate_task(name, given["task"]),
         allow=MappingProxyType({}) if allow is None else validate_allow(f"reward {name!r}", allow),
     )
     if old is not None:
-        parts["shared"] = _keep_shared(reward, old)
+        parts["shared"] = _keep_shared(reward, "shared", old)
+        parts["constants"] = _keep_shared(reward, "constants", old)
     validate_definition(reward)
-    parts["_formula"] = build_formula(name, reward._functions, index, reward.shared, reward.states, optional)
+    try:
+        parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
+    except ReadError:
+        parts["terms"] = tuple(_fix_numbers(reward, each, unclaimed) for each in reward.terms)
+        for known in ("params", "_numbers", "_schedules"):
+            parts.pop(known, None)
+        parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
     for field in reward._list_unused(optional):
         raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
     if reward.task.is_empty:
@@ -215,6 +251,15 @@ def define(
         settle_task(reward)
     else:  # what it says of removed fields is left out
         validate_known(reward._bound)
+
+
+def _fix_numbers(reward: Definition, term: Term, shared: Collection[str]) -> Term:
+    """Return a term with its integers and bools as constants, as far as it cannot be read without."""
+
+    def read(made: Term) -> object:
+        return reward._read_function(Builder(), made)
+
+    return fix_numbers(term, read, lambda made: settle(made, reward.fields, shared))
 
 
 def settle_task(reward: Definition, given: Task | None = None) -> None:
@@ -238,13 +283,13 @@ def validate_task(reward: object, task: object) -> Task:
 _NOTHING = Task()
 
 
-def _keep_shared(reward: Definition, old: Definition) -> Mapping[str, Parameter]:
-    """Return the shared parameters without those that the reward has only from `old` and no longer needs."""
+def _keep_shared(reward: Definition, part: str, old: Definition) -> Mapping[str, Any]:
+    """Return shared parameters, or constants, without those that the reward has only from `old` and no longer needs."""
+    own, before = getattr(reward, part), getattr(old, part)
     if not all(isinstance(term, Term) for term in reward.terms):
-        return reward.shared  # this term is rejected
+        return own  # type: ignore[no-any-return]  # this term is rejected
     needed = reward._list_shared(reward._functions, reward.states.values())
-    kept = {name: v for name, v in reward.shared.items() if name in needed or old.shared.get(name) != v}
-    return MappingProxyType(kept)
+    return MappingProxyType({name: v for name, v in own.items() if name in needed or not is_same(before.get(name), v)})
 
 
 def _describe_unused(field: str, reward: Definition) -> str:
@@ -277,9 +322,7 @@ def validate_definition(reward: Definition) -> None:
     names = [term.name for term in reward.terms]
     for name in names:
         if names.count(name) > 1:
-            raise DuplicateName(
-                f"reward {reward.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
-            )
+            raise DuplicateName(_describe_duplicate(reward, name))
     validate_limits(f"reward {reward.name!r}", reward.low, reward.high)
     if reward._composed:
         validate_composition(reward.name, reward._composition, names, reward.shared)
@@ -295,12 +338,31 @@ def validate_definition(reward: Definition) -> None:
         raise DuplicateName(f"reward {reward.name!r}: {name!r} is both a term and a shared parameter")
 
 
+def _describe_duplicate(reward: Definition, name: str) -> str:
+    """Return what to do about two terms of one name; a function may be used twice with other values."""
+    one, other = [term for term in reward.terms if term.name == name][:2]
+    what = f"reward {reward.name!r} has two terms called {name!r}"
+    if one.source is None or other.source is None or one.source.function is not other.source.function:
+        return f"{what}; give one another name with @term(name=...)"
+    pairs = [(key, one.arguments[key], other.arguments.get(key)) for key in one.arguments]
+    changed = [f"{key}={getattr(value, 'value', value)!r:.40}" for key, before, value in pairs if before != value]
+    values = ", ".join([*changed, f"name='{name}_2'"])
+    return f"{what}, of one function{' with other values' if changed else ''}; give one another name: with_({values})"
+
+
 def _validate_shared(reward: Definition) -> set[str]:
     """Return the shared parameters that a reward needs, if it has them and no others."""
     needed = reward._list_shared(reward._functions, reward.states.values())
-    for name in needed - reward.shared.keys():
+    given = reward.shared.keys() | reward.constants.keys()
+    for name in needed - given:
         raise UnknownParameter(f"reward {reward.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}")
-    for name in reward.shared.keys() - needed:
+    for name in given - needed:
+        own = [f"{each.name}.{name}" for each in (*reward._functions, *reward.states.values()) if name in each.knobs]
+        if own:
+            raise UnknownParameter(
+                f"reward {reward.name!r}: {name!r} in shared= has a default in the function, so it is no shared "
+                f"parameter but {own[0]!r}; set it with with_params, or with_({name}=...) of the term"
+            )
         near = did_you_mean(name, needed)
         raise UnknownParameter(
             f"reward {reward.name!r}: no term has a keyword-only parameter {name!r} without a default, "

@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
 from plaudit.language.field import Field
-from plaudit.language.parameters import Number, Parameter
+from plaudit.language.parameters import Number
 from plaudit.reward.composition import Override
 from plaudit.reward.definition import Definition, FieldIndex, index_fields
 from plaudit.reward.state import State
@@ -25,7 +25,7 @@ class RewardChanges(TypedDict, total=False):
     task: Task | None
     doc: str
     action: str | None
-    shared: Mapping[str, Parameter] | None
+    shared: Mapping[str, Any] | None
     low: Number | None
     high: Number | None
     scale: Number | str | None
@@ -57,6 +57,8 @@ def merge_changes(reward: Definition, version: str, changes: Mapping[str, Any]) 
             "again. Evolve the reward that your Python code defines, or change numbers with with_params."
         )
     arguments = {argument: getattr(reward, argument) for argument in known} | dict(changes) | {"version": version}
+    if "shared" not in changes:
+        arguments["shared"] = {**reward.shared, **reward.constants}
     if isinstance(given := changes.get("terms"), Mapping):
         arguments["terms"] = _replace_terms(reward, given)
     if "fields" in changes:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
-from plaudit.language.parameters import Parameter
+from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reading.context import Computed, Scope
 from plaudit.language.reading.functions import Reading, read_term
@@ -75,7 +75,7 @@ def build_formula(
     name: str,
     functions: Sequence[Function],
     fields: Mapping[str, Field],
-    shared: Mapping[str, Parameter],
+    shared: Mapping[str, Parameter | Fixed],
     states: Mapping[str, State],
     optional: Collection[str] = (),
 ) -> Formula:
@@ -111,7 +111,7 @@ def read_term_into(
     term: Function,
     fields: Mapping[str, Field],
     transition: frozenset[str],
-    shared: Mapping[str, Parameter],
+    shared: Mapping[str, Parameter | Fixed],
     states: Mapping[str, Computed],
 ) -> Reading:
     """Return what came of reading the function of a term, a gate or a condition into `builder`.
@@ -125,8 +125,9 @@ def read_term_into(
     if term.source is None:
         raise DefinitionError(f"term {term.name!r} was loaded from a specification and works only in its own reward")
     within = builder.add(n.Input("terminal")) if term.terminal else None
-    knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
-    return read_term(term.source, term.name, knobs, builder, scope, within=within, part=term.part, batched=term.batched)
+    return read_term(
+        term.source, term.name, term.arguments, builder, scope, within=within, part=term.part, batched=term.batched
+    )
 
 
 def find_transitions(functions: Iterable[Function], states: Mapping[str, State]) -> frozenset[str]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, overload
 
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.language.field import Field
-from plaudit.language.parameters import Number, Parameter
+from plaudit.language.parameters import Number
 from plaudit.language.program import Builder, Program
-from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
@@ -31,10 +30,10 @@ from plaudit.reward.definition import (
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
-from plaudit.reward.lower import Function, find_gradients, find_transitions, read_term_into
+from plaudit.reward.lower import find_gradients
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
-from plaudit.reward.state import State, read_states
+from plaudit.reward.state import State
 from plaudit.reward.task.task import Task, TaskChanges
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
@@ -85,7 +84,7 @@ class Reward(Definition):
         task: Task | None = None,
         doc: str = "",
         action: str | None = None,
-        shared: Mapping[str, Parameter] | None = None,
+        shared: Mapping[str, Any] | None = None,
         low: Number | None = None,
         high: Number | None = None,
         scale: Number | str | None = None,
@@ -105,8 +104,9 @@ class Reward(Definition):
             task: What the agent should do and what can happen, for checks, probes and audits. Scoring does not use it.
             doc: A sentence that describes the reward.
             action: The name of the field that holds the action, if any.
-            shared: Values of the parameters that terms share, which are keyword-only and have no default: numbers,
-                bools, or tuples and arrays of them.
+            shared: Values of what terms share: keyword-only parameters without a default, and parts of records that
+                never change. Numbers, bools, and tuples and arrays of them are parameters; strings, mappings, objects
+                and infinity are constants.
             low: Lower clamp of the total.
             high: Upper clamp of the total.
             scale: A factor of every value, such as the duration of a step: a number, or the name of a shared parameter.
@@ -177,12 +177,6 @@ class Reward(Definition):
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         own = [function for function in self._functions if function.source is not None]
         return {each.name: self._read_function(Builder(self.program.nodes), each).names for each in own}
-
-    def _read_function(self, builder: Builder, function: Function) -> Reading:
-        """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
-        transition = find_transitions(self._functions, self.states)
-        carried = read_states(builder, self.states, self.fields, transition, self.shared)
-        return read_term_into(builder, function, self.fields, transition, self.shared, carried.computed)
 
     def __repr__(self) -> str:
         names = ", ".join(term.name for term in self.terms)

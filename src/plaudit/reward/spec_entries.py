@@ -7,13 +7,13 @@ from typing import Any
 from plaudit.errors import SpecError
 from plaudit.language.codec import read_field
 from plaudit.language.field import NAME, validate_number
-from plaudit.language.parameters import Number, Parameter, validate_vector_parameter
+from plaudit.language.parameters import TERM_NUMBERS, Number, Parameter, validate_vector_parameter
 from plaudit.language.schedule import parse_schedule
 from plaudit.language.shapes import nest_entries
 from plaudit.reward.composition import GATE, OVERRIDE, SCALE, Composition, Override, TotalFunction
 from plaudit.reward.spec_writer import COMPOSED_PARTS, TERM_PARTS
 from plaudit.reward.state import State
-from plaudit.reward.term import PARAMETERS, Term
+from plaudit.reward.term import Term
 
 MOST_ENTRIES = 1_000
 _TERM_KINDS = {"name": str, "terminal": bool, "doc": str, "shared": list, "reads": list}
@@ -56,7 +56,7 @@ def read_term(entry: object) -> Term:
     parts: dict[str, Any] = {
         str(key): tuple(map(str, value)) if isinstance(value, list) else value for key, value in entry.items()
     }
-    numbers = {part: read_number(part, parts[part]) for part in PARAMETERS if isinstance(parts.get(part), Mapping)}
+    numbers = {part: read_number(part, parts[part]) for part in TERM_NUMBERS if isinstance(parts.get(part), Mapping)}
     return Term(**{**parts, **numbers, "knobs": MappingProxyType(knobs)})
 
 

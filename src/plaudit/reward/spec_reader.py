@@ -101,6 +101,7 @@ def _from_current(data: Mapping[str, Any]) -> Reward:
         fields=fields,
         states=MappingProxyType(states),
         shared=MappingProxyType(shared),
+        constants=MappingProxyType({}),
         low=low,
         high=high,
         _composition=composition,

@@ -11,7 +11,7 @@ from plaudit.language.program import Guard, prune
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.definition import Definition
-from plaudit.reward.lower import Formula
+from plaudit.reward.lower import Function
 from plaudit.reward.state import State
 from plaudit.reward.task import file as task_file
 from plaudit.reward.term import Term
@@ -25,7 +25,7 @@ COMPOSED_PARTS = {"gated": True, "after_clamp": False}
 def to_dict(reward: Definition) -> dict[str, Any]:
     """Return the reward as plain data."""
     body = reward._formula
-    states = {"states": [_write_state(state, body) for state in reward.states.values()]} if reward.states else {}
+    states = {"states": [_write_state(state, reward) for state in reward.states.values()]} if reward.states else {}
     return {
         "plaudit": FORMAT,
         "name": reward.name,
@@ -34,7 +34,7 @@ def to_dict(reward: Definition) -> dict[str, Any]:
         "action": reward.action,
         "fields": [field_to_dict(field) for name, field in reward.fields.items() if name not in reward.states],
         **states,
-        "terms": [_write_term(term) for term in reward.terms],
+        "terms": [_write_term(term, reward) for term in reward.terms],
         "params": _write_values(reward.shared),
         "low": _write_value(reward.low),
         "high": _write_value(reward.high),
@@ -52,22 +52,27 @@ def to_json(reward: Definition) -> str:
     return format_canonical(to_dict(reward))
 
 
-def _write_term(term: Term) -> dict[str, Any]:
+def _write_term(term: Term, reward: Definition) -> dict[str, Any]:
     data = {part: _write_value(getattr(term, part)) for part in TERM_PARTS}
     data |= {part: getattr(term, part) for part, usual in COMPOSED_PARTS.items() if getattr(term, part) != usual}
     maps = {"knobs": _write_values(term.knobs), "allow": dict(term.allow)}
-    return {**data, **maps, "shared": list(term.shared), "reads": list(term.reads)}
+    return {**data, **maps, "shared": _write_shared(term, reward), "reads": list(term.reads)}
 
 
-def _write_state(state: State, body: Formula) -> dict[str, Any]:
+def _write_state(state: State, reward: Definition) -> dict[str, Any]:
     return {
         "field": field_to_dict(state.field),
         "reset": list(state.reset),
         "knobs": _write_values(state.knobs),
-        "shared": list(state.shared),
+        "shared": _write_shared(state, reward),
         "reads": list(state.reads),
-        "entries": list(body.states[state.name]),
+        "entries": list(reward._formula.states[state.name]),
     }
+
+
+def _write_shared(function: Function | State, reward: Definition) -> list[str]:
+    """Return the numbers that a function shares; shared constants are part of the formula."""
+    return [name for name in function.shared if name not in reward.constants]
 
 
 def _write_values(values: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -86,26 +91,26 @@ def _write_value(value: Any) -> Any:
 
 def _write_composition(reward: Definition) -> dict[str, Any]:
     """Return what stands above the terms, as far as the reward uses it."""
-    scores, data = reward._formula.scores, dict[str, Any]()
+    data: dict[str, Any] = {}
     if reward.scale is not None:
         data["scale"] = _write_value(reward.scale)
     if reward.gate is not None:
-        data["gate"] = _write_function(reward.gate, scores)
+        data["gate"] = _write_function(reward.gate, reward)
     if reward.override:
         data["override"] = [
-            {**_write_function(each.condition, scores), "value": _write_value(each.value)} for each in reward.override
+            {**_write_function(each.condition, reward), "value": _write_value(each.value)} for each in reward.override
         ]
     return data
 
 
-def _write_function(function: TotalFunction, scores: Mapping[str, int]) -> dict[str, Any]:
+def _write_function(function: TotalFunction, reward: Definition) -> dict[str, Any]:
     return {
         "name": function.name,
         "doc": function.doc,
         "knobs": _write_values(function.knobs),
-        "shared": list(function.shared),
+        "shared": _write_shared(function, reward),
         "reads": list(function.reads),
-        "result": scores[function.name],
+        "result": reward._formula.scores[function.name],
     }
 
 

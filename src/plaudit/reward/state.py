@@ -1,6 +1,6 @@
 """A state: what a reward carries from step to step, and the plain function that says how."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as part
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from typing import Any
 
 from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, UnusedField
 from plaudit.language.field import NAME, Field, to_number
-from plaudit.language.parameters import Parameter, is_array
+from plaudit.language.parameters import Fixed, Parameter, is_array
 from plaudit.language.program import Builder, Carried, Guard
 from plaudit.language.reading.context import Computed, Scope
 from plaudit.language.reading.decorators import read_source
@@ -17,7 +17,8 @@ from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.reading.values import Ref, Value, build_vector
 from plaudit.language.schedule import Schedule
 from plaudit.language.shapes import Shape, flatten_entries
-from plaudit.reward.term import Term, split_parameters
+from plaudit.reward.function_parameters import NOTHING, FunctionParameters, find_optional, split_parameters
+from plaudit.reward.term import Term
 
 
 @dataclass(frozen=True, init=False)
@@ -48,6 +49,8 @@ class State(ReadFunction):
     """What the update reads: `contact`, `prev.air_time`."""
     source: Source | None = part(repr=False, compare=False)
     constants: Mapping[str, object] = part(repr=False, compare=False)
+    claimed: frozenset[str] = part(repr=False, compare=False)
+    """Parameters with a default that are fields, since the reward declares them."""
 
     def __init__(
         self,
@@ -84,11 +87,8 @@ class State(ReadFunction):
         source = read_source(update)
         text = doc or (update.__doc__ or "").strip()
         declared = _declare(name, low=low, high=high, flag=flag, shape=shape, unit=unit, doc=text)
-        parts = split_parameters(source, f"state {name!r}", name)
-        scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
-        _, reading = read_update(source, declared, parts.everything, Builder(), scope)
-        start = _fit_reset(declared, reset)
-        self._fill(declared, start, parts.knobs, parts.shared, reading.reads, source, parts.constants)
+        parts = _read_parts(source, declared, frozenset())
+        self._fill(declared, _fit_reset(declared, reset), source=source, **parts)
 
     @classmethod
     def load(
@@ -120,7 +120,7 @@ class State(ReadFunction):
                 f"state {field.name!r} has a setting that states do not have: a state is a finite number or a bool"
             )
         loaded = cls.__new__(cls)
-        loaded._fill(field, _fit_reset(field, reset), knobs, shared, reads, None, {})
+        loaded._fill(field, _fit_reset(field, reset), knobs, shared, reads)
         return loaded
 
     def _fill(
@@ -130,8 +130,9 @@ class State(ReadFunction):
         knobs: Mapping[str, Parameter],
         shared: tuple[str, ...],
         reads: tuple[str, ...],
-        source: Source | None,
-        constants: Mapping[str, object],
+        source: Source | None = None,
+        constants: Mapping[str, object] = NOTHING,
+        claimed: frozenset[str] = frozenset(),
     ) -> None:
         for knob in (*knobs, *shared):
             if not NAME.fullmatch(knob):
@@ -145,6 +146,7 @@ class State(ReadFunction):
             reads=reads,
             source=source,
             constants=MappingProxyType(dict(constants)),
+            claimed=claimed,
         )
 
     def __call__(self, *inputs: Any, **knobs: Any) -> Any:
@@ -177,6 +179,44 @@ class State(ReadFunction):
         other = State.__new__(State)
         other._fill(**{**own, "knobs": {name: values.get(name, value) for name, value in self.knobs.items()}})
         return other
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What its update is read with that is not data."""
+        return FunctionParameters(self.knobs, self.shared, self.constants).everything
+
+    def claim(self, fields: Collection[str]) -> "State":
+        """Return this state as it is among some declared fields.
+
+        Args:
+            fields: The names of the fields. A positional parameter with a default that has one of these names is data.
+
+        Returns:
+            The state; itself if nothing changes.
+        """
+        claimed = find_optional(self.source) & {*fields}
+        if self.source is None or claimed == self.claimed:
+            return self
+        parts = _read_parts(self.source, self.field, claimed)
+        parts["knobs"] = {knob: self.knobs.get(knob, value) for knob, value in parts["knobs"].items()}
+        other = State.__new__(State)
+        other._fill(self.field, self.reset, source=self.source, **parts)
+        return other
+
+
+def _read_parts(source: Source, declared: Field, claimed: frozenset[str]) -> dict[str, Any]:
+    """Return the parts of a state that follow from its update."""
+    name = declared.name
+    parts = split_parameters(source, f"state {name!r}", name, claimed=claimed)
+    scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
+    _, reading = read_update(source, declared, parts.everything, Builder(), scope)
+    return {
+        "knobs": parts.knobs,
+        "shared": parts.shared,
+        "reads": reading.reads,
+        "constants": parts.constants,
+        "claimed": claimed,
+    }
 
 
 def _declare(name: str, **parts: Any) -> Field:
@@ -219,7 +259,7 @@ def read_states(
     states: Mapping[str, State],
     fields: Mapping[str, Field],
     transition: frozenset[str],
-    shared: Mapping[str, Parameter],
+    shared: Mapping[str, Parameter | Fixed],
 ) -> ReadStates:
     """Return what the updates of `states` compute, read into `builder`."""
     computed: dict[str, Computed] = {}
@@ -230,9 +270,8 @@ def read_states(
         if state.source is None:
             raise DefinitionError(f"state {name!r} was loaded from a specification and works only in its own reward")
         params = {**shared, **{f"{name}.{knob}": value for knob, value in state.knobs.items()}}
-        knobs = {**dict.fromkeys(state.shared), **state.knobs, **state.constants}
         scope = Scope(fields, transition, params, dict.fromkeys(states))
-        values, reading = read_update(state.source, state.field, knobs, builder, scope)
+        values, reading = read_update(state.source, state.field, state.arguments, builder, scope)
         whole: Value = build_vector(values, state.field.shape) if state.field.shape else values[0]
         computed[name] = Computed(whole, reading.inputs)
         entries[name] = tuple(value.at for value in values if isinstance(value, Ref))

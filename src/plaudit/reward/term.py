@@ -1,17 +1,18 @@
 """A term: a plain Python function with a weight and clamps."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args, overload
+from typing import Any, Literal, get_args, overload
 
 from plaudit.errors import DefinitionError
-from plaudit.language.field import NAME, to_number
+from plaudit.language.field import NAME
 from plaudit.language.parameters import (
+    TERM_NUMBERS,
     Number,
     Parameter,
     expand_parameters,
-    is_array,
+    name_knob,
     validate_schedulable,
     validate_vector_parameter,
 )
@@ -19,13 +20,21 @@ from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
 from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_term
-from plaudit.language.reading.source import ReadFunction, Source, validate_signature
+from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
+from plaudit.reward.function_parameters import (
+    NOTHING,
+    FunctionParameters,
+    find_fixable,
+    find_optional,
+    fix_needed,
+    list_defaults,
+    list_names,
+    split_parameters,
+)
 
 Intent = Literal["goal", "penalty", "shaping", "bonus", "intrinsic"]
-PARAMETERS = ("weight", "low", "high")
-"""Names every term has for itself, so that no knob may use them."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +60,14 @@ class Term(ReadFunction):
     kind: Intent | None = None
     doc: str = ""
     knobs: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
-    """Keyword-only parameters with a default: numbers, bools, and arrays as tuples."""
+    """Parameters of the function that are numbers, bools, or arrays as tuples, other than data."""
     shared: tuple[str, ...] = ()
-    """Keyword-only parameters without one: the reward supplies them."""
+    """What the reward supplies: keyword-only parameters without a default, and parts of records."""
     reads: tuple[str, ...] = ()
     """What it reads: `distance`, `prev.tokens_used`."""
     source: Source | None = field(default=None, repr=False, compare=False)
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """Keyword-only parameters whose default is a table or a string: constants of the term."""
+    """Parameters whose value is a table, a string, an object or None."""
     allow: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Findings that are meant to be, by the code of their rule, each with the reason."""
     gated: bool = True
@@ -71,13 +80,19 @@ class Term(ReadFunction):
     """Whether the function takes many rows at once, along the first axis of what it is given."""
     parts: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """What its positional parameters, and the parts of those that are records, may be called."""
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Values of parameters of the function that it was given in place of their defaults."""
+    claimed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Parameters with a default that are fields, since the reward declares them."""
+    fixed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Integers and bools that are constants, since they must be known while the function is read: an axis, a count."""
 
     def __post_init__(self) -> None:
         validate_name("term", self.name)
         for knob in (*self.knobs, *self.shared):
-            if not NAME.fullmatch(knob) or knob in PARAMETERS:
+            if not NAME.fullmatch(knob) or (knob in TERM_NUMBERS and knob in self.knobs):
                 raise DefinitionError(f"term {self.name!r}: a knob cannot be called {knob!r}")
-        for name in PARAMETERS:
+        for name in TERM_NUMBERS:
             value = getattr(self, name)
             if value is None and name != "weight":
                 continue
@@ -96,21 +111,29 @@ class Term(ReadFunction):
             raise DefinitionError(
                 f"term {self.name!r} was loaded from a specification and has no function; score it through its reward"
             )
-        defaults = self.source.function.__kwdefaults__ or {}
-        changed: dict[str, Any] = {}
-        for name, value in self.knobs.items():
-            default = defaults.get(name)
+        names, defaults = list_names(self.source), list_defaults(self.source)
+        passed = {*names[: len(inputs)], *knobs}
+        changed = {name: value for name, value in self.given.items() if name not in passed}
+        for knob, value in self.knobs.items():
+            name = self._find_parameter(knob)
+            if name in passed:
+                continue
             if isinstance(value, Schedule):
-                if name not in knobs:
-                    raise DefinitionError(
-                        f"term {self.name!r}: the knob {name!r} follows {value}; pass a value when you call the "
-                        f"plain function, {name}=..., or score through the reward"
-                    )
-            elif not isinstance(value, tuple):
+                raise DefinitionError(
+                    f"term {self.name!r}: the knob {name!r} follows {value}; pass a value when you call the "
+                    f"plain function, {name}=..., or score through the reward"
+                )
+            default = changed.get(name, defaults.get(name))
+            if not isinstance(value, tuple):
                 changed |= {name: value} if default != value else {}
             elif validate_vector_parameter(name, default) != value:
                 changed[name] = _to_array(value)
         return self.source.function(*inputs, **{**changed, **knobs})
+
+    def _find_parameter(self, knob: str) -> str:
+        """Return the parameter of the function that a knob is: `weight` of `weight_`."""
+        names = () if self.source is None else list_names(self.source)
+        return next((name for name in names if knob not in names and name_knob(name) == knob), knob)
 
     @property
     def params(self) -> dict[str, float | bool]:
@@ -121,7 +144,14 @@ class Term(ReadFunction):
     def numbers(self) -> dict[str, Parameter]:
         """The same with vectors and schedules whole."""
         own = {f"{self.name}.{knob}": value for knob, value in self.knobs.items()}
-        return own | {f"{self.name}.{name}": value for name in PARAMETERS if (value := getattr(self, name)) is not None}
+        return own | {
+            f"{self.name}.{name}": value for name in TERM_NUMBERS if (value := getattr(self, name)) is not None
+        }
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What its function is read with that is not data."""
+        return FunctionParameters(self.knobs, self.shared, self.constants).everything
 
     def with_values(self, values: Mapping[str, Parameter]) -> "Term":
         """Return this term with other numbers.
@@ -132,9 +162,66 @@ class Term(ReadFunction):
         Returns:
             The changed term.
         """
-        own: dict[str, Any] = {name: value for name, value in values.items() if name in PARAMETERS}
+        own: dict[str, Any] = {name: value for name, value in values.items() if name in TERM_NUMBERS}
         knobs = {name: values.get(name, value) for name, value in self.knobs.items()}
         return replace(self, **own, knobs=MappingProxyType(knobs))
+
+    def with_(self, *, name: str | None = None, **values: Any) -> "Term":
+        """Return this term with another name or other values, to use a function more than once.
+
+        Args:
+            name: The name of the new term. If omitted, it keeps its name.
+            values: Values of parameters of the function by name, as in `params` of `@term`; and `weight`, `low` or
+                `high` of the term. A knob that is called like one of these has an underscore: `weight_`.
+
+        Returns:
+            The other term.
+
+        Raises:
+            UnknownParameter: The function has no such parameter; the message suggests one.
+            DefinitionError: A value is not allowed, or the term was loaded from a specification.
+
+        >>> @term
+        ... def contacts(force, *, threshold=1.0):
+        ...     return 1 if force > threshold else 0
+        >>> hard = contacts.with_(threshold=50.0, name="hard_contacts")
+        >>> hard.params["hard_contacts.threshold"], hard(20.0), contacts(20.0)
+        (50.0, 0, 1)
+        """
+        if self.source is None:
+            raise DefinitionError(
+                f"term {self.name!r} was loaded from a specification and has no function to read again; "
+                "change its numbers with reward.with_params(...)"
+            )
+        own = {each: values.pop(each) for each in TERM_NUMBERS if each in values}
+        given = {self._find_parameter(each): value for each, value in values.items()}
+        return self._read_again(name or self.name, {**self.given, **given}, self.claimed - given.keys(), own, given)
+
+    def claim(self, fields: Collection[str]) -> "Term":
+        """Return this term as it is among some declared fields.
+
+        Args:
+            fields: The names of the fields. A positional parameter with a default that has one of these names is data.
+
+        Returns:
+            The term; itself if nothing changes.
+        """
+        claimed = find_optional(self.source, self.given) & {*fields}
+        return self if claimed == self.claimed else self._read_again(self.name, self.given, claimed)
+
+    def _read_again(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        claimed: frozenset[str],
+        own: Mapping[str, Any] = NOTHING,
+        changed: Collection[str] = (),
+    ) -> "Term":
+        assert self.source is not None
+        parts = _read_parts(self.source, name, self.part, given, claimed, self.fixed)
+        kept = {knob: v for knob, v in self.knobs.items() if self._find_parameter(knob) not in changed}
+        knobs = {knob: kept.get(knob, value) for knob, value in parts["knobs"].items()}
+        return replace(self, name=name, **own, **{**parts, "knobs": MappingProxyType(knobs)})
 
 
 def validate_limits(owner: str, low: Number | None, high: Number | None) -> None:
@@ -151,13 +238,34 @@ def validate_limits(owner: str, low: Number | None, high: Number | None) -> None
             raise DefinitionError(f"{owner}: low={least} is above high={most}{when}")
 
 
-def share(term: Any, names: Iterable[str]) -> Any:
-    """Return a term with those of `names` as shared parameters that it reads by position, or from a record."""
+def settle(term: Any, fields: Collection[str], shared: Iterable[str]) -> Any:
+    """Return a term as it is among the fields of a reward, and with what it reads of those that are `shared`."""
     if not isinstance(term, Term):
         return term  # which the reward refuses
-    found = tuple(name for name in names if name in term.parts and name not in term.shared)
+    term = term.claim(fields)
+    found = tuple(name for name in shared if name in term.parts and name not in term.shared)
     reads = tuple(name for name in term.reads if name not in found)
     return replace(term, shared=term.shared + found, reads=reads) if found else term
+
+
+def fix_numbers(term: Term, read: Callable[[Term], object], settle: Callable[[Term], Term]) -> Term:
+    """Return a term with those integers and bools as constants without which it cannot be read among its fields.
+
+    ReadError where that does not help. `read` reads a term among its fields, `settle` gives it what it shares.
+    """
+
+    def fix(fixed: frozenset[str]) -> Term:
+        source = term.source
+        assert source is not None
+        other = (
+            term
+            if not fixed
+            else settle(replace(term, fixed=term.fixed | fixed)._read_again(term.name, term.given, term.claimed))
+        )
+        read(other)
+        return other
+
+    return fix_needed(fix, () if term.source is None else find_fixable(term.source, term.given, term.claimed))
 
 
 def _to_array(value: tuple[Any, ...]) -> Any:
@@ -184,6 +292,7 @@ def term(
     allow: Mapping[str, str] | None = None,
     part: int | str | None = None,
     batched: bool = False,
+    params: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Term]: ...
 
 
@@ -202,8 +311,12 @@ def term(
     allow: Mapping[str, str] | None = None,
     part: int | str | None = None,
     batched: bool = False,
+    params: Mapping[str, Any] | None = None,
 ) -> Term | Callable[[Callable[..., Any]], Term]:
-    """Make a term from a plain function. Positional parameters are fields, keyword-only parameters are knobs.
+    """Make a term from a plain function.
+
+    Positional parameters are fields, keyword-only parameters are knobs. A positional parameter with a default is a
+    field if the reward declares one of its name; otherwise a number is a knob, and anything else is a constant.
 
     Args:
         function: The function, when used as a bare decorator: `@term`.
@@ -219,6 +332,8 @@ def term(
         allow: Findings to accept: the code of each rule, with the reason.
         part: Which of several returned values is the score: 0 for `return reward, info`, or a key of a returned dict.
         batched: Whether the function was written for a batch, with the rows along the first axis of all its arguments.
+        params: Values of parameters of the function by name, in place of their defaults: a number is a knob, and
+            anything else a constant.
 
     Returns:
         The term; or, with options, the decorator that makes it.
@@ -226,6 +341,7 @@ def term(
     Raises:
         ReadError: The function uses something outside the language.
         DefinitionError: A name or a number is not allowed.
+        UnknownParameter: The function has no parameter of a name in `params`.
 
     >>> @term(weight=-1.0, high=10.0)
     ... def effort(torque, *, scale=2.0):
@@ -237,11 +353,6 @@ def term(
     def decorate(plain: Callable[..., Any]) -> Term:
         source = read_source(plain)
         title = name or (part if isinstance(part, str) else source.name)
-        parts = split_parameters(source, f"term {title!r}", title)
-        for knob in {*parts.knobs, *parts.shared, *parts.constants} & {*PARAMETERS}:
-            raise DefinitionError(f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter")
-        scope = Scope(params={f"{title}.{knob}": value for knob, value in parts.knobs.items()})
-        reading = read_term(source, title, parts.everything, Builder(), scope, part=part)
         return Term(
             title,
             weight=weight,
@@ -250,49 +361,45 @@ def term(
             terminal=terminal,
             kind=kind,
             doc=(plain.__doc__ or "").strip(),
-            knobs=MappingProxyType(parts.knobs),
-            shared=parts.shared,
-            reads=reading.reads,
             source=source,
-            constants=MappingProxyType(parts.constants),
             allow={} if allow is None else allow,
             gated=gated,
             after_clamp=after_clamp,
             part=part,
             batched=batched,
-            parts=reading.parts,
+            **_read_parts(source, title, part, {} if params is None else params),
         )
 
     return decorate if function is None else decorate(function)
 
 
-class FunctionParameters(NamedTuple):
-    """The keyword-only parameters of a plain function."""
+def _read_parts(
+    source: Source,
+    name: str,
+    part: int | str | None,
+    given: object,
+    claimed: frozenset[str] = frozenset(),
+    always: frozenset[str] = frozenset(),
+) -> dict[str, Any]:
+    """Return the parts of a term that follow from its function and the values it is given."""
+    owner = f"term {name!r}"
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"{owner}: params={given!r:.60} must map names of parameters to values")
 
-    everything: dict[str, Any]
-    """Each with its default, None where it has none, in order."""
-    knobs: dict[str, Parameter]
-    shared: tuple[str, ...]
-    constants: dict[str, Any]
+    def read(fixed: frozenset[str]) -> dict[str, Any]:
+        fixed |= always
+        parts = split_parameters(source, owner, name, given=given, claimed=claimed, fixed=fixed, own=True)
+        scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
+        reading = read_term(source, name, parts.everything, Builder(), scope, part=part)
+        return {
+            "knobs": parts.knobs,
+            "shared": parts.shared,
+            "constants": parts.constants,
+            "reads": reading.reads,
+            "parts": reading.parts,
+            "given": MappingProxyType(dict(given)),
+            "claimed": claimed,
+            "fixed": fixed,
+        }
 
-
-def split_parameters(source: Source, owner: str, title: str) -> FunctionParameters:
-    """Return the keyword-only parameters of a function: knobs, what the reward supplies, and constants."""
-    validate_signature(source)
-    defaults = source.function.__kwdefaults__ or {}
-    names = [argument.arg for argument in source.tree.args.kwonlyargs]
-    for knob in names:
-        if knob in defaults and defaults[knob] is None:
-            raise DefinitionError(f"{owner}: the knob {knob!r} is None; give it a number, or no default")
-    knobs = {
-        knob: validate_vector_parameter(f"{title}.{knob}", defaults[knob])
-        for knob in names
-        if knob in defaults and _is_parameter(defaults[knob])
-    }
-    constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
-    shared = tuple(knob for knob in names if knob not in defaults)
-    return FunctionParameters({knob: defaults.get(knob) for knob in names}, knobs, shared, constants)
-
-
-def _is_parameter(value: Any) -> bool:
-    return isinstance(value, Schedule) or to_number(value) is not None or is_array(value)
+    return fix_needed(read, find_fixable(source, given, claimed))

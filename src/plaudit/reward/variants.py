@@ -66,6 +66,7 @@ def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
         "fields": fields,
         "states": MappingProxyType(states),
         "shared": MappingProxyType({name: value for name, value in reward.shared.items() if name in needed}),
+        "constants": MappingProxyType({name: value for name, value in reward.constants.items() if name in needed}),
         "action": reward.action if reward.action in used else None,
         "_formula": body,
     }
@@ -115,11 +116,13 @@ def validate_overrides(reward: Definition, values: Mapping[str, Any]) -> dict[st
 
 
 def _suggest(reward: Definition, name: str) -> str:
+    if name in reward.constants:
+        return f" {name!r} is a constant of the reward; give it another value with evolve(shared={{{name!r}: ...}})."
     owner, _, part = name.partition(".")
     term = next((term for term in reward.terms if term.name == owner), None)
     if term is not None and part in term.constants:
         return (
-            f" {part!r} is a table or a string, which is a constant of the term; "
+            f" {part!r} is a constant of the term; change it with with_({part}=...) of the term; "
             "a vector of knobs is an array: np.array((0.1, 0.8))."
         )
     if owner == "total" and part == "scale":

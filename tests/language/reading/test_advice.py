@@ -88,7 +88,6 @@ SIGNATURES = {
     "*args": ("x, *«args»", r"\*args", "Name each field"),
     "**kwargs": ("x, **«kwargs»", r"\*\*kwargs", "Name each field"),
     "positional-only": ("«x», /", "positional-only", "Drop the `/`"),
-    "a positional default": ("x=«1.5»", "cannot have a default", r"Make it a knob: put `\*,` before it"),
 }
 
 HEADER = """\
@@ -164,7 +163,7 @@ def test_a_signature_is_data_and_then_knobs(parameters, what, advice):
 
 
 def test_a_signature_over_many_lines_is_pointed_into():
-    check("def f(\n    x,\n    y=«2»,\n):\n    return x\n", "cannot have a default", "knob")
+    check("def f(\n    x,\n    *«y»,\n):\n    return x\n", r"\*args", "Name each field")
 
 
 def test_an_expression_over_many_lines_is_pointed_into():

@@ -94,7 +94,7 @@ WRONG = {
     "a part of a field": ({"fields": {"x": {"role": "state"}}}, "'fields.x' has no part 'role'. Its parts: low"),
     "a fact of another name": ({"facts": {"f": {"when": "def g(x): return x < 1"}}}, "defines a function 'g'"),
     "a fact that is no function": ({"facts": {"f": {"when": "x < 1"}}}, "one plain function"),
-    "a goal that runs": ({"goal": {"when": "def f(x, *, k=exit()): return x < k"}}, "has a plain value"),
+    "a goal that runs": ({"goal": {"when": "def f(x, *, k=exit()): return x < k"}}, "is a plain value"),
     "an end": ({"ends": {"x": {"is": "bad", "when": "import os"}}}, "end: the text is one plain function"),
     "a value": ({"idle": {"x": {"is": None}}}, "idle.x: a finite number, true, false"),
     "preferences": ({"prefer": {}}, "'prefer' is a list of preferences"),

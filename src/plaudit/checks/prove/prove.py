@@ -73,7 +73,7 @@ def _to_reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
     only = right if isinstance(right, Term) else term(name=_name_function(left, right))(right)
     fields, states = _list_readable(left, only)
     wanted = {*only.shared, *(name for state in states for name in state.shared)}
-    shared = {name: value for name, value in left.shared.items() if name in wanted}
+    shared = {name: value for name, value in {**left.shared, **left.constants}.items() if name in wanted}
     return Reward(
         getattr(right, "__name__", only.name),
         version="function",

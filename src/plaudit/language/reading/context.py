@@ -18,7 +18,7 @@ from plaudit.errors import ReadError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.kinds import NUMBER
-from plaudit.language.parameters import Parameter
+from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.source import Source, SourceLine, list_assigned
@@ -122,8 +122,8 @@ class Scope:
     fields: Mapping[str, Field] | None = None
     transition: frozenset[str] = frozenset()
     """Fields read as `prev.x` or `curr.x` by some term; read plainly, such a field is its value after the step."""
-    params: Mapping[str, Parameter] = field(default_factory=dict)
-    """The values of parameters by dotted name; that of a shared one by its plain name."""
+    params: Mapping[str, Parameter | Fixed] = field(default_factory=dict)
+    """The values of parameters by dotted name; that of a shared one, or a shared constant, by its plain name."""
     states: Mapping[str, Computed | None] = field(default_factory=dict)
     """The states that the reward carries, as they are after the step; None where that must not be read: in updates."""
 

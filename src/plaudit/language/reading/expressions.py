@@ -104,10 +104,15 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
             context.source.known[id(base.value)] = base.value  # so that no other object gets its id
             context.source.known[key] = freeze(getattr(base.value, node.attr))
         return read_constant(context, context.source.known[key], node)
-    if isinstance(base, Dictionary) and base.attributes and node.attr in base.items:
-        return base.items[node.attr]
     if isinstance(base, Vector) and not base.array and node.attr in ("values", "indices") and len(base.items) == 2:
         return base.items[node.attr == "indices"]
+    if isinstance(base, Dictionary) and base.attributes:
+        if node.attr in base.items:
+            return base.items[node.attr]
+        near = did_you_mean(node.attr, [str(key) for key in base.items])
+        raise context.error(
+            node, f"{ast.unparse(node)!r} does not exist.{near}", "Give it a value where the others are."
+        )
     raise context.error(node, *explain_unsupported_attribute(node, describe(base)))
 
 

@@ -9,13 +9,14 @@ from itertools import count
 
 from plaudit.errors import ReadError
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
+from plaudit.language.field import RECORDS, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
+from plaudit.language.parameters import Fixed, name_knob
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, statements  # noqa: F401  # each registers what it reads
 from plaudit.language.reading.context import Context, Mark, Returned, Scope
 from plaudit.language.reading.doubts import settle_doubts
-from plaudit.language.reading.expressions import add_flag, add_number, read_constant
+from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
 from plaudit.language.reading.source import Source
@@ -55,18 +56,16 @@ def read_term(
 ) -> Reading:
     """Return the score of the function `source` as a node of `builder`.
 
-    `knobs` maps each keyword-only parameter to its default, or to None where the reward must supply it. `within` is
+    `knobs` holds what is not data: numbers, constants, None where the reward must supply it. `within` is
     a flag under which alone the term is scored at all; errors say `what` the function is. `part` says which of several
     returned values is the score. A `batched` function takes and returns many rows at once.
     """
     batch = _choose_batch_size(scope) if batched else 0
     context = Context(builder, scope, name, source, what=what, batch=batch)
     context.path = within
-    named = [argument.arg for argument in source.tree.args.kwonlyargs]  # others are read as parts of records
-    values = {knob: read_knob(context, knob, default) for knob, default in knobs.items() if knob in named}
     if what == "term":
         context.returned = Returned(part, batched)
-    score = add_number(context, _read_result(context, values), source.tree)
+    score = add_number(context, _read_result(context, knobs), source.tree)
     settle_doubts(context, [score])
     if batch:
         _drop_other_rows(context, score)
@@ -76,8 +75,7 @@ def read_term(
 def read_condition(source: Source, name: str, knobs: Mapping[str, object], builder: Builder, scope: Scope) -> Reading:
     """Return the flag of the function `source`, a condition with knobs, as a node of `builder`."""
     context = Context(builder, scope, name, source, what="override")
-    values = {knob: read_knob(context, knob, default) for knob, default in knobs.items()}
-    value = _read_result(context, values)
+    value = _read_result(context, knobs)
     if find_kind(value) not in (FLAG, UNKNOWN):
         what = f"a condition must return a bool, and this returns {describe(value)}."
         raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
@@ -95,12 +93,16 @@ def read_fact(
 ) -> Reading:
     """Return the flag of the function `source` as a node of `builder`.
 
-    `constants` maps each keyword-only parameter to its default: a fact has no knobs. Errors say `what` it is.
+    `constants` maps each parameter that has a default to it: a fact has no knobs, and as a task serves several rewards
+    it means the same whatever fields are declared. Errors say `what` it is.
     """
     context = Context(builder, scope, name, source, what=what)
     context.returned = Returned(flag=what)
-    values = {name: read_constant(context, default, source.tree) for name, default in constants.items()}
-    return _finish_flag(context, _read_result(context, values))
+    for each in source.tree.args.args:
+        if each.arg in constants and each.arg in (*RECORDS, TERMINAL.name, *(scope.fields or ())):
+            advice = "Drop the default to read the field, or give the constant another name."
+            raise context.error(each, f"{each.arg!r} has a default, and there is a field of this name.", advice)
+    return _finish_flag(context, _read_result(context, {name: Fixed(default) for name, default in constants.items()}))
 
 
 def read_update(
@@ -111,8 +113,7 @@ def read_update(
     `knobs` are as those of a term. Where no field is declared yet, what comes back is not looked at.
     """
     context = Context(builder, scope, field.name, source, what="state")
-    values = {knob: read_knob(context, knob, default) for knob, default in knobs.items()}
-    result = _read_result(context, values)
+    result = _read_result(context, knobs)
     if scope.fields is None:
         return (), _finish_reading(context, 0)
     entries = [_fit_entry(context, entry, field) for entry in _list_entries(context, result, field)]
@@ -153,10 +154,14 @@ def _make_update_error(context: Context, result: Value, wanted: str) -> ReadErro
     )
 
 
-def _read_result(context: Context, knobs: Mapping[str, Value]) -> Value:
+def _read_result(context: Context, knobs: Mapping[str, object]) -> Value:
+    """Return what the function returns; what `knobs` does not hold is data."""
     source = context.source
-    data = {a.arg: read_parameter(context, a.arg, a) for a in source.tree.args.args}
-    context.enter_function(source, {**data, **knobs})
+    arguments = {each.arg: each for each in (*source.tree.args.args, *source.tree.args.kwonlyargs)}
+    named = {_find_knob(context, name, knobs): name for name in arguments}
+    passed = {named[knob]: read_knob(context, knob, value) for knob, value in knobs.items() if knob in named}
+    passed |= {name: read_parameter(context, name, each) for name, each in arguments.items() if name not in passed}
+    context.enter_function(source, passed)
     try:
         return run_function(context)
     except RecursionError:
@@ -167,6 +172,11 @@ def _finish_flag(context: Context, value: Value) -> Reading:
     flag = add_flag(context, value, context.source.tree)
     settle_doubts(context, [flag])
     return _finish_reading(context, flag)
+
+
+def _find_knob(context: Context, parameter: str, knobs: Mapping[str, object]) -> str:
+    """Return what a parameter of the function is called among the knobs."""
+    return parameter if parameter in knobs or context.what != "term" else name_knob(parameter)
 
 
 def _finish_reading(context: Context, result: int) -> Reading:

@@ -24,7 +24,7 @@ def read_helper(context: Context, function: types.FunctionType, node: ast.Call, 
     with _point_at_call(context, function, node):
         refuse_wrapper(function)
         source = context.source.find_helper(function)
-        validate_signature(source, helper=True)
+        validate_signature(source)
     names = [argument.arg for argument in source.tree.args.args]
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
@@ -58,7 +58,7 @@ def _run_helper(context: Context, function: object) -> Value:
 def define_helper(context: Context, tree: ast.FunctionDef) -> Nested:
     """Return the function that a `def` or a lambda inside this one makes."""
     source = context.source.nest(tree)
-    validate_signature(source, helper=True)
+    validate_signature(source)
     arguments = tree.args
     names = [argument.arg for argument in arguments.args]
     pairs = list(zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True))

@@ -38,6 +38,8 @@ NEW_AXIS = slice(None, None, 0)
 """Stands for an index of None."""
 
 
+_FROM_START = "An index that is a parameter counts from 0; write a constant to count from the end: v[-1]."
+
 Part = Value | slice | EllipsisType
 """One part of an index: a value, a slice of constants, or `...`."""
 
@@ -230,6 +232,13 @@ def _choose_item(context: Context, items: list[Value], index: Part, node: ast.AS
         return build_array([_choose_item(context, list(column), index, node) for column in columns], shape)
     if all(isinstance(item, Constant) for item in items):
         return _look_up_item(context, tuple(item.value for item in items if isinstance(item, Constant)), index, node)
+    knob = context.builder.nodes[index.at]
+    if (
+        isinstance(knob, n.Param)
+        and (known := to_number(context.scope.params.get(knob.name))) is not None
+        and known < 0
+    ):
+        raise context.error(node, f"the index is the parameter {knob.name!r}, and it is {known:g}.", _FROM_START)
     why = f"indexes a vector of {len(items)} outside it"
     positions = tuple(float(at) for at in range(len(items)))
     at = add_number(context, index, node)

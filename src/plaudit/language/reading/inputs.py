@@ -2,15 +2,25 @@
 
 import ast
 import re
+from collections.abc import Mapping
 
 from plaudit.errors import UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind, to_number
+from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind
 from plaudit.language.kinds import FLAG, NUMBER
-from plaudit.language.parameters import expand_parameters
+from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Context
-from plaudit.language.reading.values import Constant, Record, Ref, Undeclared, Value, Vector, build_vector
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Ref,
+    Undeclared,
+    Value,
+    Vector,
+    build_vector,
+)
 from plaudit.language.shapes import infer_shape
 
 BATCH_SIZES = ("num_envs", "batch_size")
@@ -28,7 +38,7 @@ def read_parameter(context: Context, name: str, node: ast.AST) -> Value:
     fields = context.scope.fields
     if fields is not None and name not in fields and name != TERMINAL.name:
         if name in context.scope.params:
-            return read_knob(context, name, None)
+            return read_shared(context, name)
         return Record((name,))  # refused where it is used as a value
     if fields is None:
         context.parts.add(name)
@@ -67,7 +77,7 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
         if name in context.scope.fields or name == TERMINAL.name:
             return _read_field(context, name, path, node)
         if name in context.scope.params:
-            return read_knob(context, name, None)
+            return read_shared(context, name)
     if context.batch and path[-1] in BATCH_SIZES:
         return Constant(context.batch)
     return Record(path)
@@ -166,18 +176,36 @@ def _add_input(context: Context, name: str, declared: Field, row: str) -> Ref:
 
 
 def read_knob(context: Context, name: str, default: object) -> Value:
-    """Return a keyword-only parameter: a parameter of the reward, or a constant where it is a table or a string."""
-    dotted = name if default is None else f"{context.term}.{name}"
-    if default is None and dotted not in context.scope.params:
-        context.params[dotted] = None
-        return Undeclared(context.add(n.Param(dotted)), dotted)  # the reward will say what it is
-    value = context.scope.params.get(dotted, default)
-    if dotted not in context.scope.params and to_number(value) is None:
-        return Constant(value)
+    """Return what a parameter of the function stands for that is not data; one without a value is shared."""
+    if default is None:
+        return read_shared(context, name)
+    if isinstance(default, Fixed):
+        return _read_fixed(context, default.value)
+    dotted = f"{context.term}.{name}"
+    return _read_number(context, dotted, context.scope.params.get(dotted, default))
+
+
+def read_shared(context: Context, name: str) -> Value:
+    """Return a parameter that the reward supplies: a number, numbers, or a constant."""
+    if name not in context.scope.params:
+        context.params[name] = None
+        return Undeclared(context.add(n.Param(name)), name)  # the reward will say what it is
+    value = context.scope.params[name]
+    return _read_fixed(context, value.value) if isinstance(value, Fixed) else _read_number(context, name, value)
+
+
+def _read_fixed(context: Context, value: object) -> Value:
+    """Return a constant; the entries of a mapping may be read as attributes, as those of a configuration are."""
+    if isinstance(value, Mapping):
+        return Dictionary({key: _read_fixed(context, part) for key, part in value.items()}, attributes=True)
+    return context.read(ast.Constant(value))  # type: ignore[arg-type]  # any object stands there
+
+
+def _read_number(context: Context, name: str, value: object) -> Value:
     if isinstance(value, tuple):
-        entries = [_add_parameter(context, *entry) for entry in expand_parameters({dotted: value}).items()]
+        entries = [_add_parameter(context, *entry) for entry in expand_parameters({name: value}).items()]
         return build_vector(entries, infer_shape(value))
-    return _add_parameter(context, dotted, value)
+    return _add_parameter(context, name, value)
 
 
 def _add_parameter(context: Context, name: str, value: object) -> Ref:

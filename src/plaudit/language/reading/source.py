@@ -223,17 +223,14 @@ def list_assigned(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(names)
 
 
-def validate_signature(source: Source, *, helper: bool = False) -> None:
-    """Refuse signatures that are not plain data followed by keyword-only knobs; a helper's may have defaults."""
+def validate_signature(source: Source) -> None:
+    """Refuse signatures with parameters that cannot be named."""
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg:
         at = arguments.vararg or arguments.kwarg or source.tree
         raise source.error(at, "`*args` and `**kwargs` cannot be read.", "Name each field.")
     if arguments.posonlyargs:
         raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
-    if arguments.defaults and not helper:
-        advice = "Make it a knob: put `*,` before it. Or give the field a `missing=` value."
-        raise source.error(arguments.defaults[0], "a positional parameter is data and cannot have a default.", advice)
 
 
 def _count_letters(text: str, column: int) -> int:

@@ -19,7 +19,7 @@ from plaudit.language.writing.render import render_function
 from plaudit.reward.declared import UNNAMED, Fact, make_fact_of
 
 MOST_CHARACTERS = 100_000
-_PLAIN = (bool, int, float, str)
+_PLAIN = (bool, int, float, str, types.NoneType)
 
 
 def parse_function(text: object, what: str) -> Fact:
@@ -38,7 +38,7 @@ def parse_function(text: object, what: str) -> Fact:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
         raise DefinitionError(f"{what}: the text does not parse: {said}\n  {text!r:.200}") from None
-    if len(body) != 1 or not isinstance(tree := body[0], ast.FunctionDef) or tree.decorator_list or tree.args.defaults:
+    if len(body) != 1 or not isinstance(tree := body[0], ast.FunctionDef) or tree.decorator_list:
         raise DefinitionError(
             f"{what}: the text is one plain function, `def name(field): return ...`, and not {text!r:.100}"
         )
@@ -52,18 +52,23 @@ def parse_function(text: object, what: str) -> Fact:
         except RecursionError:
             raise DefinitionError(f"{what} {tree.name!r}: the text is nested too deeply") from None
     try:
-        constants = [_read_value(each) for each in tree.args.kw_defaults if each is not None]
+        constants = {name: _read_value(each) for name, each in _list_defaults(tree.args)}
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise DefinitionError(
-            f"{what} {tree.name!r}: a keyword-only parameter has a plain value, such as 0.5"
-        ) from None
+        raise DefinitionError(f"{what} {tree.name!r}: a default is a plain value, such as 0.5") from None
     lines = tuple(StringIO(text, newline=None))  # `splitlines` knows ends of lines that Python does not
     try:
         source = Source(tree.name, UNNAMED, lines, 1, tree, _build_function(tree))
     except SyntaxError as error:  # such as one parameter twice
         raise DefinitionError(f"{what} {tree.name!r}: {error.msg}") from None
-    named = [arg.arg for arg, given in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True) if given]
-    return make_fact_of(source, what, dict(zip(named, constants, strict=True)), ast.get_docstring(tree) or "", text)
+    return make_fact_of(source, what, constants, ast.get_docstring(tree) or "", text)
+
+
+def _list_defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each parameter with a default, and the default."""
+    yield from zip(reversed([each.arg for each in arguments.args]), reversed(arguments.defaults), strict=False)
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            yield argument.arg, default
 
 
 def _drop_annotations(tree: ast.FunctionDef) -> bool:
@@ -187,8 +192,7 @@ def _write_tree(
     arguments.kw_defaults = [
         _write_value(each.arg, constants[each.arg]) if each.arg in constants else None for each in arguments.kwonlyargs
     ]
-    if len(calls) > 1:  # a helper may have positional defaults
-        arguments.defaults = [_write_value(tree.name, each) for each in source.function.__defaults__ or ()]
+    arguments.defaults = [_write_value(tree.name, each) for each in source.function.__defaults__ or ()]
     return ast.FunctionDef(tree.name, arguments, [*writer.helpers.values(), *(written or [ast.Pass()])], [])
 
 
