@@ -1,10 +1,6 @@
 """What C writes in one way and a language that takes the same text, such as CUDA, in another."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from plaudit.targets.c.reward import CReward
+from typing import NamedTuple
 
 
 class Dialect(NamedTuple):
@@ -20,19 +16,14 @@ class Dialect(NamedTuple):
     """What must be done for exact numbers; a sentence goes on behind it."""
     library: str
     """Where functions such as `exp` come from, and how far they are from Python's."""
-    format_start: Callable[["CReward"], list[str]]
-    """Returns what must come first: what is included, and what is refused."""
-    format_end: Callable[["CReward"], list[list[str]]]
-    """Returns what comes after the functions of a row."""
     names: tuple[str, ...] = ()
     """Names at file level, after the prefix, that C does not have."""
     macros: tuple[str, ...] = ()
     """The same of macros."""
 
 
-def format_includes(made: "CReward") -> list[str]:
-    """Return the includes of a header in C or C++, and the tests of what it is compiled with."""
-    real = made.real
+def format_includes(real: str) -> list[str]:
+    """Return the includes of a header that computes in `real`, and the tests of what it is compiled with."""
     digits, name = ("FLT_MANT_DIG != 24", "float") if real == "float" else ("DBL_MANT_DIG != 53", "double")
     wide = "FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2" if real == "float" else "FLT_EVAL_METHOD == 2"
     return [
@@ -58,6 +49,4 @@ C = Dialect(
     product="({0} * {1})",
     rounding="Compiled with -ffp-contract=off",
     library="whose rounding depends on the C library (within 4 ULP)",
-    format_start=format_includes,
-    format_end=lambda made: [],
 )

@@ -10,7 +10,7 @@ from plaudit.errors import TargetError
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 from plaudit.targets.c.body import Body, Check, write_body
-from plaudit.targets.c.dialect import C, Dialect
+from plaudit.targets.c.dialect import C, Dialect, format_includes
 from plaudit.targets.c.spelling import build_spelling, write_helpers
 from plaudit.targets.c.structs import Structs
 from plaudit.targets.c.writing import (
@@ -88,7 +88,7 @@ class CReward(Compiled):
         upper = self.upper
         parts = [
             self._format_title(),
-            [f"#ifndef PLAUDIT_{upper}_H", f"#define PLAUDIT_{upper}_H", "", *self.dialect.format_start(self)],
+            [f"#ifndef PLAUDIT_{upper}_H", f"#define PLAUDIT_{upper}_H", "", *self._format_start()],
             self._format_identity(upper),
             self._format_statuses(),
             *self.structs.format_types(),
@@ -97,10 +97,18 @@ class CReward(Compiled):
             self._format_refuse(),
             self._format_score(self._body),
             self._format_explain(),
-            *self.dialect.format_end(self),
+            *self._format_end(),
             [f"#endif /* PLAUDIT_{upper}_H */"],
         ]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def _format_start(self) -> list[str]:
+        """Return what must come first: what is included, and what is refused."""
+        return format_includes(self.real)
+
+    def _format_end(self) -> list[list[str]]:
+        """Return what comes after the functions of a row."""
+        return []
 
     @cached_property
     def operations(self) -> Mapping[str, int]:

@@ -80,7 +80,7 @@ static inline cudaError_t {prefix}_launch(const {prefix}_batch *batch, cudaStrea
 def format_start(made: CReward) -> list[str]:
     """Return the includes, what functions begin with, and the product."""
     letter = "f" if made.real == "float" else "d"
-    start = _START.format(upper=made.upper, includes="\n".join(format_includes(made)))
+    start = _START.format(upper=made.upper, includes="\n".join(format_includes(made.real)))
     product = _PRODUCT.format(function=made.function, prefix=made.prefix, real=made.real, letter=letter)
     return [*start.splitlines(), "", *product.splitlines()]
 
@@ -97,8 +97,6 @@ CUDA = Dialect(
     product="{prefix}_times_({0}, {1})",
     rounding="On a GPU, and compiled with -ffp-contract=off for a CPU",
     library="whose rounding depends on the library of CUDA or of C (within 4 ULP)",
-    format_start=format_start,
-    format_end=format_end,
     names=("batch", "score_row", "score_rows", "kernel", "kernel_by_value", "launch", "times_"),
     macros=("FUNCTION", "KERNEL"),
 )

@@ -10,7 +10,7 @@ from plaudit.errors import MissingField, ShapeMismatch, TargetError, UnknownInpu
 from plaudit.targets.c.dialect import Dialect
 from plaudit.targets.c.reward import CReward
 from plaudit.targets.cuda.batch import Array, list_arrays
-from plaudit.targets.cuda.dialect import CUDA
+from plaudit.targets.cuda.dialect import CUDA, format_end, format_start
 
 CODES = {"double": ("f8",), "float": ("f4",), "bool": ("b1",), "int": ("i4",)}
 """The dtypes that hold each type of C, as arrays name them."""
@@ -81,6 +81,12 @@ class CudaReward(CReward):
                 raise MissingField(f"reward {self.program.name!r}: the array {name!r} of the batch is not given.")
             found.append(self._find_address(array, arrays[name], rows) if name in arrays else 0)
         return found
+
+    def _format_start(self) -> list[str]:
+        return format_start(self)
+
+    def _format_end(self) -> list[list[str]]:
+        return format_end(self)
 
     def pack_knobs(self, params: Mapping[str, Any] | None = None) -> bytes:
         """Return the struct of knobs as bytes, for the array `knobs` of a batch.
