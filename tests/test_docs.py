@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ import pytest
 import plaudit
 from plaudit.cli import main
 from plaudit.cli.demo import NEXT
-from support import pages
+from support import pages, training
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -47,8 +48,10 @@ def test_the_page_runs_and_shows_what_it_prints(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for key, value in pages.ENVIRONMENT.items():
         monkeypatch.setenv(key, value)
+    replayed = training.replayed() if path == training.PAGE else nullcontext()
     try:
-        pages.run_page(path, tmp_path)
+        with replayed:
+            pages.run_page(path, tmp_path)
     except plaudit.MissingExtra as error:
         pytest.skip(str(error))
     except ModuleNotFoundError as error:
