@@ -75,6 +75,27 @@ def test_the_tutorial_trains_the_agents_that_it_describes(tmp_path, monkeypatch)
     assert paid["version 1"] / 10 > 60 > paid["version 2"] / 10  # going to the flag once is worth 50
 
 
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ("rng.random() < 0.7", "rng.random() < 0.6"),
+        ("learning_rate=3e-4", "learning_rate=1e-3"),
+        ("@term(weight=0.5)", "@term(weight=0.4)"),
+    ],
+    ids=["examples", "settings", "reward"],
+)
+def test_a_tutorial_that_would_train_otherwise_is_no_longer_the_recorded_one(tmp_path, monkeypatch, given, changed):
+    monkeypatch.chdir(tmp_path)
+    text = training.PAGE.read_text(encoding="utf-8")
+    assert given in text
+    page = tmp_path / training.PAGE.name
+    page.write_text(
+        text.replace(given, changed).replace("```text", "```csv"), encoding="utf-8"
+    )  # which is not compared
+    with training.replayed(), pytest.raises(AssertionError, match="renew it"):
+        pages.run_page(page, tmp_path)
+
+
 def missing(words: list[str]) -> list[str]:
     """Return those of `words` that neither the README nor the docs mention."""
     return [word for word in words if not re.search(rf"\b{re.escape(word)}\b", TEXT)]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
-from unittest.mock import MagicMock, patch
+from typing import Any, cast
+from unittest.mock import MagicMock
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "train-a-language-model.md"
 RECORDED = Path(__file__).parents[1] / "adapters" / "recorded" / "tutorial.json"
@@ -22,13 +22,18 @@ STALE = "recorded/tutorial.json is of another training; renew it: python tests/a
 @contextmanager
 def replayed() -> Iterator[None]:
     """Let a page import TRL and what goes with it; training makes the recorded calls."""
-    trl = ModuleType("trl")
-    made = {"SFTConfig": _Config, "GRPOConfig": _Config, "SFTTrainer": _Examples, "GRPOTrainer": _Calls}
-    vars(trl).update(made)
+    trl = SimpleNamespace(SFTConfig=_Config, GRPOConfig=_Config, SFTTrainer=_Examples, GRPOTrainer=_Calls)
     datasets = SimpleNamespace(Dataset=SimpleNamespace(from_list=list))
-    others = {"datasets": datasets, "tokenizers": MagicMock(), "transformers": MagicMock()}
-    with patch.dict(sys.modules, {"trl": trl, **others}):
+    stand_ins = {"trl": trl, "datasets": datasets, "tokenizers": MagicMock(), "transformers": MagicMock()}
+    before = {name: sys.modules.get(name) for name in stand_ins}
+    sys.modules.update(cast("dict[str, ModuleType]", stand_ins))
+    try:
         yield
+    finally:
+        for name, module in before.items():
+            del sys.modules[name]
+            if module is not None:
+                sys.modules[name] = module
 
 
 def describe_examples(rows: list[dict[str, Any]]) -> str:
