@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ import pytest
 import plaudit
 from plaudit.cli import main
 from plaudit.cli.demo import NEXT
-from support import pages
+from support import pages, training
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -47,8 +48,10 @@ def test_the_page_runs_and_shows_what_it_prints(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for key, value in pages.ENVIRONMENT.items():
         monkeypatch.setenv(key, value)
+    replayed = training.replayed() if path == training.PAGE else nullcontext()
     try:
-        pages.run_page(path, tmp_path)
+        with replayed:
+            pages.run_page(path, tmp_path)
     except plaudit.MissingExtra as error:
         pytest.skip(str(error))
     except ModuleNotFoundError as error:
@@ -70,6 +73,27 @@ def test_the_tutorial_trains_the_agents_that_it_describes(tmp_path, monkeypatch)
             paid[run] = sum(step["closer"].value for step in steps)
     assert driven["version 1"] > driven["version 2"]
     assert paid["version 1"] / 10 > 60 > paid["version 2"] / 10  # going to the flag once is worth 50
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ("rng.random() < 0.7", "rng.random() < 0.6"),
+        ("learning_rate=3e-4", "learning_rate=1e-3"),
+        ("@term(weight=0.5)", "@term(weight=0.4)"),
+    ],
+    ids=["examples", "settings", "reward"],
+)
+def test_a_tutorial_that_would_train_otherwise_is_no_longer_the_recorded_one(tmp_path, monkeypatch, given, changed):
+    monkeypatch.chdir(tmp_path)
+    text = training.PAGE.read_text(encoding="utf-8")
+    assert given in text
+    page = tmp_path / training.PAGE.name
+    page.write_text(
+        text.replace(given, changed).replace("```text", "```csv"), encoding="utf-8"
+    )  # which is not compared
+    with training.replayed(), pytest.raises(AssertionError, match="renew it"):
+        pages.run_page(page, tmp_path)
 
 
 def missing(words: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Checks the adapters against the packages themselves, and records how these call: run by hand, each in its own place.
 
     python tests/adapters/real_packages.py trl         with trl >= 1.6 and torch installed
+    python tests/adapters/real_packages.py tutorial    with the same; its page has to be renewed afterwards
     python tests/adapters/real_packages.py rubric      with verifiers < 0.4
     python tests/adapters/real_packages.py task        with verifiers >= 0.4
     python tests/adapters/real_packages.py openenv     with openenv
@@ -15,11 +16,13 @@ import asyncio
 import contextlib
 import json
 import math
+import statistics
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import patch
 
 from plaudit import Field, Reward, term
 from plaudit.errors import Abstained
@@ -94,6 +97,7 @@ def trl():
     subprocess.run([*launch, __file__, "trl_processes"], check=True)
     if [int(part) for part in version("trl").split(".")[:2]] >= [1, 16]:
         trl_environments()
+    trl_tutorial()
     write("trl", "trl", {"calls": [seen[0], seen[len(seen) // 2]]})
 
 
@@ -182,6 +186,59 @@ def _judged(completion, answer):
     if len(completion) % 2:
         raise ConnectionError("the judge is down")
     return sums.features(completion, answer)
+
+
+def tutorial():
+    """Train as the tutorial does, and record what its page shows."""
+    write("tutorial", "trl", trl_tutorial())
+
+
+def trl_tutorial():
+    """Run a page up to the end of its training, and return what decided the calls of the reward function, and these."""
+    import trl
+
+    from support import pages, training
+
+    given, rows, calls = [], [], []
+
+    def configured(config):
+        def noted(folder, **settings):
+            given.append(settings)
+            return config(folder, logging_steps=1, disable_tqdm=True, **settings)
+
+        return noted
+
+    class Shown(trl.SFTTrainer):
+        def __init__(self, *args, train_dataset, **more):
+            rows.extend(train_dataset)
+            super().__init__(*args, train_dataset=train_dataset, **more)
+
+    class Noted(trl.GRPOTrainer):
+        def __init__(self, *args, reward_funcs, **more):
+            def noted(prompts, completions, **columns):
+                rewards = reward_funcs(prompts, completions, **columns)
+                groups = prompts[:: given[1]["num_generations"]]
+                calls.append({"prompts": groups, "completions": completions, "rewards": rewards})
+                return rewards
+
+            super().__init__(*args, reward_funcs=noted, **more)
+
+    whole = training.PAGE.read_text(encoding="utf-8")
+    until, found, _ = whole.partition("## Read what was paid")
+    assert found
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        page = Path(folder, "until_trained.md")
+        page.write_text(until, encoding="utf-8")
+        names = {"SFTConfig": configured(trl.SFTConfig), "GRPOConfig": configured(trl.GRPOConfig)}
+        with patch.multiple(trl, SFTTrainer=Shown, GRPOTrainer=Noted, **names):
+            pages.run_page(page, Path(folder))
+    means = [
+        statistics.mean(reward for call in part for reward in call["rewards"]) for part in (calls[:10], calls[-10:])
+    ]
+    assert means[0] < means[1], means
+    print("tutorial:", means)
+    examples = {"settings": given[0], "rows": training.describe_examples(rows)}
+    return {"examples": examples, "settings": given[1], "calls": calls}
 
 
 def trained(funcs, weights, *, conversational, batch=16, **more):

@@ -104,8 +104,17 @@ def run_page(path: Path, folder: Path, *, whole: bool = False) -> None:
                 _run_console(block, folder, where)
     finally:
         del sys.modules[script.__name__]
+        _forget_modules(page, folder)
         sys.path.remove(str(folder))
         registry.list_registered.cache_clear()
+
+
+def _forget_modules(page: list[Block], folder: Path) -> None:
+    """Forget what was imported from files of the page: another page may have files of the same names."""
+    for block in page:
+        found = sys.modules.get(Path(block.file).stem)
+        if found is not None and Path(getattr(found, "__file__", None) or ".").parent == folder:
+            del sys.modules[found.__name__]
 
 
 def _script(path: Path, page: list[Block], folder: Path) -> ModuleType:
