@@ -17,7 +17,7 @@ SUMMARIES = {
     "verify": "Recompute every record and check its checksums.",
     "stats": "Show record counts and reward statistics.",
     "exchange:export": "Export records to JSON lines, CSV or Parquet.",
-    "exchange:import": "Import records from a file of JSON lines.",
+    "exchange:import": "Import records, or rollouts that another tool logged.",
     "quarantine": "List the quarantined records of a ledger.",
     "maintenance:backup": "Back up a ledger while others write to it.",
     "maintenance:compact": "Compact a ledger to save space and read faster.",
