@@ -10,7 +10,7 @@ SUMMARIES = {
     "history": "Show the records of a ledger.",
     "runs": "List the runs of a ledger.",
     "episodes": "List the episodes of a ledger.",
-    "rank": "Rank episodes or steps by what they earned.",
+    "rank": "Rank episodes, steps or rollouts by what they earned.",
     "attribution": "Show how much of the return each term earned.",
     "jobs": "List the re-scorings of a ledger.",
     "why": "Explain one record, term by term.",

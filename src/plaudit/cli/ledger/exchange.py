@@ -66,8 +66,9 @@ def import_(ledger: str, file: str, quarantine: bool, run: str | None, scores: t
     identical. A record whose scores do not recompute, or a line of a log that cannot be read, is an error, or with
     --quarantine is quarantined: `plaudit ledger quarantine` lists it.
     """
-    _check_importable(Path(file))
     weights, is_log = parse_scores(scores), find_log(file) is not None
+    if not is_log:
+        _check_importable(Path(file))
     if not is_log and (run is not None or weights is not None):
         raise click.UsageError("--run and --score are for logs of other tools; an export has its own.")
     with open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
@@ -100,7 +101,7 @@ def _check_importable(file: Path) -> None:
     """Raise if there is nothing to import, before a ledger is created for it."""
     try:
         if file.is_dir():
-            return
+            raise FileError(f"{file} is a directory without a log of rollouts; name a file in it.")
         if file.exists() and not file.is_file():
             raise FileError(f"{file} cannot be imported: it is not a regular file. Save it to a file first.")
         with file.open("rb"):
