@@ -12,6 +12,7 @@ import pytest
 
 import plaudit
 from plaudit import Field, Ledger, Reward, Seen, Signal, Task, errors, term
+from plaudit.adapters.logs import ImportedLog
 from plaudit.analysis import DefinitionChanges, Diff, Effect
 from plaudit.analysis.compare.comparison import Comparison, Measure
 from plaudit.analysis.compare.comparison import Estimate as Distance
@@ -217,6 +218,9 @@ def samples(tmp_path):
         ],
         "learn/off_policy/evaluate.py:Evaluation": [
             Evaluation(STEER, 9, (STEER,), {"dr": estimate}, estimate, 9.0, 1.0, 1.0, "normal", 0.95, notes=(STEER,))
+        ],
+        "adapters/logs/importing.py:ImportedLog": [
+            ImportedLog(STEER, STEER, STEER, 1, 1, 1, {STEER: (1, 1.0)}, Counter({STEER: 1}))
         ],
         "language/schedule.py:Piecewise": [piecewise([1, 2], at=[3], counter="steps")],
         "language/schedule.py:Ramp": [linear(0, 1, over=9, counter="steps")],

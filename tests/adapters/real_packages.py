@@ -9,7 +9,7 @@
     python tests/adapters/real_packages.py verl        with verl and torch
     python tests/adapters/real_packages.py nemo        with nemo-gym
 
-`make llm-test` builds these places, except the last, and runs each. Each prints what it checked; all but the last write the calls they saw to `recorded/<name>.json`, which the tests replay.
+`make llm-test` builds these places, except the last, and runs each. Each prints what it checked; all but the last write the calls they saw to `recorded/<name>.json`, which the tests replay, and the logs of TRL, verifiers and Inspect to `recorded/logs`.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import patch
+
+import real_logs
 
 from plaudit import Field, Reward, term
 from plaudit.errors import Abstained
@@ -99,6 +101,7 @@ def trl():
         trl_environments()
     trl_tutorial()
     write("trl", "trl", {"calls": [seen[0], seen[len(seen) // 2]]})
+    real_logs.log_trl(trained)
 
 
 @feature
@@ -241,7 +244,7 @@ def trl_tutorial():
     return {"examples": examples, "settings": given[1], "calls": calls}
 
 
-def trained(funcs, weights, *, conversational, batch=16, **more):
+def trained(funcs, weights, *, conversational, batch=16, config=None, **more):
     """Return what TRL logs in two steps, the completions it scored, and the columns that functions logged in the last."""
     import torch
     from datasets import Dataset
@@ -270,7 +273,8 @@ def trained(funcs, weights, *, conversational, batch=16, **more):
             "max_steps": 2,
         }
         quiet = {"report_to": [], "logging_steps": 1, "save_strategy": "no", "use_cpu": True, "disable_tqdm": True}
-        config = GRPOConfig(output_dir=folder, reward_weights=weights, seed=0, learning_rate=1e-2, **settings, **quiet)
+        given = {"output_dir": folder, "reward_weights": weights, "seed": 0, "learning_rate": 1e-2, **(config or {})}
+        config = GRPOConfig(**{**settings, **quiet, **given})
         trainer = GRPOTrainer(
             model=model, reward_funcs=funcs, args=config, train_dataset=rows, processing_class=tokenizer, **more
         )
@@ -352,6 +356,7 @@ def rubric():
         print("failed rollouts:", [one.get("error") for one in group])
     _score_groups(vf, state)
     write("rubric", "verifiers", {"calls": seen[:1]})
+    real_logs.log_rubric(vf)
 
 
 counted = []
@@ -465,6 +470,7 @@ def task():
             else:
                 raise AssertionError("a rollout that cannot be scored has a reward")
     write("task", "verifiers", {"calls": seen[:1]})
+    real_logs.log_task(vf)
 
 
 def _trace(vf, task, said):
@@ -589,6 +595,7 @@ def inspect():
     print("means:", means, "unscored:", lost.reason, lost.explanation)
     print("all unscored:", evaluated(Scoring(CLAMPED, sums.features, applies=lambda kind: False)).status)
     write("inspect", "inspect-ai", {"score": found[1].model_dump(exclude_none=True, exclude={"history"})})
+    real_logs.log_inspect(scorer(Scoring(CLAMPED, sums.features, applies=sums.is_sum)))
 
 
 # -- verl -------------------------------------------------------------------------------------------------------------

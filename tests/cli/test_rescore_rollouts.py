@@ -92,3 +92,30 @@ def test_why_shows_whole_texts_and_forget_removes_them(recorded):
     assert "4 rollouts without a reward: Abstained: its texts were not kept, or were forgotten" in left.stdout
     nothing = recorded("ledger", "forget", "rewards.db")
     assert (nothing.exit_code, "choose records" in nothing.stderr) == (2, True)
+
+
+def test_rank_shows_the_texts_of_the_worst_and_of_the_best(recorded):
+    shown = recorded("ledger", "rank", "rewards.db", "--texts", "--limit", "3").stdout
+    assert [line.partition("=")[0] for line in shown.splitlines() if line.startswith("──")] == [
+        "── 1: 0.25 ", "── 2: 0.25 ", "── 3: 1.25 "
+    ]  # fmt: skip
+    assert "── 1: 0.25 = correct 0, clarity 0.25\nrecord 2, sums@1, run=night" in shown
+    assert shown.index("completion:\nIt is 5") < shown.index("completion:\n6") < shown.index("completion:\n5\n")
+    assert "clear:\nclear enough" in shown
+    (line,) = recorded(
+        "ledger", "rank", "rewards.db", "--texts", "--best", "--limit", "1", "--json"
+    ).stdout.splitlines()
+    assert json.loads(line) == json.loads(recorded("ledger", "why", "rewards.db", "1", "--json").stdout)
+
+
+def test_rank_says_where_there_are_no_texts(recorded, tmp_path):
+    recorded("ledger", "forget", "rewards.db", "--run", "night")
+    assert "completion: forgotten" not in recorded("ledger", "rank", "rewards.db").stdout
+    assert "rollout: forgotten" in recorded("ledger", "rank", "rewards.db", "--texts").stdout
+    both = recorded("ledger", "rank", "rewards.db", "--texts", "--by", "step")
+    assert (both.exit_code, "leave out --by" in both.stderr) == (2, True)
+    sums = load_module(str(tmp_path / "sums.py")).sums
+    with Ledger(tmp_path / "plain.db") as ledger:
+        ledger.record(sums.score(right=True, clear=0.5))
+    plain = recorded("ledger", "rank", "plain.db", "--texts")
+    assert (plain.exit_code, "No texts were recorded" in plain.stderr) == (2, True)

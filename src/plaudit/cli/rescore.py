@@ -1,34 +1,47 @@
 """`plaudit rescore`: score every record of a ledger with another reward."""
 
 import json
-from typing import Any
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from plaudit.cli._support.logs import find_log, parse_scores, score_option
 from plaudit.cli._support.options import check_any_record, parse_query, query_options, tune, tuning_options
 from plaudit.plugins.arguments import find_object, find_reward, open_ledger_to_write
+from plaudit.plugins.options import output_option
 from plaudit.rows.streams import is_data_set
 from plaudit.terminal import ExitCode, format_count, show_progress
+
+if TYPE_CHECKING:
+    from plaudit.ledger.ledger import Ledger
 
 
 @click.command(epilog="Example: plaudit rescore roadsense@R8 rewards.db --run night-3 --since 2026-11-01")
 @click.argument("new", metavar="REWARD")
-@click.argument("ledger")
+@click.argument("source", metavar="LEDGER")
 @query_options(without=("episode", "step", "actor", "key", "after", "job"))
 @tuning_options()
 @click.option("--label", metavar="LABEL", help="Version label of the reward with overrides.")
 @click.option("--features", metavar="FILE:NAME", help="Features of rollouts: read recorded texts again.")
 @click.option("--ask", is_flag=True, help="With --features: ask judges again whose answers were kept.")
+@output_option("With a log: ledger to record its rollouts and the new scores in.", metavar="LEDGER")
+@score_option
 @click.option("--as-recorded", is_flag=True, help="Score each record with the same target and dtype as before.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def rescore(
     new: str,
-    ledger: str,
+    source: str,
     settings: tuple[str, ...],
     params: str | None,
     label: str | None,
     features: str | None,
     ask: bool,
+    output: str | None,
+    scores: tuple[str, ...],
     as_recorded: bool,
     as_json: bool,
     **options: Any,
@@ -40,12 +53,20 @@ def rescore(
     re-scoring. For files of rows, use `plaudit score`.
 
     With --features, prompts and completions that a `Scoring` recorded are read again: only features that changed are
-    run, and no judge is asked whose answer was kept.
+    run, and no judge is asked whose answer was kept. Then LEDGER can also be a log that TRL, verifiers or Inspect
+    wrote, as for `plaudit ledger import`: its own scores are compared with those of REWARD.
 
     Exit code: 0 if every record was scored, 2 if none could be scored, 3 if some could not be scored.
     """
-    if is_data_set(ledger):
-        raise click.UsageError(f"{ledger} is not a ledger. To score its rows: plaudit score {new} {ledger} -o OUTPUT")
+    is_log = find_log(source) is not None
+    if is_log and features is None:
+        raise click.UsageError(
+            f"{source} is a log of rollouts: give the features that read them, --features FILE:NAME."
+        )
+    if not is_log and (output is not None or scores):
+        raise click.UsageError("--output and --score are for logs of other tools; a ledger keeps its own scores.")
+    if not is_log and is_data_set(source):
+        raise click.UsageError(f"{source} is not a ledger. To score its rows: plaudit score {new} {source} -o OUTPUT")
     reward = tune(find_reward(new), params, settings)
     reward = reward.with_version(label) if label is not None else reward
     query = parse_query(options)
@@ -53,7 +74,7 @@ def rescore(
         raise click.UsageError("--ask needs --features.")
     if features is not None and as_recorded:
         raise click.UsageError("--as-recorded cannot be combined with --features.")
-    with open_ledger_to_write(ledger) as found:
+    with _open_log(source, output, scores, query) if is_log else open_ledger_to_write(source) as found:
         check_any_record(found, dict(query))
         if features is not None:
             from plaudit.llm.rescoring import rescore_rollouts
@@ -75,3 +96,17 @@ def rescore(
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.lacking or done.refused:
         raise click.exceptions.Exit(ExitCode.INCOMPLETE)
+
+
+@contextmanager
+def _open_log(source: str, output: str | None, scores: tuple[str, ...], query: Any) -> Iterator["Ledger"]:
+    """Open a ledger with the rollouts of a log: one to keep, or one that goes again; `query` then chooses these."""
+    from plaudit.adapters.logs import import_log
+
+    with tempfile.TemporaryDirectory(prefix="plaudit-") as folder:
+        where = str(Path(folder) / "log.db") if output is None else output
+        with open_ledger_to_write(where, new=True) as found, show_progress("importing") as progress:
+            brought = import_log(found, source, run=query.get("run"), scores=parse_scores(scores), progress=progress)
+            click.echo(str(brought), err=True)
+            query["run"] = brought.run
+            yield found

@@ -21,7 +21,7 @@ from plaudit.ledger.claims import Claim, Claims
 from plaudit.ledger.context import to_microseconds
 from plaudit.ledger.exchange.export import backup, export
 from plaudit.ledger.exchange.imports import import_file
-from plaudit.ledger.exchange.quarantine import Quarantined, list_quarantined
+from plaudit.ledger.exchange.quarantine import Quarantined, Refused, add_quarantined, list_quarantined
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
 from plaudit.ledger.query import Query
@@ -54,6 +54,7 @@ from plaudit.ledger.storage.texts import (
     name_texts,
     read_texts,
 )
+from plaudit.ledger.storage.writer import find_keys
 from plaudit.ledger.summary.episodes import Episodes
 from plaudit.ledger.summary.listing import list_episodes
 from plaudit.ledger.summary.runs import Run, group_totals, list_runs
@@ -360,6 +361,22 @@ class Ledger:
             def work(cursor: Any) -> list[int]:
                 add_texts(store.backend, cursor, texts)
                 return store.writer.insert(cursor, records)
+
+            return store.writer.transact(work)
+
+    def _find_keys(self, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that records have."""
+        with self._store.backend.snapshot() as connection:
+            return find_keys(self._store.backend, connection.connection.cursor(), keys)
+
+    def _quarantine(self, file: str, refused: Sequence[Refused]) -> int:
+        """Keep what an import could not read, and return how much of it was not kept already."""
+        with self._lock:
+            store = self._reopen_if_forked()
+
+            def work(cursor: Any) -> int:
+                store.backend.take_turn(cursor, rising=True)
+                return add_quarantined(store, cursor, file, refused)
 
             return store.writer.transact(work)
 

@@ -132,8 +132,15 @@ class Why:
 
     def __str__(self) -> str:
         """Return the explanation as text."""
-        said = (f"\n{name}: forgotten" if text is None else f"\n{name}:\n{text}" for name, text in self.list_texts())
-        return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain(), *said]))
+        return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain(), *self.format_texts()]))
+
+    def format_texts(self) -> list[str]:
+        """Return its texts to print, each after its name and an empty line.
+
+        Returns:
+            The texts.
+        """
+        return [f"\n{name}: forgotten" if text is None else f"\n{name}:\n{text}" for name, text in self.list_texts()]
 
     def list_texts(self) -> list[tuple[str, str | None]]:
         """Return the parts of its texts: prompt, completion, what judges said.

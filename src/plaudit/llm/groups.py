@@ -66,7 +66,7 @@ class RolloutChanges:
         lines += [
             f"{format_count(count, 'rollout')} without a reward: {why}" for why, count in self.reasons.most_common(5)
         ]
-        lines += ["", str(done.changes), ""]
+        lines += ["", done.changes.format_rollouts(), ""]
         if self.groups:
             lines.append(
                 f"of {format_count(self.groups, 'group')}, {self.gained:,} gained a gradient, {self.lost:,} lost it; "

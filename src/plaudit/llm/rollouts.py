@@ -5,15 +5,15 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plaudit.errors import InputError, LedgerError, WrongType
-from plaudit.ledger.context import validate_scope, validate_string
+from plaudit.ledger.context import Scope, validate_scope, validate_string
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
 from plaudit.ledger.storage.batch import score_batch
@@ -81,12 +81,9 @@ class RolloutRecorder:
         """
         if not isinstance(ledger, Ledger):
             raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; pass Ledger('rewards.db').")
-        if not callable(texts) and texts not in ("keep", "hash"):
-            raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
+        self._packer = RolloutPacker(texts, features.fingerprints)
         ledger.register(reward)
-        self._ledger, self._texts, self._given = ledger, texts, (run, actor)
-        self._key = os.urandom(16)
-        self._features = seal_text(json.dumps(features.fingerprints, sort_keys=True), salt=b"")
+        self._ledger, self._given = ledger, (run, actor)
         self._begin()
 
     def _begin(self) -> None:
@@ -96,7 +93,7 @@ class RolloutRecorder:
         self._process, self._turn = os.getpid(), threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_ledger", "_texts", "_given", "_key", "_features")
+        names = ("_ledger", "_packer", "_given")
         return {name: getattr(self, name) for name in names} | {"_given": (self._given[0], None)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -118,34 +115,70 @@ class RolloutRecorder:
             return self._record(scored, step, policy)
 
     def _record(self, scored: Scored, step: int | None, policy: str | None) -> list[int]:
-        store = self._ledger._store
         run, actor = self._claim
+        scope, now, first = validate_scope(run, None, None, actor), self._ledger._store.writer.now(), self._last + 1
         policy = validate_string("policy", policy)
-        scope, now, first = validate_scope(run, None, None, actor), store.writer.now(), self._last + 1
-        numbers = pack_numbers(scored, store.specs.get_layout)
+        groups: dict[Any, str] = {}
+        places = []
+        for at, group in enumerate(scored.groups):
+            named = groups.setdefault(group, str(first + at))
+            places.append(Place(scope, now, None, str(first + at), named, step, policy))
+        written = self._ledger._write_with_texts(*self._packer.pack(self._ledger, scored, places))
+        self._last += len(places)
+        return written
+
+
+class Place(NamedTuple):
+    """Where a rollout belongs in a ledger."""
+
+    scope: Scope
+    at: int
+    key: str | None
+    episode: str
+    group: str
+    """What tells completions of one prompt in one step from others."""
+    step: int | None
+    policy: str | None
+    about: Mapping[str, Any] = {}
+    """What its context says besides."""
+
+
+class RolloutPacker:
+    """Makes records of scored samples, and the texts that they name."""
+
+    def __init__(self, texts: Keep, fingerprints: Mapping[str, str]) -> None:
+        """Keep what is kept of texts, and the fingerprint of each feature that the samples were read with."""
+        if not callable(texts) and texts not in ("keep", "hash"):
+            raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
+        self._texts = texts
+        self._key = os.urandom(16)
+        self._features = seal_text(json.dumps(dict(fingerprints), sort_keys=True), salt=b"")
+
+    def pack(
+        self, ledger: Ledger, scored: Scored, places: Sequence[Place]
+    ) -> tuple[list[PackedRecord], list[StoredText]]:
+        """Return a record for each sample, and the texts."""
+        numbers = pack_numbers(scored, ledger._store.specs.get_layout)
         texts: list[StoredText] = [self._features]
         prompts: dict[str, StoredText] = {}
-        groups: dict[Any, str] = {}
         records = []
-        for at, sample in enumerate(scored.samples):
+        for at, (sample, place) in enumerate(zip(scored.samples, places, strict=True)):
             kept = self._keep_texts(scored, at, prompts)
             texts += kept.values()
             about: dict[str, Any] = {TEXTS: {name: text.name for name, text in kept.items()}}
             about[TEXTS][FEATURES] = self._features.name
-            about["group"] = groups.setdefault(scored.groups[at], str(first + at))
+            about["group"] = place.group
             about["prompt_id"] = self._name(sample.get("prompt"))
             about["text_id"] = self._name(sample.get("completion"))
-            about |= {} if policy is None else {"policy": policy}
+            about |= {} if place.policy is None else {"policy": place.policy}
+            about |= place.about
             if at in scored.errors:
                 about[MASKED] = clean_reason(self._keep_reason(scored, at))
             layout, target, inputs, outputs = numbers[at]
+            where = place.scope, place.at, place.key, place.episode, place.step
             context = json.dumps(about, separators=(",", ":"))
-            records.append(
-                PackedRecord(layout, target, scope, now, None, str(first + at), step, context, inputs, outputs)
-            )
-        written = self._ledger._write_with_texts(records, texts)
-        self._last += len(records)
-        return written
+            records.append(PackedRecord(layout, target, *where, context, inputs, outputs))
+        return records, texts
 
     def _keep_texts(self, scored: Scored, at: int, prompts: dict[str, StoredText]) -> dict[str, StoredText]:
         """Return the texts of a sample to keep; a prompt once for all its completions."""

@@ -16,7 +16,7 @@ from plaudit.analysis.audit.rollouts.ranking import correlate_within
 from plaudit.cli import main
 from plaudit.llm import Scoring
 from support.histories import record_episodes
-from support.rollouts import HONEST, PLANTED, Run, record_run
+from support.planted_rollouts import HONEST, PLANTED, Run, record_run
 
 CODES = [code for code, rule in HISTORY_RULES.items() if rule.find.__module__.startswith(table.__package__)]
 
@@ -90,6 +90,18 @@ def test_one_text_for_nearly_all_prompts_is_found_without_texts(ledger):
 def _always_say_one_thing(rng, now, question, made):
     if now > 0.5:
         made.whole, made.quality, made.formed = "Yes.", 0.95, True
+
+
+def test_rollouts_are_counted_as_such_and_rules_about_episodes_are_left_out(ledger):
+    record_run(ledger, replace(next(iter(HONEST.values())), count=40))
+    count = ledger.history().count()
+    report = audit(ledger)
+    assert report.remarks == (f"Read: {count} rollouts in {ledger.name}.",)
+    assert not report.skipped.keys() & {"walked-laps", "stayed-put", "goal-earned-less", "action-repeated"}
+    ledger.record(ledger.history().first().signal, episode="not a rollout")
+    report = audit(ledger)
+    assert f"Read: {count + 1} steps of {count + 1} episodes" in report.remarks[0]
+    assert {"walked-laps", "stayed-put", "goal-earned-less", "action-repeated"} <= report.skipped.keys()
 
 
 def test_an_ordinary_ledger_is_not_read_for_texts(ledger, monkeypatch):

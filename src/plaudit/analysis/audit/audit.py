@@ -35,6 +35,11 @@ HISTORY_RULES: Mapping[str, Rule] = collect_rules(
     *(walks, outcomes, returns, actions, clamps, branches, terms, declared, groups, lengths, copies, answers)
 )
 """Every rule that only recorded steps can answer, by its code, in the order in which they are listed."""
+_OF_EPISODES = frozenset(rule.code for rule in collect_rules(walks, outcomes, actions).values()) | {
+    "length-paid",
+    "shaping-reordered",
+}
+"""Rules about states, actions and what follows what, which rollouts, episodes of one step, do not have."""
 
 
 def audit(
@@ -156,9 +161,8 @@ class Audit:
         self.clamps = clamps.ClampCounts(self.reward)
         ends = outcomes.EpisodeOutcomes(self.context)
         self.walks = walks.Walks(self.context, ends)
-        rollouts = RolloutHistory(
-            self.context, self._query, frozenset(each.reward.fingerprint for each in self._layouts)
-        )
+        fingerprints = frozenset(each.reward.fingerprint for each in self._layouts)
+        self._rollouts = rollouts = RolloutHistory(self.context, self._query, fingerprints)
         self._checked = checked
         self.happened = Happenings(self.context, () if checked is None else checked.findings)
         self._failed: list[Failed] = []
@@ -192,6 +196,9 @@ class Audit:
             for rule in detector.rules:
                 self._try([rule.code], lambda: found.extend(self._ask(rule, detector)))  # noqa: B023 - called at once
         kept, suppressed = separate_allowed(self.reward, [each for each in found if each.code in chosen])
+        of_rollouts = self._rollouts.count == self.context.steps > 0
+        remarks = [] if of_rollouts else self.context.table.list_remarks()
+        left_out = _OF_EPISODES if of_rollouts else ()
         report = Report(
             reward=self.reward.name,
             version=self.reward.version,
@@ -200,8 +207,12 @@ class Audit:
             findings=kept,
             suppressed=suppressed,
             failed=tuple(each for each in self._failed if each.code in chosen or each.code not in HISTORY_RULES),
-            remarks=(self._describe(), *self._remarks, *self.context.remarks, *self.context.table.list_remarks()),
-            skipped={code: self.context.skipped[code] for code in chosen if code in self.context.skipped},
+            remarks=(self._describe(of_rollouts), *self._remarks, *self.context.remarks, *remarks),
+            skipped={
+                code: self.context.skipped[code]
+                for code in chosen
+                if code in self.context.skipped and code not in left_out
+            },
             seconds=time.perf_counter() - started,
         )
         return report if self._checked is None else self._join(self._checked, report)
@@ -237,8 +248,10 @@ class Audit:
             return False
         return True
 
-    def _describe(self) -> str:
+    def _describe(self, of_rollouts: bool) -> str:
         steps, episodes = self.context.steps, len(self.context.table)
+        if of_rollouts:
+            return f"Read: {format_count(steps, 'rollout')} in {self._name}."
         of = f" of {format_count(episodes, 'episode')}" if episodes else ""
         return f"Read: {format_count(steps, 'step')}{of} in {self._name}."
 

@@ -100,14 +100,17 @@ def print_records(records: Iterator[Record]) -> bool:
 
 
 def _build_row(record: Record) -> tuple[str, ...]:
+    at = format_moment(record.at)
+    reward = shorten_text(f"{record.signal.reward}@{record.signal.version}")
+    return str(record.id), at, reward, format_value(record.signal.total), describe_place(record)
+
+
+def describe_place(record: Record) -> str:
+    """Return where a record belongs: its run, episode, step and so on."""
     parts = [
         f"{name}={shorten_text(str(getattr(record, name)))}" for name in _CONTEXT if getattr(record, name) is not None
     ]
-    if record.origin is not None:
-        parts.append(f"re-scores={record.origin}")
-    at = format_moment(record.at)
-    reward = shorten_text(f"{record.signal.reward}@{record.signal.version}")
-    return str(record.id), at, reward, format_value(record.signal.total), " ".join(parts)
+    return " ".join([*parts, *([] if record.origin is None else [f"re-scores={record.origin}"])])
 
 
 def format_moment(at: datetime) -> str:

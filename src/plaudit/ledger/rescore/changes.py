@@ -322,6 +322,13 @@ class Changes(Tabular):
         told = [str(self.rounding)] if str(self.rounding) else []
         return escape_controls("\n".join([*parts, format_table(self._list_flips()), *told]))
 
+    def format_rollouts(self) -> str:
+        """Return a table of rollouts, each of which is an episode of one step."""
+        parts = [_format_head(self)]
+        if self.records:
+            parts += [format_table(self._list_spreads()), _format_ranks(self, "rollouts")]
+        return escape_controls("\n".join(parts))
+
     def _repr_html_(self) -> str:
         if not self.records:
             return build_heading(_format_head(self))
@@ -415,12 +422,12 @@ def _format_head(changes: Changes) -> str:
     return f"{text} Others: {others}." if others else text
 
 
-def _format_ranks(changes: Changes) -> str:
+def _format_ranks(changes: Changes, of: str = "steps") -> str:
     value = changes.rank_correlation
     if value is None:
-        return "Rank correlation of steps: undefined, because one of the two sides is constant."
+        return f"Rank correlation of {of}: undefined, because one of the two sides is constant."
     part = "" if changes.ranked == changes.records else f", of a sample of {changes.ranked:,}"
-    return f"Rank correlation of steps (Spearman): {value:z.6f}{part}"
+    return f"Rank correlation of {of} (Spearman): {value:z.6f}{part}"
 
 
 def _format_number(value: float | None) -> str:

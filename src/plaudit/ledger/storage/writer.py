@@ -76,6 +76,11 @@ _KNOWN = 50_000
 """Scopes to remember; beyond that all are forgotten and looked up again."""
 
 
+def find_keys(backend: Backend, cursor: Any, given: Sequence[str]) -> set[str]:
+    """Return those of the keys that are in a ledger."""
+    return {key for key, _ in look_up(backend, cursor, _FIND_KEYS, list(given))}
+
+
 class Stretch(NamedTuple):
     """Blocks of one writer, from where its stream of records begins anew: the numbers of the first and of the last."""
 

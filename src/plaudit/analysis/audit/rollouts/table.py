@@ -127,6 +127,11 @@ class RolloutHistory(Detector):
         listed = list(_read(self._context.ledger, self._query, self._fingerprints, known))
         return build_table(listed) if listed else None
 
+    @property
+    def count(self) -> int:
+        """How many rollouts there are."""
+        return 0 if self.table is None else len(self.table)
+
     @cached_property
     def goal(self) -> Flags | None:
         """Where the goal of the reward's task was reached; None if it has none."""

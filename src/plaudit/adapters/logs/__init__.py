@@ -1,0 +1,5 @@
+"""Logs of other tools: rollouts of TRL, verifiers and Inspect, imported into a ledger to keep and to score again."""
+
+from plaudit.adapters.logs.importing import ImportedLog, import_log
+
+__all__ = ["ImportedLog", "import_log"]
