@@ -1,5 +1,6 @@
 """Functions written as text: as plain functions, as rewards, and compared with each other value by value."""
 
+import inspect
 import math
 from textwrap import dedent
 
@@ -25,7 +26,7 @@ def plain(text):
 
 def reward_of(function, *fields, name="tried", shared=None, **options):
     """Return the reward of one plain function; fields that are not given are plain numbers."""
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     known = {field.name for field in fields} | {"prev", "curr"}
     others = [Field(name) for name in code.co_varnames[: code.co_argcount] if name not in known]
     return Reward(name, version="1", terms=[term(**options)(function)], fields=[*fields, *others], shared=shared)

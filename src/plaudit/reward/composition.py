@@ -17,8 +17,9 @@ from plaudit.language.field import NAME, RESERVED
 from plaudit.language.parameters import Number, Parameter, validate_schedulable
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.context import Scope
+from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import Reading, read_condition, read_term
-from plaudit.language.reading.source import ReadFunction, Source, read_source
+from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.function_parameters import FunctionParameters, find_optional, split_parameters
 from plaudit.reward.schedules import LoweredNumbers

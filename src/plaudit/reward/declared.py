@@ -11,8 +11,9 @@ from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reading.context import Scope
+from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_fact
-from plaudit.language.reading.source import ReadFunction, Source, read_source, validate_signature
+from plaudit.language.reading.source import ReadFunction, Source, validate_signature
 from plaudit.language.reading.values import freeze
 from plaudit.reward.function_parameters import list_defaults
 

@@ -11,8 +11,9 @@ from plaudit.language.field import NAME, Field, to_number
 from plaudit.language.parameters import Fixed, Parameter, is_array
 from plaudit.language.program import Builder, Carried, Guard
 from plaudit.language.reading.context import Computed, Scope
+from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_update
-from plaudit.language.reading.source import ReadFunction, Source, read_source
+from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.reading.values import Ref, Value, build_vector
 from plaudit.language.schedule import Schedule
 from plaudit.language.shapes import Shape, flatten_entries

@@ -18,8 +18,9 @@ from plaudit.language.parameters import (
 )
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
+from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_term
-from plaudit.language.reading.source import ReadFunction, Source, read_source
+from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
 from plaudit.reward.function_parameters import (

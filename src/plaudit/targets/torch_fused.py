@@ -91,7 +91,7 @@ def _take_apart(value: Any, tensors: list[torch.Tensor]) -> Form:
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return len(tensors) - 1
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # the first is tested in no time
         return "mapping", tuple((name, _take_apart(each, tensors)) for name, each in value.items())
     if isinstance(value, tuple):
         kind = Scores if isinstance(value, Scores) else tuple

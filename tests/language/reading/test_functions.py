@@ -397,36 +397,6 @@ def test_an_async_function_and_a_generator_are_no_terms():
             yield x
 
 
-def doubled(function):
-    @functools.wraps(function)
-    def wrapper(x):
-        return 2 * function(x)
-
-    return wrapper
-
-
-@doubled
-def wrapped_helper(x):
-    return x
-
-
-def test_another_decorator_below_is_refused_since_its_source_is_not_what_runs():
-    with pytest.raises(ReadError, match="another decorator has already wrapped it"):
-
-        @term
-        @doubled
-        def twice(x):
-            return x
-
-
-def test_a_helper_under_another_decorator_is_refused_since_its_source_is_not_what_runs():
-    with pytest.raises(ReadError, match="another decorator has already wrapped it"):
-
-        @term
-        def calls(x):
-            return wrapped_helper(x)
-
-
 def test_a_lambda_is_no_helper():
     assert "cannot be read: it is not a function made with `def`" in refusal("x", "return short(x)")
 

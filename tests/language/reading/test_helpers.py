@@ -80,21 +80,6 @@ def test_stars_in_a_call_stand_for_what_is_known(call):
     assert reward.score(x=2.0).total == function(2.0) == 21.0
 
 
-def test_a_helper_that_another_decorator_wrapped_is_refused():
-    text = """
-        from functools import wraps
-        def doubled(function):
-            @wraps(function)
-            def wrapper(a): return 2 * function(a)
-            return wrapper
-        @doubled
-        def g(a): return a
-        def f(x): return g(x)
-        """
-    with pytest.raises(ReadError, match="'g' cannot be read: another decorator has already wrapped it"):
-        term(plain(text))
-
-
 NESTED = {
     "a function": "def g(a):\n    return a * 2\nreturn g(x) + g(1)",
     "what it sees around it": "k = 3\ndef g(a):\n    return a * k + x\nreturn g(x)",

@@ -15,6 +15,7 @@ from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
 from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
 from plaudit.language.reading.expressions import (
@@ -79,6 +80,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
     called = function.value if isinstance(function, Constant) else None  # a field, or the like
     if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
         called = called.source.function  # type: ignore[attr-defined]  # as was just seen
+    called = unwrap(called)
     bound: list[Value] = []
     if isinstance(called, types.MethodType) and isinstance(called.__func__, types.FunctionType):
         bound, called = [Constant(called.__self__)], called.__func__

@@ -9,6 +9,7 @@ from functools import partial
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.decorators import refuse_wrapper
 from plaudit.language.reading.expressions import read_constant, read_several
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
@@ -21,6 +22,7 @@ def read_helper(context: Context, function: types.FunctionType, node: ast.Call, 
     """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object."""
     _count_call(context, function, function.__name__, node)
     with _point_at_call(context, function, node):
+        refuse_wrapper(function)
         source = context.source.find_helper(function)
         validate_signature(source)
     names = [argument.arg for argument in source.tree.args.args]

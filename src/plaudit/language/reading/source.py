@@ -71,7 +71,7 @@ class Source:
     def find_helper(self, function: types.FunctionType) -> "Source":
         """Return the source of a function that this one calls, read once."""
         if function not in self.helpers:
-            source = read_source(function)
+            source = parse_source(function)
             self.helpers[function] = replace(source, library=self.is_library_call(function))
         return self.helpers[function]
 
@@ -125,19 +125,14 @@ class ReadFunction:
         return self.name
 
 
-def read_source(function: object) -> Source:
-    """Return the source of a plain function; ReadError where it has none or is not a plain function."""
+def parse_source(function: object) -> Source:
+    """Return the source of a plain function as it was written; ReadError where it has none or is no such function."""
     name = getattr(function, "__name__", repr(function))
     if not isinstance(function, types.FunctionType):
         raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is a {type(function)}.")
-    if hasattr(function, "__wrapped__"):
-        raise ReadError(
-            f"{name!r} cannot be read: another decorator has already wrapped it, so its source is not what runs.\n"
-            "Put the plaudit decorator directly above the plain function."
-        )
     file = function.__code__.co_filename
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, first = inspect.getsourcelines(function.__code__)  # of a wrapper, not of what it wraps
     except (OSError, TypeError):
         raise ReadError(
             f"{name!r} cannot be read: its source is not available (it was defined in {file!r}).\n"
@@ -168,13 +163,14 @@ def read_source(function: object) -> Source:
 def read_current(function: types.FunctionType, name: str) -> object:
     """Return the value that a name from outside `function` has now; KeyError where it has none."""
     enclosed = name in function.__code__.co_freevars  # perhaps assigned further down
-    for scope in (_read_closure(function), *([] if enclosed else [function.__globals__, vars(builtins)])):
+    for scope in (read_closure(function), *([] if enclosed else [function.__globals__, vars(builtins)])):
         if name in scope:
             return scope[name]
     raise KeyError(name)
 
 
-def _read_closure(function: types.FunctionType) -> dict[str, object]:
+def read_closure(function: types.FunctionType) -> dict[str, object]:
+    """Return the values of the names that a function has from the functions around it."""
     values = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # an empty cell: the name is assigned further down

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from plaudit.errors import DefinitionError
 from plaudit.language.program import Program, sign
+from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.source import Source, is_installed, read_current
 from plaudit.language.writing.render import render_function
 from plaudit.reward.declared import UNNAMED, Fact, make_fact_of
@@ -254,6 +255,7 @@ class _WriteOut(ast.NodeTransformer):
             return ast.Name(title, ast.Load())
         if isinstance(value, Fact) and value.source is not None:
             return self._write_helper(name, value.source.function)
+        value = unwrap(value)
         return self._write_helper(name, value) if isinstance(value, types.FunctionType) else _write_value(name, value)
 
     def _write_helper(self, name: str, function: types.FunctionType) -> ast.expr:
