@@ -37,7 +37,7 @@ EXPRESSIONS = {
     "a set": ("x in «{1, 2}»", "set", "tuple"),
     "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
-    "an f-string": ("x == «f'{x}'»", "build strings", "category"),
+    "an f-string": ("x == «f'{(lambda: x)}'»", "build strings", "category"),
     "an ellipsis": ("x == «...»", "ellipsis", "numbers"),
     "bytes": ("x == «b'a'»", "bytes", "numbers"),
     "a complex number": ("x + «1j»", "complex", "numbers"),
@@ -56,7 +56,7 @@ EXPRESSIONS = {
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
     "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
     "print": ("«print(x)»", "every target", "side effects"),
-    "a method": ("«'a'.upper»() == x", "cannot be read", "Compare a category"),
+    "a method of a string": ("«'a'.encode()» == x", r"no `\.encode\(\)` here", "startswith"),
 }
 
 TERSE = {
@@ -68,7 +68,7 @@ TERSE = {
         "x + sum(a * b for a, b in «zip((1, 2), (1, 2, 3))»)",
         "differ in length: 2 and 3",
     ),
-    "text arithmetic": ("x == «'a' + 'b'»", "arithmetic needs numbers"),
+    "text arithmetic": ("x == «'a' - 'b'»", "arithmetic needs numbers"),
     "division by zero": ("x + «1 / 0»", "cannot be computed: division by zero"),
     "a huge exponent": ("x + «10 ** 5000»", "too large"),
     "a whole number no float holds": ("«x + 9007199254740993»", "float can hold exactly"),

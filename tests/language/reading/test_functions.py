@@ -285,7 +285,7 @@ WITHOUT_ADVICE = [
     ("x", "return x * TOO_BIG", "x * TOO_BIG", "a float can hold exactly"),
     ("x", "return x + 10**400", "x + 10**400", "a float can hold exactly"),
     ("x", "return x * 'calm'", "x * 'calm'", "the string 'calm'"),
-    ("x", "return x * ('a' + 'b')", "'a' + 'b'", "arithmetic needs numbers"),
+    ("x", "return x * ('a' - 'b')", "'a' - 'b'", "arithmetic needs numbers"),
     ("x", "return 1 / 0 + x", "1 / 0", "cannot be computed: division by zero"),
     ("x", "return x + 2 ** 5000", "2 ** 5000", "the exponent is too large"),
     ("x", "return x if 1 < 'a' else 0", "1 < 'a'", "no order"),

@@ -44,6 +44,8 @@ NUMPY = [
     "math.degrees(x) + math.radians(x) + math.isclose(x, 1.0, abs_tol=1.0) + math.isnan(x) + math.isfinite(x) + math.trunc(x)",
     "math.dist(v, w) + math.prod(v) + math.fsum(v) + math.hypot(*v) + math.hypot(x) + pow(x, 2) + sum(v, x) + np.clip(x, *(-1.0, 1.0))",
     "statistics.mean(v) + statistics.fmean(w) + sum(v.tolist() + [x]) + m[:, [0, 2]].sum() + m[0, [0, 2]].sum() + m[[0, 1], 2].sum()",
+    "np.arcsinh(v).sum() + np.arccosh(np.abs(x) + 1) + np.arctanh(np.tanh(v)).sum() + np.ndim(m) * x + u[0]",
+    "math.asinh(x) + math.acosh(abs(x) + 1) + math.atanh(math.tanh(x)) + (x if np.isscalar(x) else 5.0) + (5.0 if np.isscalar(v) else v.ndim) * v[0]",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
 ]  # fmt: skip
 
@@ -71,6 +73,7 @@ TORCH = [
     "torch.min(v, dim=0)[1] + m.max(dim=0)[0][1] + m.min(dim=1)[0].sum() + torch.argmax(v) + torch.max(v, dim=0).indices + x",
     "F.mse_loss(v, w) + F.l1_loss(v, w, reduction='sum') + F.smooth_l1_loss(v, w) + F.mse_loss(v, w, reduction='none')[0]",
     "F.cosine_similarity(v, w, dim=0) + F.normalize(v, dim=0)[0] + F.softplus(x) + torch.softmax(v, dim=0)[1]",
+    "torch.asinh(v).sum() + torch.acosh(v.abs() + 1).sum() + torch.arctanh(torch.tanh(v))[0] + (v[0] if torch.is_tensor(v) else 5.0)",
     "v.unsqueeze(0).squeeze(0)[1] + v.to('cpu')[0] + torch.zeros(3, device='cpu', dtype=torch.float64) @ v + v.cpu().numpy()[0] + x",
     "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
     "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
@@ -135,7 +138,10 @@ REFUSED = {
         "`np.linalg.svd` of numpy cannot be read",
         "docs/reference/language.md lists",
     ),
-    "a misspelling": ("np.exp2(x)", "Did you mean 'exp'", "before scoring"),
+    "a function that is not read": ("np.exp2(x)", "`np.exp2` of numpy cannot be read.\n", "before scoring"),
+    "a misspelt function": ("np.hypott(x, x)", "'np.hypott' does not exist. Did you mean 'hypot'?", "dir(np)"),
+    "a misspelt method": ("v.clp(0, 1)", "Did you mean 'clip'?", "before scoring"),
+    "a method that is not read": ("v.setflags(1)", "`.setflags()` cannot be read.\n", "before scoring"),
     "an unknown keyword": ("np.sum(v, where=v > 0)", "cannot be read with where=", "axis"),
     "too many arguments": ("np.exp(v, w)", "takes 1 argument here", ""),
     "too few arguments": ("np.where(v > 0)", "is called without x and y", ""),

@@ -23,6 +23,7 @@ from plaudit.language.reading.expressions import (
     read_truth,
     spread,
 )
+from plaudit.language.reading.texts import is_text, join_texts
 from plaudit.language.reading.values import (
     Constant,
     Ref,
@@ -64,6 +65,8 @@ def _read_operation(context: Context, node: ast.BinOp) -> Value:
 
 def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """Return `left op right`."""
+    if is_text(left) and (isinstance(op, ast.Mod) or (is_text(right) and isinstance(op, ast.Add))):
+        return join_texts(context, op, left, right, node)
     if isinstance(op, ast.MatMult):
         return multiply_matrices(context, left, right, node)
     if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
@@ -113,9 +116,10 @@ def raise_to_power(context: Context, base: Value, exponent: Value, node: ast.AST
     zero = context.builder.const(0)
     above = context.add(n.Gt(operands[0], zero))
     nothing = context.add(n.And(context.add(n.Eq(operands[0], zero)), context.add(n.Gt(operands[1], zero))))
-    context.require(context.add(n.Or(above, nothing)), "raises to a power outside its domain", node)
     result = context.add(n.Power(*operands))
-    context.require(context.add(n.IsFinite(result)), "raises a power beyond every float", node)
+    context.require(context.add(n.Or(above, nothing)), "raises to a power outside its domain", node, of=result)
+    why = "raises a power beyond every float"
+    context.require(context.add(n.IsFinite(result)), why, node, of=result, finite=True)
     return Ref(result, NUMBER)
 
 
@@ -134,7 +138,8 @@ def _expand_power(context: Context, base: Value, whole: int, node: ast.AST) -> V
             square = context.add(n.Mul(square, square))
     if result is None:
         return Constant(1.0)
-    context.require(context.add(n.IsFinite(result)), "raises a power beyond every float", node)
+    why = "raises a power beyond every float"
+    context.require(context.add(n.IsFinite(result)), why, node, of=result, finite=True)
     return find_open(base) or Ref(result, NUMBER)
 
 

@@ -14,6 +14,7 @@ from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_c
 from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
+from plaudit.language.reading.configs import list_attributes, make_slice, read_object_attribute
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
@@ -27,9 +28,11 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.helpers import read_helper, read_nested
+from plaudit.language.reading.instances import is_callable, read_isinstance
 from plaudit.language.reading.library_calls import METHODS, call_spelling, find_spelling, read_method, refuse_library
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
+from plaudit.language.reading.texts import is_text, read_text, read_text_method
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -44,6 +47,7 @@ from plaudit.language.reading.values import (
     find_open,
     has_items,
     is_array,
+    is_record,
 )
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
@@ -68,6 +72,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
             return read_record_call(context, base, node)
         if isinstance(base, Dictionary):
             return read_dict_method(context, base, node)
+        if is_text(base):
+            return read_text_method(context, base, node)
         if isinstance(base, Ref | Undeclared) or has_items(base):
             return read_method(context, base, node)
         function = find_attribute(context, base, node.func)
@@ -92,11 +98,24 @@ def _read_call(context: Context, node: ast.Call) -> Value:
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
     if _is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
+        if not is_record(context.read(node.args[0])):
+            return read_object_attribute(context, called, node)
         return read_attribute_call(context, called, node)
+    if called is vars and len(node.args) == 1:
+        return list_attributes(context, node)
+    if called is slice:
+        return make_slice(context, node)
+    if called is isinstance and len(node.args) == 2:
+        return read_isinstance(context, node)
+    if called is callable and len(node.args) == 1:
+        value = context.read(node.args[0])
+        return find_open(value) or is_callable(value)
     if _is_one_of(called, (dict, OrderedDict)):
         return make_dict(context, node)
     if _is_one_of(called, BUILTIN_LOOPS):
         return read_builtin_loop(context, called, node)
+    if _is_one_of(called, (str, repr)) and len(node.args) == 1:
+        return read_text(context, called, node)
     if _is_one_of(called, (float, int, bool)) and len(node.args) == 1:
         _refuse_keywords(context, node)
         return _read_cast(context, called, node)

@@ -15,12 +15,14 @@ from plaudit.language.reading.expressions import (
     add_flag,
     add_number,
     chain,
+    find_truth,
     list_items,
     read_constant,
     read_truth,
     spread,
 )
 from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -110,11 +112,26 @@ def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, no
 
 @reads(ast.BoolOp)
 def _read_boolean(context: Context, node: ast.BoolOp) -> Value:
-    """Read `and` or `or`; what follows is reached only where it is not cut short."""
+    """Read `and` or `or`; what follows is reached only where it is not cut short.
+
+    Of what is known already and no bool, such as `cfg.get("scale") or 1.0`, one is picked, as in Python.
+    """
     conjunction = isinstance(node.op, ast.And)
-    return _leave_open(
-        context, chain(context, conjunction, [partial(_read_flag, context, value) for value in node.values])
-    )
+    for at, operand in enumerate(node.values):
+        value = context.read(operand)
+        truth = _find_picked(value)
+        if truth is None and at + 1 < len(node.values):
+            rest = [partial(_read_flag, context, each) for each in node.values[at + 1 :]]
+            return _leave_open(context, chain(context, conjunction, [_to_flag(context, value, operand), *rest]))
+        if truth is not conjunction:
+            break
+    return value
+
+
+def _find_picked(value: Value) -> bool | None:
+    """Return whether a constant that `and` and `or` may pick counts as true; None for a bool and anything else."""
+    number = to_number(value.value) if isinstance(value, Constant) else None
+    return find_truth(value) if number is None or isinstance(number, bool) else bool(number)
 
 
 def _leave_open(context: Context, value: Value) -> Value:
@@ -123,7 +140,10 @@ def _leave_open(context: Context, value: Value) -> Value:
 
 
 def _read_flag(context: Context, node: ast.expr) -> int | bool:
-    value = context.read(node)
+    return _to_flag(context, context.read(node), node)
+
+
+def _to_flag(context: Context, value: Value, node: ast.expr) -> int | bool:
     if find_kind(value) not in (FLAG, UNKNOWN):
         advice = "Write `a if condition else b`, or compare: `x != 0`."
         if isinstance(value, Vector):
@@ -203,6 +223,8 @@ def _find_member(context: Context, value: Value, table: Value, node: ast.AST) ->
         return find_open(table) or table
     if isinstance(table, Dictionary):
         table = Constant(tuple(table.items))
+    if is_text(table) and is_text(value):
+        return Constant(value.value in table.value)  # type: ignore[union-attr,operator]  # both are strings
     if not has_items(table):
         raise context.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
     if isinstance(value, Constant) and isinstance(table, Constant) and isinstance(table.value, tuple):
@@ -215,8 +237,9 @@ def _find_member(context: Context, value: Value, table: Value, node: ast.AST) ->
 def negate(context: Context, value: Value, node: ast.AST) -> Value:
     """Return `not value`."""
     number = to_number(value.value) if isinstance(value, Constant) else None
-    if number is not None:
-        return Constant(not number)
+    known = find_truth(value) if number is None else bool(number)
+    if known is not None:
+        return Constant(not known)
     return Ref(context.add(n.Not(add_flag(context, value, node))), FLAG)
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 from plaudit.errors import ReadError
@@ -96,6 +97,16 @@ class Mark:
     """Where the place is an `if`: its own condition."""
 
 
+class Partial(NamedTuple):
+    """A value that may be undefined."""
+
+    node: int
+    guard: int
+    """Which one of the guards says that it is defined."""
+    dropped: bool
+    """Whether a row may drop it: the guard must hold only where the value counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A state after the step: what its update computes, and the inputs that this is computed from."""
@@ -151,6 +162,10 @@ class Context:
         self.parts: set[str] = set()  # what parameters and parts of records may be called, while no field is declared
         self.claimed: dict[str, tuple[str, ...]] = {}  # which parameter or part each field is
         self.guards: list[Guard] = []
+        self.partial: list[Partial] = []
+        self.quiet = False  # where warnings are turned off: what is undefined may be dropped later
+        self.looked_at: list[int] = []  # nodes whose values decide something that is no node
+        self.infinite: dict[int, bool] = {}  # whether a constant infinity may reach a node
         self.marks: list[Mark] = []
         self.labels: dict[int, str] = {}  # what locals are called, by the node that got the name first
         self.calls: list[object] = []  # of helpers, that this one stands in
@@ -236,15 +251,46 @@ class Context:
     def add_partial(self, node: n.Node, at: ast.AST, *, why: str = "") -> Ref:
         """Return a partial operation, with the guard that it is inside its domain where it is reached."""
         position = self.add(node)
-        self.require(self.add(n.Defined(position)), why or node.partial, at)
+        fails_at_infinity = node.domain is n.FINITE
+        self.require(self.add(n.Defined(position)), why or node.partial, at, of=position, finite=fails_at_infinity)
         return Ref(position, NUMBER)
 
-    def require(self, flag: int, why: str, node: ast.AST) -> None:
-        """Add the guard that `flag` is true where this point is reached."""
+    def require(self, flag: int, why: str, node: ast.AST, *, of: int | None = None, finite: bool = False) -> None:
+        """Add the guard that `flag` is true where this point is reached.
+
+        If it says that the node `of` is defined, the row may drop that value: where warnings are off, or where the
+        operation is only defined for `finite` operands and a constant infinity may reach it.
+        """
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
         place = self.called_from or self.source.locate(node)
+        if of is not None:
+            self.partial.append(Partial(of, len(self.guards), self.quiet or (finite and self.may_be_infinite(of))))
         self.guards.append(Guard(flag, self.term, why, _format_line(place), place))
+
+    def may_be_infinite(self, at: int) -> bool:
+        """Return whether a node is computed from a constant infinity, other than by comparing with it."""
+        waiting = [at]
+        while waiting:
+            here = waiting[-1]
+            node = self.builder.nodes[here]
+            operands = () if node.flag else n.operands(node)[isinstance(node, n.Select) :]
+            unknown = [each for each in operands if each not in self.infinite]
+            if unknown:
+                waiting += unknown
+                continue
+            constant = isinstance(node, n.Const) and node.value in (inf, -inf)
+            self.infinite[waiting.pop()] = constant or any(self.infinite[each] for each in operands)
+        return self.infinite[at]
+
+    @contextmanager
+    def without_warnings(self, quiet: bool = True) -> Iterator[None]:
+        """Read what follows as computed with warnings turned off, if `quiet` says so."""
+        outer, self.quiet = self.quiet, self.quiet or quiet
+        try:
+            yield
+        finally:
+            self.quiet = outer
 
     def mark(self, node: ast.AST, *, test: int | None = None) -> None:
         """Remember that this place is reached only on the path that leads here."""

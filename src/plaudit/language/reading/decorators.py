@@ -1,6 +1,7 @@
 """Decorators: the plain function behind those that leave its value alone; a decorator that may change it is refused."""
 
 import ast
+import builtins
 import functools
 import inspect
 import types
@@ -122,7 +123,7 @@ def _only_passes_on(wrapper: types.FunctionType, inner: object) -> bool:
     names = {name for name, value in read_closure(wrapper).items() if value is inner}
     calls = {f"{name}(*{arguments.vararg.arg}, **{arguments.kwarg.arg})" for name in names}
     kept = {*names, arguments.vararg.arg, arguments.kwarg.arg}
-    find = {**wrapper.__builtins__, **wrapper.__globals__, **read_closure(wrapper)}.__getitem__
+    find = {**vars(builtins), **wrapper.__globals__, **read_closure(wrapper)}.__getitem__
     return _returns_call(source.tree.body, calls, kept, find)
 
 

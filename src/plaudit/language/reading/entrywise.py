@@ -14,7 +14,7 @@ from plaudit.language.reading.conditions import compare, join, negate
 from plaudit.language.reading.context import X_Y, Context, X, spells
 from plaudit.language.reading.expressions import add_number, fit, list_items, read_truth, spread
 from plaudit.language.reading.values import Constant, Ref, Value
-from plaudit.language.reading.vectors import to_array
+from plaudit.language.reading.vectors import list_entries, to_array
 
 _ARCS = ("asin", "acos", "atan")
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -155,6 +155,7 @@ def _is_finite(context: Context, node: ast.AST, x: Value) -> Value:
 @spells("isnan math.isnan")
 def _is_nan(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.isnan`, which is False: a NaN never reaches a term."""
+    context.looked_at += [entry.at for entry in list_entries(x) if isinstance(entry, Ref)]
     return spread(context, lambda _: Constant(False), x, node=node)
 
 
@@ -197,8 +198,37 @@ def _tangent(context: Context, node: ast.AST, x: Value) -> Value:
 @spells("cosh math.cosh", op=ast.Add())
 def _hyperbolic(context: Context, node: ast.AST, op: ast.operator, x: Value) -> Value:
     """Return `(exp(x) + exp(-x)) / 2`, or with a minus."""
-    rising, falling = (map_node(context, node, n.Exp, x=value) for value in (x, _negative(context, node, x)))
+    infinite = any(isinstance(entry, Ref) and context.may_be_infinite(entry.at) for entry in list_entries(x))
+    with context.without_warnings(infinite):
+        rising, falling = (map_node(context, node, n.Exp, x=value) for value in (x, _negative(context, node, x)))
     return apply_operator(context, node, ast.Div(), apply_operator(context, node, op, rising, falling), Constant(2.0))
+
+
+@spells("arcsinh asinh math.asinh")
+def _area_sine(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return `sign(x) * log1p(a + a * a / (1 + sqrt(a * a + 1)))`, with `a = abs(x)`: exact near 0 too."""
+    add, times, by = (partial(apply_operator, context, node, op) for op in (ast.Add(), ast.Mult(), ast.Div()))
+    size = map_node(context, node, n.Abs, x=x)
+    root = map_node(context, node, n.Sqrt, x=add(times(size, size), Constant(1.0)))
+    inner = add(size, by(times(size, size), add(root, Constant(1.0))))
+    return times(map_node(context, node, n.Sign, x=x), map_node(context, node, n.Log1p, x=inner))
+
+
+@spells("arccosh acosh math.acosh")
+def _area_cosine(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return `log1p(t + sqrt(t * (t + 2)))`, with `t = x - 1`: exact near 1 too."""
+    add, times = (partial(apply_operator, context, node, op) for op in (ast.Add(), ast.Mult()))
+    above = add(x, Constant(-1.0))
+    root = map_node(context, node, n.Sqrt, x=times(above, add(above, Constant(2.0))))
+    return map_node(context, node, n.Log1p, x=add(above, root))
+
+
+@spells("arctanh atanh math.atanh")
+def _area_tangent(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return `log1p(2 * x / (1 - x)) / 2`."""
+    times, minus, by = (partial(apply_operator, context, node, op) for op in (ast.Mult(), ast.Sub(), ast.Div()))
+    ratio = by(times(Constant(2.0), x), minus(Constant(1.0), x))
+    return times(Constant(0.5), map_node(context, node, n.Log1p, x=ratio))
 
 
 @spells("softplus")

@@ -4,7 +4,7 @@ import ast
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
-from types import EllipsisType
+from types import EllipsisType, NoneType
 from typing import Any, TypeVar
 
 from plaudit.errors import did_you_mean
@@ -20,6 +20,7 @@ from plaudit.language.reading.values import (
     Dictionary,
     Nested,
     Ref,
+    Settings,
     Unassigned,
     Undeclared,
     Value,
@@ -32,6 +33,7 @@ from plaudit.language.reading.values import (
     has_items,
     is_array,
     is_library_array,
+    is_mapping,
     is_object,
     is_open,
     is_record,
@@ -97,7 +99,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         key = (id(base.value), node.attr)
         if key not in context.source.known:
             if not hasattr(base.value, node.attr):
-                raise context.error(node, f"{ast.unparse(node)!r} does not exist.")
+                near = did_you_mean(node.attr, dir(base.value))
+                raise context.error(node, f"{ast.unparse(node)!r} does not exist.{near}")
             context.source.known[id(base.value)] = base.value  # so that no other object gets its id
             context.source.known[key] = freeze(getattr(base.value, node.attr))
         return read_constant(context, context.source.known[key], node)
@@ -197,7 +200,18 @@ def read_truth(context: Context, value: Value, node: ast.AST) -> int | bool:
     """Return a value as a condition: a position, or what it is when it is known already."""
     if isinstance(value, Constant) and to_number(value.value) is not None:
         return bool(value.value)
+    if (known := find_truth(value)) is not None:
+        return known
     return add_flag(context, value, node)
+
+
+def find_truth(value: Value) -> bool | None:
+    """Return whether a string, tuple, list, dict or None counts as true, as in Python; None for anything else."""
+    if isinstance(value, Constant) and isinstance(value.value, str | tuple | NoneType):
+        return bool(value.value)
+    if isinstance(value, Dictionary) or (isinstance(value, Vector) and not value.array):
+        return bool(value.items)
+    return None
 
 
 def chain(context: Context, conjunction: bool, parts: Sequence[int | bool | Callable[[], int | bool]]) -> Value:
@@ -238,8 +252,12 @@ def read_constant(context: Context, value: object, node: ast.AST) -> Value:
         return Vector(tuple(read_constant(context, item, node) for item in value))
     if isinstance(value, set | frozenset):
         return Constant(freeze(value))
-    if isinstance(value, Mapping):
-        return Dictionary({key: read_constant(context, item, node) for key, item in value.items()})
+    if isinstance(value, range):
+        limit_entries(context, [], node, len(value))
+        return Vector(tuple(map(Constant, value)))
+    if is_mapping(value):
+        items = freeze(value)
+        return Dictionary({key: read_constant(context, items[key], node) for key in items}, isinstance(items, Settings))
     if isinstance(value, bytes | complex | EllipsisType):
         what = f"a {type(value).__name__} is not part of the language."
         raise context.error(node, what, "Use numbers, bools, strings, tuples or dicts.")

@@ -15,6 +15,7 @@ from plaudit.language.parameters import Fixed, name_knob
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, statements  # noqa: F401  # each registers what it reads
 from plaudit.language.reading.context import Context, Mark, Returned, Scope
+from plaudit.language.reading.doubts import settle_doubts
 from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
@@ -65,6 +66,7 @@ def read_term(
     if what == "term":
         context.returned = Returned(part, batched)
     score = add_number(context, _read_result(context, knobs), source.tree)
+    settle_doubts(context, [score])
     if batch:
         _drop_other_rows(context, score)
     return _finish_reading(context, score)
@@ -77,7 +79,7 @@ def read_condition(source: Source, name: str, knobs: Mapping[str, object], build
     if find_kind(value) not in (FLAG, UNKNOWN):
         what = f"a condition must return a bool, and this returns {describe(value)}."
         raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
-    return _finish_reading(context, add_flag(context, value, source.tree))
+    return _finish_flag(context, value)
 
 
 def read_fact(
@@ -100,8 +102,7 @@ def read_fact(
         if each.arg in constants and each.arg in (*RECORDS, TERMINAL.name, *(scope.fields or ())):
             advice = "Drop the default to read the field, or give the constant another name."
             raise context.error(each, f"{each.arg!r} has a default, and there is a field of this name.", advice)
-    value = _read_result(context, {name: Fixed(default) for name, default in constants.items()})
-    return _finish_reading(context, add_flag(context, value, source.tree))
+    return _finish_flag(context, _read_result(context, {name: Fixed(default) for name, default in constants.items()}))
 
 
 def read_update(
@@ -115,8 +116,9 @@ def read_update(
     result = _read_result(context, knobs)
     if scope.fields is None:
         return (), _finish_reading(context, 0)
-    entries = _list_entries(context, result, field)
-    return tuple(_fit_entry(context, entry, field) for entry in entries), _finish_reading(context, 0)
+    entries = [_fit_entry(context, entry, field) for entry in _list_entries(context, result, field)]
+    settle_doubts(context, [entry.at for entry in entries])
+    return tuple(entries), _finish_reading(context, 0)
 
 
 def _list_entries(context: Context, result: Value, field: Field) -> list[Value]:
@@ -135,7 +137,7 @@ def _list_entries(context: Context, result: Value, field: Field) -> list[Value]:
     return level
 
 
-def _fit_entry(context: Context, entry: Value, field: Field) -> Value:
+def _fit_entry(context: Context, entry: Value, field: Field) -> Ref:
     """Return an entry of a state as a node: a flag of a flag, a number of a number; bools count 0 and 1 there."""
     if field.kind == "flag":
         if find_kind(entry) != FLAG:
@@ -164,6 +166,12 @@ def _read_result(context: Context, knobs: Mapping[str, object]) -> Value:
         return run_function(context)
     except RecursionError:
         raise ReadError(f"{source.name!r} cannot be read: it is nested too deeply. Split it into helpers.") from None
+
+
+def _finish_flag(context: Context, value: Value) -> Reading:
+    flag = add_flag(context, value, context.source.tree)
+    settle_doubts(context, [flag])
+    return _finish_reading(context, flag)
 
 
 def _find_knob(context: Context, parameter: str, knobs: Mapping[str, object]) -> str:

@@ -9,6 +9,7 @@ from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_index
 from plaudit.language.reading.conditions import compare, find_labels, join
+from plaudit.language.reading.configs import read_object_item
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import look_up_key
 from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant
@@ -27,6 +28,7 @@ from plaudit.language.reading.values import (
     find_open,
     has_items,
     is_array,
+    is_object,
     is_open,
     is_record,
 )
@@ -62,6 +64,8 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
     if (unknown := find_open_index(context, base, parts)) is not None:
         return unknown
+    if isinstance(base, Constant) and is_object(base.value):
+        return read_object_item(context, base, parts, node)
     if not has_items(base):
         refuse_record(context, base, node)
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
@@ -70,9 +74,17 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
             raise context.error(node, "a tuple takes one index.", "Write t[1][2], or make it an array: np.array(t).")
         return _pick_item(context, list_items(context, base, node), parts[0], base, node)
     if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
-        parts = [read_constant(context, part, node) for part in parts[0].value]
+        parts = [_as_part(context, Constant(part), node) for part in parts[0].value]
+    parts = [_as_list(context, part, node) for part in parts]
     base, parts = _add_axes(context, base, parts)
     return pick_entries(context, base, fill_ellipsis(context, base, parts, node), node)
+
+
+def _as_list(context: Context, part: Part, node: ast.AST) -> Part:
+    """Return a tuple of constants among the parts of an index as the list that it means there."""
+    if isinstance(part, Constant) and isinstance(part.value, tuple):
+        return Vector(tuple(read_constant(context, each, node) for each in part.value))
+    return part
 
 
 def read_indices(context: Context, node: ast.Subscript) -> list[Part]:
@@ -104,7 +116,20 @@ def _read_index(context: Context, node: ast.expr) -> Part:
             if known[2] == 0:
                 raise context.error(node, "the step of a slice cannot be 0.")
             return slice(*known)
-    return context.read(node)
+    return _as_part(context, context.read(node), node)
+
+
+def _as_part(context: Context, value: Value, node: ast.AST) -> Part:
+    """Return a value as a part of an index: a constant slice, `...` or None, or a list of constants, is one."""
+    match value:
+        case Constant(slice() as known):
+            bounds = [Constant(bound) for bound in (known.start, known.stop, known.step)]
+            return slice(*(None if bound.value is None else _find_bound(context, bound, node) for bound in bounds))
+        case Constant(EllipsisType()):
+            return ...
+        case Constant(None):
+            return NEW_AXIS
+    return value
 
 
 def _find_bound(context: Context, value: Value | None, node: ast.AST) -> int | None:

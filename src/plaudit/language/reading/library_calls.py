@@ -5,12 +5,14 @@ refused, with what to write instead.
 """
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.errors import did_you_mean
-from plaudit.language.reading import arrays, entrywise, reductions  # noqa: F401  # each registers what it means
+from plaudit.language.reading import arrays, entrywise, instances, reductions  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
+from plaudit.language.reading.configs import find_in_list
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
 from plaudit.language.reading.expressions import list_items
@@ -30,7 +32,7 @@ _FUNCTIONS_ONLY = {
     "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
     "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
-    "normalize", "softplus",
+    "normalize", "softplus", "isscalar", "is_tensor",
 }  # fmt: skip
 METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 """The spellings that are methods of an array too."""
@@ -56,6 +58,8 @@ REFUSED: Mapping[str, str] = {
     "bool": "Write x != 0.",
 }
 """What to write instead of spellings that mean different things in different libraries, or that no target has."""
+
+_ARRAYS = {"numpy": "ndarray", "jax": "Array", "torch": "Tensor"}
 
 _MODULES = ("numpy", "numpy.linalg", "jax.numpy", "jax.numpy.linalg", "jax.nn", "torch", "torch.functional",
             "torch.linalg", "torch._C._linalg", "torch._C._nn", "torch._C._special", "torch.nn.functional")  # fmt: skip
@@ -148,13 +152,21 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value:
     table = base.value if isinstance(base, Constant) else None
     if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
         return look_up_position(context, table, context.read(node.args[0]), node)
+    if name in ("index", "count") and isinstance(base, Vector) and not base.array and len(node.args) == 1:
+        return find_in_list(context, base, node)
     if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
         return call_spelling(context, f".{name}" if f".{name}" in SPELLINGS else name, node, base)
     if name in METHODS:
         raise context.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
     advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
-    near = "" if advice else did_you_mean(name, METHODS)
+    near = "" if advice or _exists(name) else did_you_mean(name, METHODS)
     raise context.error(node, f"the method `.{name}()` cannot be read.{near}", advice or LISTED)
+
+
+def _exists(name: str) -> bool:
+    """Return whether arrays of a library that is loaded have a method of this name: then it is not misspelt."""
+    classes = [getattr(sys.modules.get(library), kind, None) for library, kind in _ARRAYS.items()]
+    return any(hasattr(each, name) for each in classes)
 
 
 def refuse_library(context: Context, called: object, node: ast.Call) -> None:
@@ -162,9 +174,7 @@ def refuse_library(context: Context, called: object, node: ast.Call) -> None:
     library, name = _get_library(called), str(getattr(called, "__name__", ""))
     if library:
         advice = REFUSED.get(name) or find_advice(find_whole_name(called))
-        near = "" if advice else did_you_mean(name, SPELLINGS)
-        what = f"`{ast.unparse(node.func)}` of {library} cannot be read.{near}"
-        raise context.error(node, what, advice or LISTED)
+        raise context.error(node, f"`{ast.unparse(node.func)}` of {library} cannot be read.", advice or LISTED)
 
 
 def _get_library(called: object) -> str:

@@ -12,6 +12,7 @@ from plaudit.language.reading.comprehensions import count_turns, list_rows
 from plaudit.language.reading.conditions import compare, negate, read_test
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.dictionaries import look_up_key
+from plaudit.language.reading.doubts import drop_filters, turns_warnings_off
 from plaudit.language.reading.expressions import add_number, chain, list_items, read_constant, read_truth
 from plaudit.language.reading.flow import (
     Flow,
@@ -127,10 +128,14 @@ def _run_raise(context: Context, statement: ast.Raise) -> Flow:
 
 @runs(ast.With)
 def _run_with(context: Context, statement: ast.With) -> Flow:
-    """Read the block of a `with` that only says that no gradients are kept."""
-    if len(statement.items) > 1 or not is_without_gradients(statement.items[0].context_expr):
-        raise context.error(statement, *explain_unsupported(statement))
-    return read_block(context, statement.body, context.names)
+    """Read the block of a `with` that only says that no gradients are kept, or no warnings shown."""
+    manager = statement.items[0].context_expr
+    if len(statement.items) == 1 and is_without_gradients(manager):
+        return read_block(context, statement.body, context.names)
+    if len(statement.items) == 1 and (quiet := turns_warnings_off(context, manager)) is not None:
+        with context.without_warnings(quiet):
+            return read_block(context, drop_filters(statement.body), context.names)
+    raise context.error(statement, *explain_unsupported(statement))
 
 
 @runs(ast.Break, ast.Continue)

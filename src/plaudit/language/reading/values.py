@@ -46,7 +46,7 @@ class Dictionary:
 
     items: Mapping[Any, "Value"]
     attributes: bool = False
-    """Whether its entries may be read as attributes: it was given as the values of an object."""
+    """Whether its keys are attributes too: `cfg.scale` is `cfg["scale"]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +238,26 @@ def freeze(value: Any) -> Any:
         named = isinstance(value, set | frozenset) and all(isinstance(item, str) for item in value)
         copies = [freeze(item) for item in (sorted(value) if named else value)]  # every process has its own order
         return copies if isinstance(value, list) else tuple(copies)
-    if isinstance(value, Mapping):
-        return MappingProxyType({key: freeze(item) for key, item in value.items()})
+    if is_mapping(value):
+        items = {key: freeze(value[key]) for key in value.keys()}  # noqa: SIM118  # some loop over something else
+        return Settings(items) if _has_keys_as_attributes(value) else MappingProxyType(items)
     return value
+
+
+class Settings(dict[Any, Any]):
+    """A copy of a mapping whose keys are attributes too."""
+
+
+def is_mapping(value: object) -> bool:
+    """Return whether a value from outside is a mapping, or looks like one, as configs of many libraries do."""
+    if isinstance(value, Mapping):
+        return True
+    methods = ("keys", "items", "get", "__getitem__", "__iter__")
+    return all(hasattr(type(value), name) for name in methods) and not hasattr(type(value), "shape")
+
+
+def _has_keys_as_attributes(value: Any) -> bool:
+    if isinstance(value, Settings):
+        return True
+    names = [key for key in value.keys() if isinstance(key, str) and key.isidentifier()]  # noqa: SIM118
+    return bool(names) and type(value) is not dict and all(hasattr(value, name) for name in names)

@@ -1,0 +1,160 @@
+"""What is known of the classes of values: `isinstance`, `np.isscalar`, `np.ndim`, `hasattr`, `callable`.
+
+The caller of a term decides whether a number is an int or a float, and an array one of NumPy or of PyTorch. So only
+questions are answered whose answer does not depend on that.
+"""
+
+import ast
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from plaudit.language.field import to_number
+from plaudit.language.kinds import FLAG, NUMBER
+from plaudit.language.reading.advice import CALLS, FOREIGN
+from plaudit.language.reading.context import Context, spells
+from plaudit.language.reading.expressions import fit
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Nested,
+    Value,
+    Vector,
+    describe,
+    find_kind,
+    find_open,
+    is_array,
+)
+from plaudit.language.reading.vectors import find_shape
+
+
+class _ArrayLike:
+    """Has the methods of an array that classes of `collections.abc` ask for."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def __contains__(self, item: object) -> bool:
+        raise NotImplementedError
+
+
+_SAMPLES: dict[str, tuple[type, ...]] = {
+    NUMBER: (int, float),
+    FLAG: (bool,),
+    "string": (str,),
+    "array": (_ArrayLike,),
+    "list": (list, tuple),
+    "dict": (dict,),
+}
+"""What classes a value of each sort may have."""
+
+_LIBRARY_CLASSES = {
+    "array": ("ndarray", "Tensor", "Array", "ArrayImpl"),
+    NUMBER: ("generic", "number", "inexact", "floating", "integer", "signedinteger", "float64", "float32", "int64"),
+    FLAG: ("generic", "bool", "bool_"),
+}
+"""Classes of libraries: a number or bool of a row may be one of them, and an array is one of its library's."""
+
+
+def read_isinstance(context: Context, node: ast.Call) -> Value:
+    """Return `isinstance(value, classes)`, where the answer is the same for every row."""
+    value = context.read(node.args[0])
+    classes = list(_list_classes(context, node.args[1]))
+    if (unknown := find_open(value)) is not None:
+        return unknown
+    answers = {_is_instance(value, each) for each in classes}
+    if True in answers:
+        return Constant(True)
+    partial = {sample for each in classes for sample in _find_samples(value, each)}
+    if partial and partial == set(_SAMPLES.get(_find_sort(value), ())):
+        return Constant(True)  # `(int, float)`
+    if None not in answers:
+        return Constant(False)
+    shown = f"whether {describe(value)} is an instance of {ast.unparse(node.args[1])} depends on who calls"
+    raise context.error(node, f"{shown}.", CALLS["isinstance"])
+
+
+def _list_classes(context: Context, node: ast.expr) -> Iterator[type]:
+    """Yield the classes that a value is compared with: one, a tuple of them, or `int | float`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from _list_classes(context, node.left)
+        yield from _list_classes(context, node.right)
+        return
+    known = context.read(node)
+    waiting: list[Any] = [known.value if isinstance(known, Constant) else None]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, tuple):
+            waiting += each
+        elif isinstance(each, types.UnionType):
+            waiting += each.__args__
+        elif isinstance(each, type):
+            yield each
+        else:
+            raise context.error(node, "isinstance takes classes.", "Write isinstance(x, (int, float)).")
+
+
+def _is_instance(value: Value, kind: type) -> bool | None:
+    """Return whether a value is of a class; None where that depends on who calls."""
+    sort = _find_sort(value)
+    if sort == "other":
+        known = value.value if isinstance(value, Constant) else None
+        return isinstance(known, kind) if isinstance(value, Constant | Nested) else None
+    if _is_of_library(kind):
+        return kind.__name__ in _LIBRARY_CLASSES["array"] if sort == "array" else _may_be_of_library(sort, kind)
+    if isinstance(value, Constant):
+        return None if issubclass(kind, set | frozenset) else isinstance(value.value, kind)  # a set is kept as a tuple
+    found = _find_samples(value, kind)
+    return False if not found else True if found == set(_SAMPLES[sort]) else None
+
+
+def _may_be_of_library(sort: str, kind: type) -> bool | None:
+    return None if kind.__name__ in _LIBRARY_CLASSES.get(sort, ()) else False
+
+
+def _find_samples(value: Value, kind: type) -> set[type]:
+    """Return the classes that a value may have and that are classes of a kind."""
+    return {each for each in _SAMPLES.get(_find_sort(value), ()) if issubclass(each, kind)}
+
+
+def _is_of_library(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in (*FOREIGN, "jaxlib")
+
+
+def _find_sort(value: Value) -> str:
+    """Return which of the samples stands for the classes that a value may have; "other" where none does."""
+    if is_array(value):
+        return "array"
+    if isinstance(value, Dictionary):
+        return "dict"
+    if isinstance(value, Vector) or (isinstance(value, Constant) and isinstance(value.value, tuple)):
+        return "list"
+    kind = find_kind(value)
+    return "string" if kind.startswith("category") else kind
+
+
+@spells("isscalar")
+def _is_scalar(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return `np.isscalar`: whether a value is a number, a bool or a string, and no array."""
+    return Constant(_find_sort(x) in (NUMBER, FLAG, "string"))
+
+
+@spells("ndim")
+def _count_axes(context: Context, node: ast.AST, x: Value) -> Value:
+    return Constant(len(fit(context, find_shape, x, node=node)))
+
+
+@spells("is_tensor")
+def _is_tensor(context: Context, node: ast.AST, x: Value) -> Value:
+    return Constant(is_array(x))
+
+
+def is_callable(value: Value) -> Value:
+    """Return `callable(value)`: what is computed from a row never is."""
+    known = value.value if isinstance(value, Constant) and to_number(value.value) is None else None
+    return Constant(isinstance(value, Nested) or callable(known))
