@@ -18,6 +18,8 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.state import State
 from plaudit.reward.term import Term, term
 
+__all__ = ["read_rewards"]
+
 _PARTS = ("func", "weight", "params")
 
 
