@@ -30,6 +30,7 @@ from plaudit.reward.definition import (
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
+from plaudit.reward.from_functions import define_from_example
 from plaudit.reward.lower import find_gradients
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
@@ -124,6 +125,62 @@ class Reward(Definition):
         for keyword in unknown:
             raise TypeError(_describe_unknown(keyword))
         define(self, arguments)
+
+    @classmethod
+    def from_functions(
+        cls,
+        functions: Mapping[Any, Number],
+        *,
+        example: Any,
+        name: str = "reward",
+        version: str = "1",
+        batched: bool = False,
+        observed: bool = False,
+        fields: Iterable[Field | State] = (),
+        **options: Any,
+    ) -> "Reward":
+        """Make a reward of functions and their weights; an example says what they read.
+
+        A field that a function reads has the name, the shape and the kind that it has in the example, and the range of
+        a Box. What nothing reads is left out.
+
+        Args:
+            functions: The weight of each function, or of each term.
+            example: A row, `{"distance": 3.0}`, with mappings inside it as `robot_pos`; spaces of Gymnasium by name, or
+                a Dict space; or a data frame of Polars, pandas or Arrow, whose strings are categories.
+            name: The name of the reward in errors, records and reports.
+            version: The version label.
+            batched: Whether functions and the example are for a batch, with the rows along the first axis.
+            observed: Whether ranges that no space declares are those of the rows of the example. They are noted in the
+                task as seen: checks use them and say so; bounds and proofs do not rest on them, and scoring ignores
+                them.
+            fields: Fields and states that the example does not show, or not rightly: they take the place of its own.
+            options: The other arguments of `Reward`.
+
+        Returns:
+            The reward.
+
+        Raises:
+            DefinitionError: The example is none, or has another shape than the functions need.
+            UnknownField: A function reads what is not in the example.
+
+        >>> def near(robot, reach=2.0):
+        ...     return 1 if robot.distance < reach else 0
+        >>> def effort(torque):
+        ...     return sum(t ** 2 for t in torque)
+        >>> reward = Reward.from_functions(
+        ...     {near: 1.0, effort: -0.1}, example={"distance": 1.5, "torque": [0.5, 1.0], "time": 3}
+        ... )
+        >>> reward.score(distance=1.0, torque=[1.0, 2.0]).values
+        {'near': 1.0, 'effort': -0.5}
+        """
+        for keyword in options.keys() - (RewardChanges.__annotations__.keys() - {"terms"}):
+            raise TypeError(_describe_unknown(keyword))
+        made = cls.__new__(cls)
+        usual = {key: each.default for key, each in inspect.signature(cls).parameters.items()}
+        given = {**usual, **options, "name": name, "version": version, "fields": fields}
+        define_from_example(made, given, functions, example, batched=batched, observed=observed)
+        return made._drop_unread()
 
     @classmethod
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":

@@ -1,0 +1,234 @@
+"""A reward of functions and weights: what an example says of their fields."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from plaudit import DefinitionError, Field, ReadError, Reward, State, Task, bounds, check, term
+from plaudit.errors import UnknownField
+from plaudit.schedules import linear
+
+
+def near(robot, reach=2.0):
+    return 1 if robot.distance < reach else 0
+
+
+def effort(torque):
+    return sum(each**2 for each in torque)
+
+
+def landed(prev, curr):
+    return 1.0 if curr.contact and not prev.contact else 0.0
+
+
+ROW = {"distance": 1.5, "torque": [0.5, 1.0], "contact": np.array([True]), "when": object(), "3rd": 4}
+
+
+def make(functions, example, **options):
+    return Reward.from_functions(functions, example=example, **options)
+
+
+def test_names_shapes_and_kinds_are_those_of_the_row():
+    reward = make({near: 1.0, effort: -0.1}, ROW)
+    assert list(reward.fields.values()) == [Field("distance"), Field("torque", length=2)]
+    assert reward.score(distance=1.0, torque=[1.0, 2.0]).values == {"near": 1.0, "effort": -0.5}
+    assert (reward.name, reward.version) == ("reward", "1")
+
+
+def test_it_is_the_reward_that_is_declared_by_hand():
+    terms = [term(weight=1.0)(near), term(weight=-0.1)(effort)]
+    by_hand = Reward("walk", version="2", terms=terms, fields=[Field("distance"), Field("torque", length=2)], high=1.0)
+    assert make({near: 1.0, effort: -0.1}, ROW, name="walk", version="2", high=1.0) == by_hand
+
+
+def test_bools_are_flags_and_both_ends_of_a_step_are_one_field():
+    flag = {"contact": True}
+    reward = make({landed: 1.0}, {"prev": flag, "curr": flag})
+    assert dict(reward.fields) == {"contact": Field("contact", flag=True)}
+    assert reward.inputs == ("curr.contact", "prev.contact")
+
+
+def test_a_mapping_inside_a_row_is_a_record():
+    def height(robot):
+        return robot["body"]["pos"][2]
+
+    reward = make({height: 1.0}, {"body": {"pos": (0.0, 0.0, 1.0), "vel": 3.0}})
+    assert list(reward.fields) == ["body_pos"]
+
+
+def test_infinity_in_a_row_is_allowed():
+    reward = make({near: 1.0}, {"distance": math.inf})
+    assert reward.fields["distance"] == Field("distance", infinite=True)
+
+
+def test_terms_and_schedules_are_taken_with_their_weights():
+    close = term(params={"reach": 0.5}, name="close", weight=9.0)(near)
+    reward = make({close: linear(0, 2, over=10), near: 1.0}, {"distance": 1.0, "step": 0})
+    assert reward.params["close.reach"] == 0.5
+    assert reward.params["close.weight.end"] == 2.0
+    assert "step" in reward.fields
+    assert close.weight == 9.0
+
+
+def test_a_default_is_a_field_where_the_example_has_it():
+    reward = make({near: 1.0}, {"distance": 1.0, "reach": 2.0})
+    assert list(reward.fields) == ["distance", "reach"]
+
+
+def test_fields_states_and_options_are_those_of_a_reward():
+    def smooth(prev, average):
+        return average - prev.average
+
+    def fade(prev, distance):
+        return 0.5 * prev.average + 0.5 * distance
+
+    fields = [State("average", reset=0.0, update=fade), Field("distance", low=0, high=9)]
+    reward = make({smooth: 1.0}, {"distance": 3}, fields=fields, doc="Smooth.", task=Task(horizon=9))
+    assert (reward.fields["distance"].high, reward.doc, reward.task.horizon) == (9.0, "Smooth.", 9)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'trems'"):
+        make({near: 1.0}, ROW, trems=[])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'terms'"):
+        make({near: 1.0}, ROW, terms=[])
+
+
+# -- batches and data frames ---------------------------------------------------------------------------------------
+
+
+def slip(self):
+    return np.sum(np.square(self.speed), axis=1) * self.moving
+
+
+BATCH = {"speed": np.arange(12.0).reshape(4, 3), "moving": np.array([True, False, True, True]), "names": ["a"] * 3}
+
+
+def test_a_batch_has_the_rows_along_its_first_axis():
+    reward = make({slip: 1.0}, BATCH, batched=True)
+    assert dict(reward.fields) == {"speed": Field("speed", length=3), "moving": Field("moving", flag=True)}
+    assert reward.compile("numpy")({"speed": BATCH["speed"], "moving": BATCH["moving"]}).total.tolist() == [
+        *(5.0, 0.0, 149.0, 302.0)
+    ]
+
+
+def test_tensors_are_read():
+    torch = pytest.importorskip("torch", reason="needs plaudit[torch]")
+    batch = {"speed": torch.ones(4, 3, requires_grad=True), "moving": torch.ones(4, dtype=torch.bool)}
+    assert make({slip: 1.0}, batch, batched=True).fields == make({slip: 1.0}, BATCH, batched=True).fields
+
+
+def pay(gait, speed, torque):
+    return speed - sum(torque) if gait == "walk" else 0.0
+
+
+COLUMNS = {
+    "gait": ["walk", "trot", "walk"],
+    "speed": [1, 2, 4],
+    "torque[0]": [0.1, 0.2, 0.3],
+    "torque[1]": [0.0, -0.5, 0.0],
+    "unused": [None, "x", 3.0],
+}
+FRAME_FIELDS = [Field("gait", values=("trot", "walk")), Field("speed"), Field("torque", length=2)]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
+def test_the_columns_of_a_data_frame_are_fields(library):
+    module = pytest.importorskip(library)
+    columns = {name: column for name, column in COLUMNS.items() if name != "unused"}
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    reward = make({pay: 1.0}, frame)
+    assert sorted(reward.fields.values(), key=lambda each: each.name) == FRAME_FIELDS
+
+
+def test_declared_categories_are_all_there():
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    kinds = ["walk", "trot", "stand"]
+    columns = {"speed": [1.0], "torque": [[0.1, 0.2]]}
+    frames = [
+        polars.DataFrame({**columns, "gait": polars.Series(["walk"], dtype=polars.Enum(kinds))}),
+        pandas.DataFrame({**columns, "gait": pandas.Categorical(["walk"], categories=kinds)}),
+    ]
+    for frame in frames:
+        assert make({pay: 1.0}, frame).fields["gait"].labels == tuple(kinds)
+
+
+def test_observed_ranges_are_seen_and_not_declared():
+    polars = pytest.importorskip("polars")
+    reward = make({pay: -1.0}, polars.DataFrame(COLUMNS, strict=False), observed=True)
+    assert reward.fields["speed"] == Field("speed")
+    assert reward.task.fields["speed"] == Field("speed", low=1, high=4)
+    assert reward.task.fields["torque"] == Field("torque", length=2, low=-0.5, high=0.3)
+    assert reward.task.find_basis("fields", "speed") == "seen"
+    assert bounds(reward).total.low == -math.inf
+    assert reward.score(gait="walk", speed=99.0, torque=[0.0, 0.0]).total == -99.0
+    task = Task(better={"speed": "high"})
+    findings = check(make({pay: -1.0}, polars.DataFrame(COLUMNS, strict=False), observed=True, task=task)).findings
+    [wrong] = [each for each in findings if each.code == "wrong-way"]
+    assert "the range of speed" in {ground.says for ground in wrong.grounds if ground.basis == "seen"}
+
+
+# -- spaces --------------------------------------------------------------------------------------------------------
+
+
+def test_spaces_say_shapes_ranges_and_choices():
+    spaces = pytest.importorskip("gymnasium").spaces
+
+    def everything(obs, action, buttons, level, held, many):
+        return obs[0] + action + buttons[0] + level + held[0] + many
+
+    declared = spaces.Dict(
+        {
+            "obs": spaces.Box(np.array([-1, -8], np.float32), np.array([1, 8], np.float32)),
+            "action": spaces.Discrete(3, start=1),
+            "buttons": spaces.MultiBinary(4),
+            "level": spaces.Box(-np.inf, 5.0, ()),
+            "held": spaces.MultiDiscrete([2, 5]),
+            "many": spaces.Discrete(1000),
+        }
+    )
+    reward = make({everything: 1.0}, declared)
+    assert dict(reward.fields) == {
+        "obs": Field("obs", length=2, low=-8, high=8),
+        "action": Field("action", values=(1, 2, 3)),
+        "buttons": Field("buttons", flag=True, length=4),
+        "level": Field("level", high=5),
+        "held": Field("held", length=2, low=0, high=4),
+        "many": Field("many", low=0, high=999),
+    }
+    assert make({everything: 1.0}, dict(declared.spaces)) == reward
+
+
+# -- mistakes ------------------------------------------------------------------------------------------------------
+
+WRONG = {
+    "rows instead of a row": (lambda: make({effort: 1.0, near: 1.0}, {"torque": np.ones((9, 2)), "distance": np.ones(9)}),
+        ReadError, "Every value of the example has 9 entries along its first axis. .* batched=True"),
+    "two lengths": (lambda: make({slip: 1.0}, {**BATCH, "moving": np.ones(3, bool)}, batched=True),
+        DefinitionError, "'moving' has 3 rows and 'speed' has 4"),
+    "a number in a batch": (lambda: make({slip: 1.0}, {**BATCH, "moving": 1.0}, batched=True),
+        DefinitionError, r"'moving' is a single value, .* shared=\{'moving': ...\}"),
+    "what is not there": (lambda: make({near: 1.0}, {"distanc": 1.0}), UnknownField, "Did you mean 'distanc'"),
+    "a string": (lambda: make({pay: 1.0}, {"gait": "walk", "speed": 1.0, "torque": [1.0]}),
+        DefinitionError, r"'gait' is a string, .* fields=\[Field\('gait', values=\('walk', ...\)\)\]"),
+    "None": (lambda: make({near: 1.0}, {"distance": None}), DefinitionError, "None .* with missing="),
+    "an object": (lambda: make({near: 1.0}, {"distance": SimpleNamespace()}), DefinitionError, "not a number, a bool"),
+    "NaN": (lambda: make({near: 1.0}, {"distance": math.nan}), DefinitionError, "NaN or minus infinity"),
+    "ragged": (lambda: make({effort: 1.0}, {"torque": [[1.0], [1.0, 2.0]]}), DefinitionError, "differ in length"),
+    "a list": (lambda: make({near: 1.0}, [1.0]), DefinitionError, r"example= is a list, and its values need names"),
+    "functions in a list": (lambda: make([near], ROW), DefinitionError, "the weight of each function, .* not a list"),
+    "one row observed": (lambda: make({near: 1.0}, ROW, observed=True), DefinitionError, "needs several rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "match"), WRONG.values(), ids=WRONG)
+def test_an_example_that_does_not_fit_is_one_clear_message(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+def test_a_space_without_a_name_is_refused():
+    spaces = pytest.importorskip("gymnasium").spaces
+    with pytest.raises(DefinitionError, match=r"the space Box.* need names: .* \{'obs': env.observation_space"):
+        make({near: 1.0}, spaces.Box(-1, 1, (3,)))
+    with pytest.raises(DefinitionError, match="'distance' is a Text space"):
+        make({near: 1.0}, {"distance": spaces.Text(5)})
