@@ -12,7 +12,7 @@ from typing import Any
 
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, shorten
 from plaudit.language.field import Field
-from plaudit.language.reading.decorators import read_source
+from plaudit.language.reading.owners import read_source
 from plaudit.reward.function_parameters import list_defaults
 from plaudit.reward.reward import Reward
 from plaudit.reward.state import State

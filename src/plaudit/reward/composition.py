@@ -17,8 +17,8 @@ from plaudit.language.field import NAME, RESERVED
 from plaudit.language.parameters import Number, Parameter, validate_schedulable
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.context import Scope
-from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import Reading, read_condition, read_term
+from plaudit.language.reading.owners import read_source
 from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.function_parameters import FunctionParameters, find_optional, split_parameters
@@ -62,7 +62,7 @@ class TotalFunction(ReadFunction):
         if self.source is None:
             raise DefinitionError(f"{self.name!r} was loaded from a specification and has no function")
         changed = {name: value for name, value in self.knobs.items() if not isinstance(value, tuple | Schedule)}
-        return self.source.function(*inputs, **{**changed, **knobs})
+        return self.source.called(*inputs, **{**changed, **knobs})
 
     @property
     def numbers(self) -> dict[str, Parameter]:

@@ -11,8 +11,8 @@ from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reading.context import Scope
-from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_fact
+from plaudit.language.reading.owners import read_source
 from plaudit.language.reading.source import ReadFunction, Source, validate_signature
 from plaudit.language.reading.values import freeze
 from plaudit.reward.function_parameters import list_defaults
@@ -53,7 +53,7 @@ class Fact(ReadFunction):
         """Return what the plain function returns, unchecked."""
         if self.source is None or self.source.file == UNNAMED:
             raise DefinitionError(f"fact {self.name!r} was loaded from a file, so it can be read but not called")
-        return self.source.function(*inputs, **constants)
+        return self.source.called(*inputs, **constants)
 
 
 def fact(function: Callable[..., Any], /) -> Fact:

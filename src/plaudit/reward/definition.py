@@ -25,6 +25,7 @@ from plaudit.language.parameters import (
     validate_schedulable,
 )
 from plaudit.language.program import Builder, Program
+from plaudit.language.reading.context import Note
 from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
@@ -154,6 +155,11 @@ class Definition:
             schedules=self._schedules,
             fields=self.fields,
         )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What in the functions makes no difference to a score, such as `print(...)`, and where fields come first."""
+        return self._formula.notes
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
-from plaudit.language.reading.context import Computed, Scope
+from plaudit.language.reading.context import Computed, Note, Scope
 from plaudit.language.reading.functions import Reading, read_term
 from plaudit.language.reading.inputs import hold_within_range
 from plaudit.language.schedule import Schedule
@@ -37,6 +37,8 @@ class Formula:
     """Inputs that only terminal terms read."""
     states: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     """What each state is after the step, entry by entry."""
+    notes: tuple[Note, ...] = ()
+    """What the author should know of the functions."""
 
     def only(self, terms: Sequence[str]) -> "Formula":
         """Return the formula of some of the terms, and of the states that they need."""
@@ -54,6 +56,7 @@ class Formula:
             {name: self.inputs[name] for name in read},
             self.terminal & set(read),
             {name: tuple(moved[at] for at in ats) for name, ats in states.items()},
+            tuple(note for note in self.notes if note.term in terms or note.term in kept),
         )
 
     def _find_states(self, terms: Sequence[str]) -> set[str]:
@@ -89,6 +92,7 @@ def build_formula(
     inputs: dict[str, Field] = dict(carried.inputs)
     scores: dict[str, int] = {}
     guards: list[Guard] = list(carried.guards)
+    notes: list[Note] = []
     for term in functions:
         reading = read_term_into(builder, term, fields, transition, shared, carried.computed)
         score = reading.result
@@ -97,10 +101,11 @@ def build_formula(
             score = builder.add(n.Select(builder.add(n.Input("terminal")), score, builder.const(0.0)))
         scores[term.name] = score
         guards += reading.guards
+        notes += reading.notes
         inputs |= reading.inputs
     nodes = tuple(builder.nodes)
     final = find_final_inputs(nodes, scores, guards, functions, carried.entries)
-    body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, carried.entries))
+    body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, carried.entries, tuple(notes)))
     if states:
         refuse_unread(name, [state for state in states if state not in optional], body.inputs)
     return body

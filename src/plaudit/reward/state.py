@@ -11,8 +11,8 @@ from plaudit.language.field import NAME, Field, to_number
 from plaudit.language.parameters import Fixed, Parameter, is_array
 from plaudit.language.program import Builder, Carried, Guard
 from plaudit.language.reading.context import Computed, Scope
-from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_update
+from plaudit.language.reading.owners import read_source
 from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.reading.values import Ref, Value, build_vector
 from plaudit.language.schedule import Schedule
@@ -154,7 +154,7 @@ class State(ReadFunction):
         if self.source is None:
             raise DefinitionError(f"state {self.name!r} was loaded from a specification and has no function")
         changed = {name: value for name, value in self.knobs.items() if not isinstance(value, Schedule)}
-        return self.source.function(*inputs, **{**changed, **knobs})
+        return self.source.called(*inputs, **{**changed, **knobs})
 
     @property
     def numbers(self) -> dict[str, Parameter]:

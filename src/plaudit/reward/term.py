@@ -1,11 +1,12 @@
 """A term: a plain Python function with a weight and clamps."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
 
-from plaudit.errors import DefinitionError
+from plaudit.errors import DefinitionError, PlauditError
 from plaudit.language.field import NAME
 from plaudit.language.parameters import (
     TERM_NUMBERS,
@@ -18,9 +19,9 @@ from plaudit.language.parameters import (
 )
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
-from plaudit.language.reading.decorators import read_source
 from plaudit.language.reading.functions import read_term
-from plaudit.language.reading.source import ReadFunction, Source
+from plaudit.language.reading.owners import read_source
+from plaudit.language.reading.source import Owner, ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
 from plaudit.reward.function_parameters import (
@@ -105,6 +106,20 @@ class Term(ReadFunction):
             raise DefinitionError(f"term {self.name!r}: kind={self.kind!r} is not one of {', '.join(get_args(Intent))}")
         object.__setattr__(self, "allow", validate_allow(f"term {self.name!r}", self.allow))
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Read it again as a method of the class in whose body it is defined: what else the class has is known now."""
+        source = self.source
+        if source is None or source.function.__qualname__ != f"{owner.__qualname__}.{source.function.__name__}":
+            return  # a term that has another name in some class
+        source = replace(source, owner=Owner(owner, name))
+        object.__setattr__(self, "source", source)
+        scope = Scope(params={f"{self.name}.{knob}": value for knob, value in self.knobs.items()})
+        knobs = {**dict.fromkeys(self.shared), **self.knobs, **self.constants}
+        with suppress(PlauditError):  # the reward says what is wrong, with its fields
+            reading = read_term(source, self.name, knobs, Builder(), scope, part=self.part)
+            object.__setattr__(self, "reads", reading.reads)
+            object.__setattr__(self, "parts", reading.parts)
+
     def __call__(self, *inputs: Any, **knobs: Any) -> Any:
         """Return what the plain function returns, unchecked."""
         if self.source is None:
@@ -128,7 +143,7 @@ class Term(ReadFunction):
                 changed |= {name: value} if default != value else {}
             elif validate_vector_parameter(name, default) != value:
                 changed[name] = _to_array(value)
-        return self.source.function(*inputs, **{**changed, **knobs})
+        return self.source.called(*inputs, **{**changed, **knobs})
 
     def _find_parameter(self, knob: str) -> str:
         """Return the parameter of the function that a knob is: `weight` of `weight_`."""

@@ -13,6 +13,7 @@ from plaudit.language.reading.entrywise import choose
 from plaudit.language.reading.expressions import fit, list_items, read_name, spread
 from plaudit.language.reading.flow import runs
 from plaudit.language.reading.indexing import Part, fill_ellipsis, find_open_index, pick_entries, read_indices
+from plaudit.language.reading.owners import has_setter
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -71,7 +72,7 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
         raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):
-        _forget_shared(context, left, ast.unparse(target))
+        forget_shared(context, left, ast.unparse(target))
     return value
 
 
@@ -85,7 +86,7 @@ def _load(target: ast.expr) -> ast.expr:
 @reads(ast.NamedExpr)
 def _read_walrus(context: Context, node: ast.NamedExpr) -> Value:
     """Return what is assigned inside an expression, where every row that gets to the statement gets here."""
-    if context.names is not context.statement_names or context.path != context.statement_path:
+    if not context.certain:
         raise context.error(node, *explain_unsupported(node))
     value = context.read(node.value)
     context.assign(node.target.id, value)
@@ -128,7 +129,10 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
     base = context.read(target.value)
     if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
         raise context.error(target, *explain_unsupported_target(target))
-    context.names[format_part(base, target.attr)] = value
+    if base.path == (context.receiver,) and has_setter(context.owner, target.attr):
+        what = f"`{ast.unparse(target)}` is a property, and assigning to it runs its setter."
+        raise context.error(target, what, "Assign to a local name.")
+    context.write(format_part(base, target.attr), value)
 
 
 @binds(ast.Subscript)
@@ -180,14 +184,7 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
     return build_array(entries, shape)
 
 
-@runs(ast.Expr)
-def _run_expression(context: Context, statement: ast.Expr) -> None:
-    """Read a call that changes a list or dict in place; any other expression has no effect."""
-    if not isinstance(statement.value, ast.Call) or not _call_in_place(context, statement.value):
-        raise context.error(statement, *explain_unsupported(statement))
-
-
-def _call_in_place(context: Context, node: ast.Call) -> bool:
+def call_in_place(context: Context, node: ast.Call) -> bool:
     """Read `v.append(x)`, `v.extend(w)` and `d.update(e)`, where `v` is a local list and `d` a local dict."""
     if not isinstance(node.func, ast.Attribute) or node.keywords or len(node.args) != 1:
         return False
@@ -227,12 +224,13 @@ def _is_given(context: Context, value: Value) -> bool:
 
 def _change(context: Context, old: Value, new: Value) -> None:
     names = [name for name, value in context.names.items() if value is old]
-    _forget_shared(context, old, *names)
+    forget_shared(context, old, *names)
     context.names.update(dict.fromkeys(names, new))
 
 
-def _forget_shared(context: Context, old: Value, *but: str) -> None:
+def forget_shared(context: Context, old: Value, *but: str) -> None:
     """Take the value from every name, but some, that a change of `old` in place may be seen in."""
+    context.changed.append(old)
     for name, value in context.names.items():
         if name not in but and _is_shared(old, value):
             context.names[name] = Unassigned(f"{name!r} may share entries with a value that was changed in place.")

@@ -29,7 +29,14 @@ from plaudit.language.reading.expressions import (
 )
 from plaudit.language.reading.helpers import read_helper, read_nested
 from plaudit.language.reading.instances import is_callable, read_isinstance
-from plaudit.language.reading.library_calls import METHODS, call_spelling, find_spelling, read_method, refuse_library
+from plaudit.language.reading.library_calls import (
+    METHODS,
+    call_spelling,
+    find_spelling,
+    read_library_method,
+    refuse_library,
+)
+from plaudit.language.reading.methods import read_method
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
@@ -68,6 +75,8 @@ OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.va
 def _read_call(context: Context, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         base = context.read(node.func.value)
+        if (own := read_method(context, base, node)) is not None:
+            return own
         if _is_record_call(context, base, node.func.attr):
             return read_record_call(context, base, node)
         if isinstance(base, Dictionary):
@@ -75,7 +84,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         if is_text(base):
             return read_text_method(context, base, node)
         if isinstance(base, Ref | Undeclared) or has_items(base):
-            return read_method(context, base, node)
+            return read_library_method(context, base, node)
         function = find_attribute(context, base, node.func)
         if isinstance(function, Ref | Undeclared):  # `prev.x()`
             raise context.error(node, f"{describe(function)} cannot be called.")

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple, TypeVar
 
-from plaudit.errors import ReadError
+from plaudit.errors import PlauditError, ReadError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.kinds import NUMBER
@@ -23,6 +23,7 @@ from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.source import Source, SourceLine, list_assigned
 from plaudit.language.reading.values import Names, Ref, Value
+from plaudit.terminal import escape_controls
 
 MOST_NODES = 200_000
 
@@ -108,6 +109,20 @@ class Partial(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something in a function that makes no difference to the number, or is taken from elsewhere, and where it is."""
+
+    term: str
+    """The term, gate or condition that was read."""
+    what: str
+    place: SourceLine
+
+    def __str__(self) -> str:
+        """Return it as people are told."""
+        return escape_controls(f"{self.term}: {self.what}\n  {self.place}")
+
+
+@dataclass(frozen=True, slots=True)
 class Computed:
     """A state after the step: what its update computes, and the inputs that this is computed from."""
 
@@ -154,6 +169,9 @@ class Context:
         self, builder: Builder, scope: Scope, term: str, source: Source, *, what: str = "term", batch: int = 0
     ) -> None:
         self.builder, self.scope, self.term, self.what, self.batch = builder, scope, term, what, batch
+        self.owner = source.owner  # of the term: helpers are given its `self`
+        own = source.tree.args.args
+        self.receiver = own[0].arg if own and source.owner is not None else ""
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.known: Names = {}  # what each input was read as
@@ -170,6 +188,10 @@ class Context:
         self.labels: dict[int, str] = {}  # what locals are called, by the node that got the name first
         self.calls: list[object] = []  # of helpers, that this one stands in
         self.counts: Counter[str] = Counter()  # of turns of loops, and of calls of helpers
+        self.failures: dict[tuple[str, ...], PlauditError] = {}  # why a method or property of the class is not read
+        self.notes: dict[Note, None] = {}
+        self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
+        self.changed: list[Value] = []  # values that were changed in place
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
         self.path: int | None = None
         self.returned: Returned | None = None  # what is taken of it; a helper returns what it likes
@@ -227,6 +249,29 @@ class Context:
             self.names = outer
 
     @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Read something that may fail: then nothing of it is left."""
+        lists: list[list[Any]] = [self.guards, self.marks, self.partial, self.looked_at, self.writes, self.changed]
+        tables: tuple[dict[Any, Any], ...] = (
+            self.inputs,
+            self.reads,
+            self.params,
+            self.claimed,
+            self.notes,
+            self.names,
+        )
+        before = [list(each) for each in lists], [dict(each) for each in tables]
+        try:
+            yield
+        except PlauditError:
+            for made, kept in zip(lists, before[0], strict=True):
+                made[:] = kept
+            for table, known in zip(tables, before[1], strict=True):
+                table.clear()
+                table.update(known)
+            raise
+
+    @contextmanager
     def under(self, flag: int) -> Iterator[None]:
         """Read what follows as happening only where `flag` is true."""
         outer = self.path
@@ -235,6 +280,21 @@ class Context:
             yield
         finally:
             self.path = outer
+
+    @property
+    def certain(self) -> bool:
+        """Whether every row that gets to the statement gets to the expression that is read."""
+        return self.names is self.statement_names and self.path == self.statement_path
+
+    def note(self, node: ast.AST, what: str) -> None:
+        """Remember what the author should know of this place."""
+        if not self.source.library:
+            self.notes[Note(self.term, what, self.source.locate(node))] = None
+
+    def write(self, part: str, value: Value) -> None:
+        """Give a part of a record, `self.x`, a value for the rest of the function."""
+        self.names[part] = value
+        self.writes.append(part)
 
     def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
         """Return the error that points at `node`."""

@@ -2,14 +2,13 @@
 
 import ast
 import builtins
-import functools
 import inspect
 import types
 
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import is_without_gradients
 from plaudit.language.reading.effects import Find, is_harmless, is_reporting
-from plaudit.language.reading.source import Source, parse_source, read_closure
+from plaudit.language.reading.source import parse_source, read_closure
 
 _COMPILED = {
     "torch.jit.ScriptFunction": "_torchdynamo_inline",
@@ -31,24 +30,6 @@ _WRAPPERS = {
 _TAKES_ALL = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _CONTEXTS = ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
 """Contexts that change which gradients are kept, and no value."""
-
-
-def read_source(function: object) -> Source:
-    """Return the source of a function, a method or a property, without decorators that leave its value alone."""
-    while True:
-        function = unwrap(function)
-        if isinstance(function, types.MethodType):
-            function = function.__func__
-        elif isinstance(function, property):
-            function = function.fget
-        elif isinstance(function, functools.cached_property):
-            function = function.func
-        elif isinstance(function, staticmethod):
-            function = function.__func__
-        else:
-            break
-    refuse_wrapper(function)
-    return parse_source(function)
 
 
 def unwrap(function: object) -> object:

@@ -177,7 +177,7 @@ def read_attribute_call(context: Context, called: object, node: ast.Call) -> Val
     known = name.value if isinstance(name, Constant) else None
     if base is None or not is_record(base) or not isinstance(known, str) or len(default) > 1:
         raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
-    value = read_member(context, base, known, node)
+    value = context.read(ast.copy_location(ast.Attribute(node.args[0], known, ast.Load()), node))
     if called is getattr:
         return _read_default(context, value, default, known, node)
     return find_open(value) or Constant(not isinstance(value, Record))

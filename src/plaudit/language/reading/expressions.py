@@ -28,7 +28,6 @@ from plaudit.language.reading.values import (
     build_tuple,
     describe,
     find_open,
-    format_part,
     freeze,
     has_items,
     is_array,
@@ -72,14 +71,6 @@ def read_name(context: Context, node: ast.Name) -> Value:
         advice = "Define constants above the term; a field is a parameter."
         raise context.error(node, f"the name {node.id!r} is not known.{near}", advice) from None
     return read_constant(context, known[node.id], node)
-
-
-@reads(ast.Attribute)
-def _read_attribute(context: Context, node: ast.Attribute) -> Value:
-    base = context.read(node.value)
-    if is_record(base) and (local := format_part(base, node.attr)) in context.names:
-        return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
-    return find_attribute(context, base, node)
 
 
 def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:

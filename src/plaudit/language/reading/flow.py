@@ -65,16 +65,23 @@ def runs(*kinds: type[ast.stmt]) -> Callable[[Registered], Registered]:
 
 def run_function(context: Context) -> Value:
     """Return what a function returns, which has the values of its parameters already."""
+    flow = run_body(context)
     tree = context.source.tree
-    body = tree.body
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
-        body = body[1:]
-    flow = read_block(context, body, context.names)
     if flow.value is None or not (flow.returned is True or _is_always_true(context, flow.returned, tree)):
         matches = any(isinstance(node, ast.Match) for node in ast.walk(tree))
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)
     return flow.value
+
+
+def run_body(context: Context) -> Flow:
+    """Read the statements of a function; the names that it leaves stay in the context."""
+    body = context.source.tree.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and len(body) > 1:
+        body = body[1:]
+    flow = read_block(context, body, context.names)
+    context.names = flow.names
+    return flow
 
 
 def read_block(context: Context, statements: list[ast.stmt], names: Names) -> Flow:
@@ -155,9 +162,9 @@ def _join_names(
         try:
             joined[name] = join(context, test, left, right, node)
         except ReadError:
-            if not loop:
+            if not loop and "." not in name:
                 raise
-            joined[name] = Unassigned()
+            joined[name] = Unassigned()  # of a part of a record, it may be that nothing reads it
         if joined[name] not in (left, right):
             context.label(joined[name], name)
     return joined

@@ -13,14 +13,14 @@ from plaudit.language.field import RECORDS, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.parameters import Fixed, name_knob
 from plaudit.language.program import Builder, Guard
-from plaudit.language.reading import assignments, calls, statements  # noqa: F401  # each registers what it reads
-from plaudit.language.reading.context import Context, Mark, Returned, Scope
+from plaudit.language.reading import assignments, calls, side_effects, statements  # noqa: F401  # each registers
+from plaudit.language.reading.context import Context, Mark, Note, Returned, Scope
 from plaudit.language.reading.doubts import settle_doubts
 from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
 from plaudit.language.reading.source import Source
-from plaudit.language.reading.values import Ref, Value, Vector, describe, find_kind
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, find_kind
 from plaudit.language.shapes import infer_shape
 
 
@@ -40,6 +40,7 @@ class Reading:
     """Where in the source only some rows get."""
     names: Mapping[int, str]
     """What the author called the values of local names, by position."""
+    notes: tuple[Note, ...]
 
 
 def read_term(
@@ -161,6 +162,8 @@ def _read_result(context: Context, knobs: Mapping[str, object]) -> Value:
     named = {_find_knob(context, name, knobs): name for name in arguments}
     passed = {named[knob]: read_knob(context, knob, value) for knob, value in knobs.items() if knob in named}
     passed |= {name: read_parameter(context, name, each) for name, each in arguments.items() if name not in passed}
+    if isinstance(kind := getattr(context.owner, "receiver", None), type):
+        passed[context.receiver] = Constant(kind)  # of a class method
     context.enter_function(source, passed)
     try:
         return run_function(context)
@@ -189,6 +192,7 @@ def _finish_reading(context: Context, result: int) -> Reading:
         parts=frozenset(context.parts),
         marks=tuple(context.marks),
         names=context.labels,
+        notes=tuple(context.notes),
     )
 
 

@@ -8,18 +8,29 @@ from functools import partial
 
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.assignments import forget_shared
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.decorators import refuse_wrapper
 from plaudit.language.reading.expressions import read_constant, read_several
-from plaudit.language.reading.flow import run_function
+from plaudit.language.reading.flow import run_body, run_function
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
-from plaudit.language.reading.values import Dictionary, Names, Nested, Value, describe
+from plaudit.language.reading.values import Constant, Dictionary, Names, Nested, Unassigned, Value, describe
 
 MOST_CALLS = 10_000
 
 
-def read_helper(context: Context, function: types.FunctionType, node: ast.Call, bound: Sequence[Value] = ()) -> Value:
-    """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object."""
+def read_helper(
+    context: Context,
+    function: types.FunctionType,
+    node: ast.Call,
+    bound: Sequence[Value] = (),
+    *,
+    needed: bool = True,
+) -> Value:
+    """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object.
+
+    Where what it returns is not `needed`, it may return nothing: it is called for what it assigns.
+    """
     _count_call(context, function, function.__name__, node)
     with _point_at_call(context, function, node):
         refuse_wrapper(function)
@@ -30,8 +41,11 @@ def read_helper(context: Context, function: types.FunctionType, node: ast.Call, 
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     known = {name: partial(read_constant, context, default, node) for name, default in defaults.items()}
     passed = _read_arguments(context, source, known, node, bound)
-    with _point_at_call(context, function, node):
-        return _run_helper(context.open_helper(source, passed), function)
+    with _point_at_call(context, function, node), _entering(context, function, node, source, passed) as inner:
+        if needed:
+            return run_function(inner)
+        flow = run_body(inner)
+        return Constant(None) if flow.value is None else flow.value
 
 
 def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:
@@ -42,17 +56,44 @@ def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:
     passed = _read_arguments(context, helper.source, known, node)
     own = list_assigned(tree)
     around = {name: value for name, value in helper.names().items() if name not in own}
-    inner = context.open_helper(helper.source, around | passed)
-    inner.locals |= helper.locals
-    return _run_helper(inner, tree)
+    with _entering(context, tree, node, helper.source, around | passed) as inner:
+        inner.locals |= helper.locals
+        return run_function(inner)
 
 
-def _run_helper(context: Context, function: object) -> Value:
+@contextmanager
+def _entering(context: Context, function: object, node: ast.Call, source: Source, names: Names) -> Iterator[Context]:
+    """Read a helper that is called here; parts of records are the same inside it and, as it leaves them, behind it."""
+    parts = {name: value for name, value in context.names.items() if "." in name}
+    written, changed = len(context.writes), len(context.changed)
+    inner = context.open_helper(source, {**names, **parts})
     context.calls.append(function)
     try:
-        return run_function(context)
+        yield inner
     finally:
         context.calls.pop()
+    new = dict.fromkeys(context.writes[written:])
+    if new and not context.certain:
+        what = f"{source.name!r} assigns `{next(iter(new))}`, and only some rows call it here."
+        raise context.error(node, what, "Call it on a line of its own, under an `if`.")
+    for name in new:
+        context.names[name] = inner.names.get(name, Unassigned()) if _ends_once(source.tree) else _lose(name, source)
+    for value in context.changed[changed:]:
+        forget_shared(context, value, *new)
+
+
+def _ends_once(function: ast.FunctionDef) -> bool:
+    """Return whether a function has one end, so that what it leaves assigned is known there."""
+    returns, waiting = [], list[ast.AST](function.body)
+    while waiting:
+        node = waiting.pop()
+        returns += [node] if isinstance(node, ast.Return) else []
+        waiting += [] if isinstance(node, ast.FunctionDef | ast.Lambda) else ast.iter_child_nodes(node)
+    return not returns or returns == function.body[-1:]
+
+
+def _lose(name: str, source: Source) -> Unassigned:
+    return Unassigned(f"`{name}` is assigned in {source.name!r}, which has more than one `return`.")
 
 
 def define_helper(context: Context, tree: ast.FunctionDef) -> Nested:

@@ -65,22 +65,33 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
 
     `self.robot.pos` is the field `robot_pos`, or `pos`. Where neither is declared, it is a record itself.
     """
-    plain = [_format_field_name(part) for part in path]
-    names = ["_".join(plain[at:]) for at in range(len(path))]
+    names = list_part_names(path)
     if context.scope.fields is None:
-        if plain[-2] in context.parts:  # it is no field, but a record
-            context.reads.pop(plain[-2], None)
+        above = _format_field_name(path[-2])
+        if above in context.parts:  # it is no field, but a record
+            context.reads.pop(above, None)
         context.parts.update(names)
         context.reads[names[-1]] = None
         return Undeclared(context.add(n.Input(names[-1])), names[-1], path)
-    for name in names:
-        if name in context.scope.fields or name == TERMINAL.name:
-            return _read_field(context, name, path, node)
-        if name in context.scope.params:
-            return read_shared(context, name)
+    if (name := find_declared(context, path)) in context.scope.params and name not in context.scope.fields:
+        return read_shared(context, name)
+    if name:
+        return _read_field(context, name, path, node)
     if context.batch and path[-1] in BATCH_SIZES:
         return Constant(context.batch)
     return Record(path)
+
+
+def list_part_names(path: tuple[str, ...]) -> list[str]:
+    """Return what the field of a part of a record may be called, the longest name first."""
+    plain = [_format_field_name(part) for part in path]
+    return ["_".join(plain[at:]) for at in range(len(path))]
+
+
+def find_declared(context: Context, path: tuple[str, ...]) -> str:
+    """Return the name under which a part of a record is declared, or shared; an empty string where it is neither."""
+    known = (*(context.scope.fields or ()), *context.scope.params, TERMINAL.name)
+    return next((name for name in list_part_names(path) if name in known), "")
 
 
 def read_member(context: Context, base: Value, part: str, node: ast.AST) -> Value:
@@ -146,6 +157,9 @@ def refuse_record(context: Context, value: Value, node: ast.AST) -> None:
     """Refuse a record where a value is needed: no field is declared for it."""
     if isinstance(value, Record) and value.path[0] not in RECORDS:
         path = value.path
+        for length in range(2, len(path) + 1):
+            if path[:length] in context.failures:
+                raise context.failures[path[:length]]
         while path[-1].isdigit():  # an index of what is not declared
             path = path[:-1]
         raise _make_unknown(context, ".".join(path), _format_field_name(path[-1]), node)

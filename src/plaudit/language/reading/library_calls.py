@@ -145,7 +145,7 @@ def _validate_dtype(context: Context, dtype: Value | None, value: Value | None, 
     raise context.error(node, f"the dtype {name} cannot be read.", advice)
 
 
-def read_method(context: Context, base: Value, node: ast.Call) -> Value:
+def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     """Return what a method of a value gives."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr

@@ -34,6 +34,17 @@ class SourceLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """The class whose method a function is."""
+
+    kind: type
+    method: str
+    """The name of the method."""
+    receiver: object = None
+    """The object that it was taken from, or the class itself for a class method; None where only the class is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A plain Python function, ready to be read."""
 
@@ -50,6 +61,14 @@ class Source:
     """The functions it calls, as they were when it was first read."""
     library: bool = False
     """Whether it belongs to a library, not to the author of the term: errors then point at the call."""
+    owner: Owner | None = None
+    """The class whose method it is."""
+
+    @property
+    def called(self) -> Callable[..., Any]:
+        """The plain function, or the method of the object or class that it was taken from."""
+        receiver = None if self.owner is None else self.owner.receiver
+        return self.function if receiver is None else types.MethodType(self.function, receiver)
 
     def locate(self, node: ast.AST) -> SourceLine:
         """Return where `node` stands."""

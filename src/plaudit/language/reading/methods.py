@@ -1,0 +1,225 @@
+"""Reading attributes: parts of records, and methods, properties and constants of the class of a method.
+
+What the reward declares comes first: `Field("yaw")` is what `self.yaw` is, whatever the class has under that name.
+"""
+
+import ast
+import types
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import cached_property
+
+from plaudit.errors import PlauditError
+from plaudit.language.field import to_number
+from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.dictionaries import read_record_call
+from plaudit.language.reading.expressions import find_attribute, read_constant, read_name
+from plaudit.language.reading.helpers import read_helper
+from plaudit.language.reading.inputs import find_declared, list_part_names, refuse_record
+from plaudit.language.reading.owners import (
+    MISSING,
+    find_function,
+    find_member,
+    find_part,
+    find_rival,
+    find_setter,
+)
+from plaudit.language.reading.source import Owner
+from plaudit.language.reading.values import (
+    Constant,
+    Record,
+    Undeclared,
+    Value,
+    format_part,
+    freeze,
+    is_library_array,
+    is_record,
+)
+
+
+@reads(ast.Attribute)
+def _read_attribute(context: Context, node: ast.Attribute) -> Value:
+    base = context.read(node.value)
+    if is_record(base) and (local := format_part(base, node.attr)) in context.names:
+        return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
+    path = (*base.path, node.attr) if isinstance(base, Record | Undeclared) else ()
+    owner = _find_owner(context, path)
+    if owner is None:
+        return find_attribute(context, base, node)
+    member = find_member(owner, node.attr) if len(path) == 2 else MISSING
+    if declared := find_declared(context, path):
+        _note_declared(context, owner, member, node, declared)
+    elif isinstance(member, property | cached_property):
+        call = ast.copy_location(ast.Call(node, [], []), node)
+        return _read_own(context, owner, member, call, [base], lambda: find_attribute(context, base, node))
+    elif (constant := _find_constant(context, owner, path)) is not MISSING:
+        context.parts.update(list_part_names(path))
+        context.reads.pop(path[-2], None)  # it is no field, but holds constants
+        return read_constant(context, constant, node)
+    return find_attribute(context, base, node)
+
+
+def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
+    """Return what a method of the same class returns, read in place; None where a call calls no such method."""
+    assert isinstance(node.func, ast.Attribute)
+    path = (*getattr(base, "path", ()), node.func.attr)
+    found = _find_method(context, base, path)
+    if found is None:
+        return None
+    owner, member = found
+    if declared := _find_declared_call(context, path, node):
+        _note_declared(context, owner, member, node.func, declared)
+        return None
+    bound = _bind(owner, member, base)
+    return _read_own(context, owner, member, node, bound, lambda: read_record_call(context, base, node))
+
+
+def run_method(context: Context, base: Value, node: ast.Call) -> bool:
+    """Read a call of a method of the same class for what it assigns; return whether it is one."""
+    assert isinstance(node.func, ast.Attribute)
+    found = _find_method(context, base, (*getattr(base, "path", ()), node.func.attr))
+    function = None if found is None else find_function(found[1])
+    if found is None or not isinstance(function, types.FunctionType):
+        return False
+    try:
+        _refuse_rival(context, found[0], node.func)
+        read_helper(context, function, node, _bind(*found, base), needed=False)
+    except PlauditError as error:
+        raise _explain(context, error, node.func, "Drop this line if it makes no difference to the score.") from None
+    return True
+
+
+def _find_method(context: Context, base: Value, path: tuple[str, ...]) -> tuple[Owner, object] | None:
+    """Return the class of the method that is read, and what it has under a name; None where that is no method."""
+    owner = _find_owner(context, path)
+    if owner is None or len(path) != 2 or format_part(base, path[1]) in context.names:
+        return None
+    member = find_member(owner, path[1])
+    if isinstance(member, property | cached_property):
+        return None
+    known = member is MISSING or isinstance(find_function(member), types.FunctionType)
+    return (owner, member) if known else None
+
+
+def _bind(owner: Owner, member: object, base: Value) -> list[Value]:
+    if isinstance(member, staticmethod):
+        return []
+    return [Constant(owner.kind) if isinstance(member, classmethod) else base]
+
+
+def _find_owner(context: Context, path: tuple[str, ...]) -> Owner | None:
+    """Return the class of the method that is read, where a path leads from its `self`."""
+    return context.owner if context.owner is not None and path and path[0] == context.receiver else None
+
+
+def _find_declared_call(context: Context, path: tuple[str, ...], node: ast.Call) -> str:
+    """Return the field or shared parameter that a call is declared as: `self.state(0)` is `state_0`, or `state`."""
+    known = [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
+    numbered = (*path[:-1], "_".join([path[-1], *known]))
+    return (find_declared(context, numbered) if len(known) == len(node.args) else "") or find_declared(context, path)
+
+
+def _read_own(
+    context: Context,
+    owner: Owner,
+    member: object,
+    node: ast.Call,
+    bound: list[Value],
+    read_record: Callable[[], Value],
+) -> Value:
+    """Return what a method or property of the class computes; where it cannot be read, a record of its parts.
+
+    Parts of that record may be declared: `self.get_robot().speed`. Used as a value, it is refused with the reason.
+    """
+    called = node.func
+    assert isinstance(called, ast.Attribute)
+    function = find_function(member)
+    context.parts.update(list_part_names((context.receiver, called.attr)))
+    failure: PlauditError | None = None
+    try:
+        with context.trying():
+            _refuse_rival(context, owner, called)
+            if isinstance(function, types.FunctionType):
+                value = read_helper(context, function, node, bound)
+                if not isinstance(value, Record) or value.path == (context.receiver,):
+                    return value
+                if any(name.startswith(f"{value.name}.") for name in context.names):
+                    return value  # the function has assigned some of its parts, under that name
+                _refuse_returned(context, function, value)
+    except PlauditError as error:
+        failure = _explain(context, error, called)
+    found = read_record()
+    if failure is not None and isinstance(found, Record):
+        context.failures[found.path] = failure
+    return found
+
+
+def _refuse_returned(context: Context, function: types.FunctionType, value: Record) -> None:
+    """Refuse what a method returns, a part of a record that is not declared, where the method returns it."""
+    inner = copy(context)
+    inner.source = context.source.find_helper(function)
+    returns = [node for node in ast.walk(inner.source.tree) if isinstance(node, ast.Return)]
+    refuse_record(inner, value, returns[-1])
+
+
+def _explain(context: Context, error: PlauditError, node: ast.Attribute, advice: str = "") -> PlauditError:
+    """Return an error in a method with what uses it, and how to do without reading it."""
+    known = str(error)
+    if f"Field({node.attr!r})" in known or "is read because" in known:
+        return error
+    place = context.source.locate(node)
+    reached = f"{node.attr!r} is read because {context.source.name!r} uses it: {place}"
+    advice = advice or f"To pass its value in instead, declare Field({node.attr!r})."
+    return type(error)(f"{known}\n{reached}\n{advice}")
+
+
+def _refuse_rival(context: Context, owner: Owner, node: ast.Attribute) -> None:
+    """Refuse what a subclass has too, or has alone: the function does not say of which class the object is."""
+    if (rival := find_rival(owner, node.attr)) is None:
+        return
+    what = f"`{ast.unparse(node)}` is something else in the subclass {rival.__qualname__!r}."
+    advice = (
+        f"Say which class is meant: take the method from an object, term(env.{owner.method}), or define "
+        f"{owner.method!r} in that class. To pass its value in instead, declare Field({node.attr!r})."
+    )
+    raise context.error(node, what, advice)
+
+
+def _find_constant(context: Context, owner: Owner, path: tuple[str, ...]) -> object:
+    """Return a number, bool, string, table or array that a class has for all its objects; MISSING for anything else."""
+    value = find_member(owner, path[1])
+    for part in path[2:]:
+        value = find_part(value, part)
+    if not _is_plain(value) or _has_declared_parts(context, path, value):
+        return MISSING
+    if find_rival(owner, path[1]) is not None or any(find_setter(owner, part) for part in path[1:]):
+        return MISSING
+    known = context.source.known
+    key = (id(owner.kind), path)
+    if key not in known:
+        known[id(owner.kind)] = owner.kind  # so that no other class gets its id
+        known[key] = freeze(value)
+    return known[key]
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, Mapping | list | tuple):
+        parts = list(value.values()) if isinstance(value, Mapping) else list(value)
+        return bool(parts) and all(map(_is_plain, parts))
+    return value is None or isinstance(value, str) or to_number(value) is not None or is_library_array(value)
+
+
+def _has_declared_parts(context: Context, path: tuple[str, ...], value: object) -> bool:
+    """Return whether an entry of a table is declared: the table is then read as a record."""
+    if not isinstance(value, Mapping | list | tuple):
+        return False
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+    below = [((*path, str(key)), part) for key, part in parts]
+    return any(find_declared(context, each) or _has_declared_parts(context, each, part) for each, part in below)
+
+
+def _note_declared(context: Context, owner: Owner, member: object, node: ast.Attribute, declared: str) -> None:
+    if context.scope.fields is not None and (callable(member) or isinstance(member, property | cached_property)):
+        kind = "field" if declared in context.scope.fields else "shared parameter"
+        what = f"`{ast.unparse(node)}` is the {kind} {declared!r}, and not what {owner.kind.__name__} computes."
+        context.note(node, what)

@@ -1,0 +1,232 @@
+"""A method reads what else its class has, in place: methods, properties and constants, as the object would."""
+
+import pytest
+
+from plaudit import Field, PlauditError, Reward, term
+from plaudit.errors import UnknownField
+from support.written import module
+
+ROWS = [{"x": x, "speed": speed} for x in (-2.0, 0.0, 0.5, 3.0) for speed in (-1.0, 2.0)]
+BODIES = {
+    "a method": "def cost(self, a, k=3): return k * a + self.speed\ndef f(self, x): return self.cost(x) + self.cost(a=1, k=x)",
+    "a method of another name for self": "def cost(this, a): return a * this.speed\ndef f(self, x): return self.cost(x)",
+    "a property": "@property\ndef fast(self): return self.speed > 1\ndef f(self, x): return x if self.fast else -x",
+    "a cached property": "@functools.cached_property\ndef twice(self): return 2 * self.speed\ndef f(self, x): return self.twice + x",
+    "a static method": "@staticmethod\ndef half(a): return a / 2\ndef f(self, x): return self.half(x) + self.speed",
+    "a class method": "K = 3\n@classmethod\ndef more(cls, a): return cls.K * a\ndef f(self, x): return self.more(x) - self.speed",
+    "a decorated method": "@functools.lru_cache\ndef twice(self, a): return 2 * a\ndef f(self, x): return self.twice(x) + self.speed",
+    "methods that call methods": "def a(self, y): return y + self.speed\ndef b(self, y): return self.a(y) * 2\ndef f(self, x): return self.b(x)",
+    "a constant": "SCALE = 2.5\nON = True\ndef f(self, x): return self.SCALE * x + self.speed if self.ON else 0.0",
+    "a table": "REST = (0.5, 1.0)\ndef f(self, x): return x * self.REST[1] + sum(self.REST) + self.speed",
+    "a dict": "WEIGHTS = {'a': 2.0, 'b': 3.0}\ndef f(self, x): return x * self.WEIGHTS['a'] + sum(self.WEIGHTS.values()) * self.speed",
+    "classes inside": "class cfg:\n    class rewards:\n        width = 4.0\ndef f(self, x): return x / self.cfg.rewards.width + self.speed",
+    "an attribute by name": "SCALE = 2.0\ndef f(self, x): return getattr(self, 'SCALE', 7.0) * x + self.speed",
+    "an attribute that is there": "SCALE = 2.0\ndef f(self, x): return self.speed + (x if hasattr(self, 'SCALE') else 0.0)",
+    "a method that assigns": "def note(self, a):\n    self.seen = a + 1\n    return a\ndef f(self, x): return self.note(x) * 2 + self.again() + self.speed\ndef again(self): return self.seen",
+    "a method that returns nothing": "def prepare(self, a):\n    self.seen = a * self.speed\ndef f(self, x):\n    self.prepare(x)\n    return self.seen + 1",
+    "a value assigned before the call": "def cost(self): return self.gain * self.speed\ndef f(self, x):\n    self.gain = x + 1\n    return self.cost()",
+    "a method called in one branch": "gain = 5.0\ndef up(self):\n    self.gain_now = 2.0\ndef f(self, x):\n    self.gain_now = 1.0\n    if x > 0:\n        self.up()\n    return self.gain_now * self.speed",
+}
+
+
+def load_class(body):
+    text = "import functools\n" + "class Env:\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    return module(text)["Env"]
+
+
+def reward_of_method(function, *fields, shared=None):
+    named = {each.name for each in fields}
+    others = [Field(name) for name in ("x", "speed") if name not in named]
+    return Reward("tried", version="1", terms=[term(function)], fields=[*fields, *others], shared=shared)
+
+
+def make(kind, **values):
+    made = object.__new__(kind)
+    vars(made).update(values)
+    return made
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_what_the_class_has_is_read_as_the_object_would(body):
+    kind = load_class(body)
+    reward = reward_of_method(kind.f)
+    taken_from_an_object = reward_of_method(make(kind).f)
+    for row in ROWS:
+        wanted = float(make(kind, speed=row["speed"]).f(row["x"]))
+        assert reward.score(**row).total == pytest.approx(wanted, abs=1e-12), row
+        assert taken_from_an_object.score(**row).total == reward.score(**row).total
+    assert set(reward.terms[0].reads) == {"x", "speed"}
+
+
+def test_what_is_inherited_is_read_and_what_is_overridden_is_not():
+    text = """
+    class Base:
+        K = 3.0
+        def cost(self): return self.K
+        def other(self): return 1.0
+    class Env(Base):
+        def cost(self): return 2.0
+        def f(self, x): return x + self.cost() + self.other() + self.K * self.speed
+    """
+    kind = module(text)["Env"]
+    assert reward_of_method(kind.f).score(x=1.0, speed=5.0).total == make(kind, speed=5.0).f(1.0) == 19.0
+
+
+def test_a_term_in_the_body_of_a_class_is_a_method_of_it():
+    text = """
+    from plaudit import term
+    def make():
+        class Env:
+            SCALE = 2.0
+            @term(weight=3.0)
+            def f(self, x, *, k=4.0): return k * self.cost(x)
+            def cost(self, x): return self.SCALE * x + self.speed
+        return Env
+    """
+    kind = module(text)["make"]()
+    assert kind.f.reads == ("x", "speed")
+    reward = Reward("tried", version="1", terms=[kind.f], fields=[Field("x"), Field("speed")])
+    assert reward.score(x=1.5, speed=2.0).total == 3.0 * 4.0 * 5.0
+
+
+def test_before_and_after_a_step_are_read_in_a_method_too():
+    kind = load_class(
+        "def gained(self, prev, curr): return curr.speed - prev.speed\ndef f(self, prev, curr): return self.gained(prev, curr)"
+    )
+    reward = Reward("tried", version="1", terms=[term(kind.f)], fields=[Field("speed")])
+    assert reward.score(prev={"speed": 1.0}, curr={"speed": 4.0}).total == 3.0
+
+
+def test_a_declared_field_comes_first_and_a_note_says_so():
+    kind = load_class(
+        "def cost(self): return 5.0\n@property\ndef yaw(self): return 7.0\nSCALE = 9.0\ndef f(self, x): return self.cost() + self.yaw + self.SCALE"
+    )
+    reward = Reward(
+        "tried", version="1", terms=[term(kind.f)], fields=[Field("cost"), Field("yaw")], shared={"SCALE": 1.0}
+    )
+    assert reward.score(cost=1.0, yaw=2.0).total == 4.0
+    assert [each.what for each in reward.notes] == [
+        "`self.cost` is the field 'cost', and not what Env computes.",
+        "`self.yaw` is the field 'yaw', and not what Env computes.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("SCALE = 2.0\ndef __init__(self): self.SCALE = 3.0\ndef f(self, x): return self.SCALE * x", "SCALE"),
+        (
+            "SCALE = 2.0\ndef reset(self, options): setattr(self, *options)\ndef f(self, x): return self.SCALE * x",
+            "SCALE",
+        ),
+        (
+            "SCALE = 2.0\n@property\ndef y(self): return 1\n@y.setter\ndef y(self, v): self.SCALE = v\ndef f(self, x): return self.SCALE * x",
+            "SCALE",
+        ),
+    ],
+)
+def test_what_an_object_may_have_for_itself_is_no_constant(body, text):
+    with pytest.raises(UnknownField, match=f"reads 'self.{text}', which the reward does not declare"):
+        reward_of_method(load_class(body).f, *[])
+
+
+def test_what_a_dataclass_or_the_object_itself_sets_is_no_constant():
+    text = """
+    from dataclasses import dataclass
+    @dataclass(frozen=True)
+    class Env:
+        SCALE: float = 2.0
+        def f(self, x): return self.SCALE * x
+    class Plain:
+        SCALE = 2.0
+        def f(self, x): return self.SCALE * x
+    """
+    space = module(text)
+    own = make(space["Plain"], SCALE=3.0)
+    for function in (space["Env"].f, own.f):
+        with pytest.raises(UnknownField, match=r"reads 'self\.SCALE'"):
+            Reward("tried", version="1", terms=[term(function)], fields=[Field("x")])
+    reward = Reward("tried", version="1", terms=[term(own.f)], fields=[Field("x")], shared={"SCALE": 3.0})
+    assert reward.score(x=2.0).total == own.f(2.0) == reward.terms[0](2.0) == 6.0
+
+
+OVERRIDDEN = """
+class Base:
+    SCALE = 2.0
+    def cost(self): return 1.0
+    @property
+    def yaw(self): return 1.0
+    def f(self, x): return x + {used}
+class Env(Base):
+    SCALE = 3.0
+    def cost(self): return 4.0
+    def extra(self): return 6.0
+    @property
+    def yaw(self): return 5.0
+"""
+
+
+@pytest.mark.parametrize("used", ["self.cost()", "self.yaw", "self.SCALE", "self.extra()"])
+def test_what_a_subclass_overrides_is_read_of_an_object_and_refused_of_a_class(used):
+    kind = module(OVERRIDDEN.format(used=used))["Env"]
+    name = used.removeprefix("self.").removesuffix("()")
+    with pytest.raises(PlauditError, match=f"subclass 'Env'|reads 'self.{name}"):
+        Reward("tried", version="1", terms=[term(kind.f)], fields=[Field("x")])
+    env = make(kind)
+    assert Reward("tried", version="1", terms=[term(env.f)], fields=[Field("x")]).score(x=1.0).total == env.f(1.0)
+    declared = Reward("tried", version="1", terms=[term(kind.f)], fields=[Field("x"), Field(name)])
+    assert declared.score(**{"x": 1.0, name: 10.0}).total == 11.0
+
+
+def test_a_method_that_cannot_be_read_says_where_and_who_uses_it():
+    kind = load_class(
+        "def cost(self, a):\n    return self.model.predict(a).sum(axis=object)\ndef f(self, x): return self.cost(x)"
+    )
+    with pytest.raises(PlauditError) as caught:
+        reward_of_method(kind.f)
+    text = str(caught.value)
+    assert "return self.model.predict(a)" in text
+    assert "'cost' is read because 'f' uses it:" in text
+    assert "def f(self, x): return self.cost(x)" in text
+    assert text.endswith("To pass its value in instead, declare Field('cost').")
+
+
+def test_a_method_of_which_only_declared_parts_are_read_need_not_be_readable():
+    kind = load_class(
+        "def robot(self): return self.scene.find(object())\ndef f(self, x): return x + self.robot().speed"
+    )
+    assert reward_of_method(kind.f).score(x=1.0, speed=2.0).total == 3.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def f(self, x): return self.cost(x)\ndef cost(self, x): return self.f(x)",
+        "def f(self, x): return self.cost(x)\ndef cost(self, x): return self.cost(x - 1)",
+    ],
+)
+def test_methods_that_call_themselves_are_refused(body):
+    with pytest.raises(PlauditError, match="calls itself"):
+        reward_of_method(load_class(body).f, Field("speed"))
+
+
+REFUSED = {
+    "some rows alone call what assigns": (
+        "def up(self):\n    self.gain = 2.0\n    return 1.0\ndef f(self, x):\n    self.gain = 1.0\n    return (self.up() if x > 0 else 0.0) + self.gain",
+        "only some rows call it here",
+    ),
+    "what assigns has two ends": (
+        "def up(self, x):\n    self.gain = 2.0\n    if x > 0:\n        return 1.0\n    self.gain = 3.0\n    return 2.0\ndef f(self, x): return self.up(x) + self.gain",
+        "has more than one `return`",
+    ),
+    "a setter runs": (
+        "@property\ndef gain(self): return self._gain\n@gain.setter\ndef gain(self, v): self._gain = 2 * v\ndef f(self, x):\n    self.gain = x\n    return self.gain",
+        "is a property",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_may_run_otherwise_is_refused(body, why):
+    with pytest.raises(PlauditError, match=why):
+        reward_of_method(load_class(body).f)
