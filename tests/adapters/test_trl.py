@@ -151,7 +151,7 @@ def test_an_input_that_cannot_be_scored_is_an_error_and_never_none():
         reward_func(Scoring(REWARD, sums.features))([], sums.COMPLETIONS)
     with pytest.raises(DefinitionError, match="is not a Reward"):
         reward_func(Scoring(sums.features, REWARD))
-    with pytest.raises(DefinitionError, match="is not a function"):
+    with pytest.raises(DefinitionError, match="features are functions, or a list of them"):
         reward_func(Scoring(REWARD, "features"))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, overload
 
-from plaudit.errors import DefinitionError, DuplicateName, MissingField, UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, MissingField, UnknownParameter, WrongType, did_you_mean
 from plaudit.llm.fingerprint import compute_fingerprint
 from plaudit.terminal import escape_controls
 
@@ -28,6 +28,19 @@ class Answer:
     value: Any
     """The input of the reward: a number, a bool or a string."""
     text: str
+    """The words; None, as a model may return, becomes an empty string."""
+
+    def __post_init__(self) -> None:
+        """Check that the words are a string.
+
+        Raises:
+            WrongType: They are something else.
+        """
+        text: Any = self.text
+        if text is None:
+            object.__setattr__(self, "text", "")
+        elif not isinstance(text, str):
+            raise WrongType(f"the text of an Answer is a string, not {text!r:.60}; pass json.dumps(...) of data.")
 
 
 class Feature:
@@ -75,7 +88,12 @@ class Feature:
         self.function, self.version, self.scope, self.judge = function, version, scope, judge
         self._given_fingerprint = fingerprint
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.signature = inspect.signature(function)
+        try:
+            self.signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise DefinitionError(
+                f"the parameters of {function!r:.60} cannot be read; call it in a function."
+            ) from None
         self.is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
         self.takes_everything = False
         self.needs: tuple[str, ...] = ()
@@ -95,7 +113,12 @@ class Feature:
         name, has_default = parameter.name, parameter.default is not parameter.empty
         if parameter.kind is parameter.VAR_KEYWORD:
             self.takes_everything = True
-        elif parameter.kind is parameter.KEYWORD_ONLY and has_default:
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            if not has_default:
+                raise DefinitionError(
+                    f"feature {self.name!r}: the setting {name!r} has no default; write {name}=..., or put {name} "
+                    "before the * if it is a part of a sample."
+                )
             self.settings[name] = parameter.default
         elif parameter.kind is parameter.VAR_POSITIONAL:
             raise DefinitionError(
@@ -164,6 +187,18 @@ class Feature:
         if self.takes_everything:
             found = {**sample, **found}
         return {**found, **self.changed}
+
+    def get_default(self, part: str) -> Any:
+        """Return what the function takes for a part that a sample lacks.
+
+        Args:
+            part: The name of the part.
+
+        Returns:
+            The default of the parameter; None where it has none.
+        """
+        parameter = self.signature.parameters.get(part)
+        return None if parameter is None or parameter.default is parameter.empty else parameter.default
 
     def require(self, sample: Mapping[str, Any], known: Collection[str] = ()) -> None:
         """Check that a sample has the parts that the function needs.
@@ -300,6 +335,8 @@ class FeatureSet:
             DuplicateName: Two features have one name.
             DefinitionError: There is none, or two read each other.
         """
+        if isinstance(given, str | Mapping) or not (callable(given) or isinstance(given, Iterable)):
+            raise DefinitionError(f"features are functions, or a list of them, not {given!r:.60}.")
         listed = [given] if callable(given) else list(given)
         made = [each if isinstance(each, Feature) else Feature(each) for each in listed]
         if not made:
