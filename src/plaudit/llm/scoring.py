@@ -431,14 +431,14 @@ class Scoring:
             _LOG.warning(text, self.reward.name, len(errors), due, first)
 
 
-def list_samples(samples: Iterable[Mapping[str, Any]]) -> list[Sample]:
-    """Return samples as such; WrongType where they are not a list of mappings."""
+def list_samples(samples: Iterable[Mapping[str, Any]], *, first: int = 0) -> list[Sample]:
+    """Return samples as such; WrongType, which counts them from `first`, where they are not a list of mappings."""
     given: Any = samples
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         one = "one sample; write [sample]" if isinstance(given, Mapping) else f"{given!r:.60}"
         raise WrongType(f"samples are a list of mappings, not {one}.")
     listed = []
-    for at, each in enumerate(given):
+    for at, each in enumerate(given, first):
         if not isinstance(each, Mapping):
             raise WrongType(f"sample {at} is not a mapping from the names of parts to the parts, but {each!r:.60}.")
         listed.append(each if isinstance(each, Sample) else Sample(each))
