@@ -284,15 +284,16 @@ def feature(
     """Make a feature of a function of a sample; the function may be async.
 
     Positional parameters name parts of a sample (`prompt`, `completion`, `text`, `reasoning`, `tool_calls`, a column
-    of the data set) or other features. Keyword-only parameters with a default are settings. It returns the input of the
-    reward that has its name, or several inputs by name.
+    of the data set) or other features. Keyword-only parameters are settings and have a default. It returns the input of
+    the reward that has its name, or several inputs by name.
 
     Args:
         function: The function, if the decorator is used without arguments.
         name: Name of the input; the name of the function if omitted.
         version: A label; change it when something changes that the source does not show, such as a model behind an
             address.
-        batch: Call it once a batch, with lists; it returns a list.
+        batch: Call it once a batch, with lists; it returns a list. A part that only some samples have is the default of
+            the parameter for the others.
         group: Call it once for all completions of a prompt, with lists; it returns a list.
         judge: Keep its answers, and do not ask again when rollouts are scored again.
 
