@@ -20,7 +20,7 @@ from plaudit.errors import (
     UnknownInput,
     WrongType,
 )
-from plaudit.llm import Answer, Scoring, feature, ready
+from plaudit.llm import Answer, Sample, Scoring, feature, ready
 
 
 @feature
@@ -423,3 +423,21 @@ def test_prompts_of_any_data_tell_groups_apart():
     prompts = [{1: "a", "b": 2}, {1: "a", "b": 2}, {("a",): 1}, circle]
     rows = [{**sample, "prompt": prompt} for sample, prompt in zip(samples(4), prompts, strict=True)]
     assert Scoring(JUDGED, [right, words, rank]).score(rows).values["clarity"] == [0.1, 0.1, 0.05, 0.05]
+
+
+def test_names_of_parts_that_are_no_strings_are_left_alone():
+    rows = [{**sample, 1: "first", ("a",): 2} for sample in samples(2)]
+    assert Scoring(PLAIN, [right, words]).score(rows).totals == [0.8, 0.8]
+    seen = []
+
+    def features(**parts):
+        seen.append(set(parts))
+        return {"right": True, "words": 1}
+
+    Scoring(PLAIN, features).score(rows[:1])
+    assert seen == [{"prompt", "completion", "answer"}]
+    assert repr(Sample(rows[0])) == "Sample(prompt, completion, answer, 1, ('a',))"
+    with pytest.raises(MissingField, match="It has: prompt, completion, answer, 1"):
+        Scoring(PLAIN, [feature(name="right")(lambda hint: True), words]).score(rows)
+    with pytest.raises(WrongType, match="groups=5 is not a list"):
+        Scoring(PLAIN, [right, words]).score(rows, groups=5)

@@ -184,9 +184,18 @@ class Feature:
             The arguments by name.
         """
         found = {name: sample[name] for name in self.reads if name in sample}
-        if self.takes_everything:
-            found = {**sample, **found}
-        return {**found, **self.changed}
+        return {**self.take_rest(sample), **found, **self.changed}
+
+    def take_rest(self, sample: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every part of a sample, where the function takes all that it does not name.
+
+        Args:
+            sample: The sample; parts whose names are not strings are left out.
+
+        Returns:
+            The parts by name.
+        """
+        return {name: part for name, part in sample.items() if isinstance(name, str)} if self.takes_everything else {}
 
     def get_default(self, part: str) -> Any:
         """Return what the function takes for a part that a sample lacks.
@@ -212,9 +221,10 @@ class Feature:
         """
         for name in self.needs:
             if name not in sample and name not in known:
+                has = list(map(str, sample))
                 raise MissingField(
-                    f"{self.name} asks for {name!r}, which a sample does not have.{did_you_mean(name, sample)}\n"
-                    f"It has: {', '.join(sample)}."
+                    f"{self.name} asks for {name!r}, which a sample does not have.{did_you_mean(name, has)}\n"
+                    f"It has: {', '.join(has)}."
                 )
 
     def __reduce__(self) -> Any:

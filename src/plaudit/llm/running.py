@@ -129,9 +129,7 @@ class Runner:
                 continue
             for name in computed:
                 found[name] = results.values[name][at]
-            if each.takes_everything:
-                found = {**sample, **found}
-            yield at, found | each.changed
+            yield at, each.take_rest(sample) | found | each.changed
 
     def _run_plain(self, each: Feature, results: Results, which: Sequence[int]) -> None:
         column, function = results.values[each.name], each.function

@@ -60,7 +60,7 @@ class Sample(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """Return the names of its parts."""
-        return escape_controls(f"Sample({', '.join(self._parts)})")
+        return escape_controls(f"Sample({', '.join(map(str, self._parts))})")
 
     @property
     def text(self) -> str:

@@ -268,6 +268,8 @@ class Scoring:
             self.features.require(sample)
             if self._applies is not None:
                 self._applies.require(sample)
+        if groups is not None and not hasattr(groups, "__len__"):
+            raise WrongType(f"groups={groups!r:.60} is not a list with what tells groups apart, one for each sample.")
         if groups is not None and len(groups) != len(listed):
             raise ShapeMismatch(f"groups has {len(groups)} entries for {len(listed)} samples.")
         results = Results(listed, [*map(_name_group, listed)] if groups is None else [*map(_make_hashable, groups)])

@@ -69,10 +69,7 @@ def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
 
 
 def _keep_error(
-    context: Context,
-    statement: ast.Assign | ast.AnnAssign | ast.AugAssign,
-    targets: list[ast.expr],
-    error: PlauditError,
+    context: Context, statement: ast.Assign | ast.AnnAssign | ast.AugAssign, targets: list[ast.expr], error: PlauditError
 ) -> Value:
     """Return what stands for a value that cannot be read; an error where reading it would assign something."""
     names = all(isinstance(target, ast.Name) for target in targets)
