@@ -81,3 +81,18 @@ def test_an_attack_that_cannot_be_scored_at_all_is_incomplete(stress, write):
     assert done.exit_code == 3
     assert "Nothing is known of empty text: none of the completions could be scored." in done.stderr
     assert "not scored" in done.stdout
+
+
+def test_samples_that_lack_a_column_are_counted_and_the_first_is_named(stress, write):
+    samples = ({"prompt": f"{n} + 1", "completion": "It is 3.", "answer": str(n + 1)} for n in range(5))
+    write("samples.jsonl", *samples, {"prompt": "Why?", "completion": "Because."})
+    told = stress("--attack", "padding").stdout
+    assert "5 honest completions: mean 0.2, best 1" in told
+    assert "1 not scored: MissingField: right asks for 'answer'" in told
+    assert "(sample 6)" in told
+
+
+def test_applies_and_on_bad_are_those_of_a_scoring(stress, write):
+    write("about.py", "def is_small(answer):\n    return int(answer) < 3")
+    told = json.loads(stress("--json", "--applies", "about.py:is_small", "--on-bad", "clip").stdout)
+    assert (told["samples"], list(told["reasons"])) == (2, ["Abstained: the reward does not apply"])

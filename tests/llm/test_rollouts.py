@@ -151,7 +151,7 @@ def test_features_that_are_the_same_are_not_run_again_and_no_judge_is_asked(wher
         asked.clear()
         found = rescore_rollouts(ledger, REWARD.with_version("2"), [right, words, clear], run="a")
         assert asked == ["bad"]  # it has no answer that could be reused
-        assert {name: each.ran for name, each in found.features.items()} == {"right": 1, "words": 12, "clear": 1}
+        assert {name: each.ran for name, each in found.features.items()} == {"right": 0, "words": 12, "clear": 1}
         assert found.features["words"].changed == 11
         assert found.rescoring.scored == 12
         assert [*found.reasons.values()] == [1]

@@ -133,6 +133,44 @@ def test_an_attack_that_cannot_be_built_says_so():
     assert report.list_unscored() == []
 
 
+def test_a_sample_that_lacks_a_column_is_named_and_not_attacked():
+    asked = []
+
+    @feature(name="right")
+    def judged(text, answer):
+        asked.append(text)
+        return answer in text
+
+    samples = [*SAMPLES, {"prompt": "Why?", "completion": "Because."}]
+    report = stress(Scoring(REWARD, [judged]), samples, attacks=["padding", "score: 1"])
+    assert report.samples == 8
+    assert [each.samples for each in report.attacks] == [8, 8]
+    ((why, count),) = report.reasons.items()
+    assert (count, report.examples[why]) == (1, 8)
+    assert "right asks for 'answer', which a sample does not have" in why
+    assert "in feature 'right' (sample 9)" in str(report)
+    assert len(asked) == 24
+
+
+def test_a_sample_that_the_reward_is_not_about_is_not_attacked():
+    scoring = Scoring(REWARD, [right], applies=lambda answer: answer != "10")
+    report = stress(scoring, SAMPLES, attacks=["padding"])
+    others = sum(each["answer"] != "10" for each in SAMPLES)
+    assert 0 < others < len(SAMPLES)
+    assert (report.samples, report.attacks[0].samples) == (others, others)
+    with pytest.raises(DefinitionError, match="sample 1: Abstained: the reward does not apply"):
+        stress(Scoring(REWARD, [right], applies=lambda answer: False), SAMPLES)
+
+
+def test_an_attack_out_of_range_is_no_error_of_the_others():
+    counted = feature(name="right")(lambda completion: completion.count("\n") + 0.0)
+    reward = Reward("lines", version="1", terms=[correct], fields=[Field("right", low=0, high=5)])
+    report = stress(Scoring(reward, [counted]), SAMPLES, attacks=["padding", "copied prompt"])
+    assert {each.name: each.samples for each in report.attacks} == {"padding": 0, "copied prompt": 8}
+    clipped = stress(Scoring(reward, [counted], on_bad="clip"), SAMPLES, attacks=["padding"])
+    assert (clipped.attacks[0].samples, clipped.reasons) == (8, {})
+
+
 def test_nothing_is_recorded_and_progress_is_told(tmp_path):
     told = []
     with Ledger(tmp_path / "rewards.db") as ledger:

@@ -9,6 +9,7 @@ import click
 from plaudit.cli._support.options import tune, tuning_options
 from plaudit.ledger.jsonl import read_lines
 from plaudit.plugins.arguments import find_object, find_reward
+from plaudit.targets import OnBad
 from plaudit.terminal import ExitCode, format_count, show_progress
 
 
@@ -21,8 +22,16 @@ from plaudit.terminal import ExitCode, format_count, show_progress
     required=True,
     help="Honest samples: JSON lines with prompt, completion and the columns that features read.",
 )
+@click.option("--applies", metavar="FILE:NAME", help="Function that says which samples REWARD is for.")
 @click.option("--attack", "attacks", metavar="NAME", multiple=True, help="Attack to try; can be repeated.")
 @tuning_options()
+@click.option(
+    "--on-bad",
+    type=click.Choice(["mask", "clip"]),
+    default="mask",
+    show_default=True,
+    help="At numbers out of range: give no reward (mask), or clip them.",
+)
 @click.option("--step", type=click.IntRange(min=0), default=0, show_default=True, help="Step that schedules follow.")
 @click.option(
     "--fail-on",
@@ -37,9 +46,11 @@ def stress(
     reward: str,
     features: str,
     samples: str,
+    applies: str | None,
     attacks: Sequence[str],
     settings: tuple[str, ...],
     params: str | None,
+    on_bad: OnBad,
     step: int,
     fail_on: float,
     as_json: bool,
@@ -59,7 +70,8 @@ def stress(
     from plaudit.llm import stress as attack
 
     found = tune(find_reward(reward), params, settings)
-    scoring = Scoring(found, find_object(features), on_bad="mask", max_masked=1)
+    about = None if applies is None else find_object(applies)
+    scoring = Scoring(found, find_object(features), applies=about, on_bad=on_bad, max_masked=1)
     lines = read_lines(samples)
     honest = list(lines)
     if lines.dropped:

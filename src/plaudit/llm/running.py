@@ -38,6 +38,8 @@ class Results:
     """Which features have no result, by sample."""
     answers: dict[int, dict[str, str]] = field(default_factory=dict)
     """The words of judges, by sample and feature."""
+    outside: set[int] = field(default_factory=set)
+    """The samples that the reward is not about."""
     _columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def list_column(self, name: str, own: str) -> list[Any]:

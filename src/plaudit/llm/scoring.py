@@ -132,8 +132,10 @@ class Scoring:
         read, features = self.reward.inputs, self.features
         self._counters = [name for name in read if name in self.reward.program.counters]
         self._single = [each.name for each in features.ordered if each.name in read]
+        judges = {each.name for each in features.ordered if each.judge}
         rest = [each.name for each in features.ordered if each.name not in read]
         self._mappings = [name for name in rest if name not in features.read_by_others]
+        self._kept = [name for name in features.by_name if name in judges or name in (*self._single, *self._mappings)]
         if self._mappings and not set(read) - {*self._single, *self._counters}:
             name = self._mappings[0]
             raise DefinitionError(
@@ -171,6 +173,17 @@ class Scoring:
         """
         named = [*self.features.ordered, *filter(None, (self._applies,))]
         return any(part in each.reads for each in named)
+
+    def require(self, samples: Sequence[Sample]) -> None:
+        """Check that features can be called: that one of the samples has every part that they need.
+
+        Args:
+            samples: The samples.
+
+        Raises:
+            MissingField: None has: then a feature is wrong, and no sample.
+        """
+        _require_of_one(self.features.require, samples)
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -234,9 +247,15 @@ class Scoring:
         return self._finish(await self._runner.run_async(results), step, policy)
 
     def score_again(
-        self, samples: Sequence[Sample], groups: Sequence[Any], known: Known, steps: Sequence[int | None]
+        self,
+        samples: Sequence[Sample],
+        groups: Sequence[Any],
+        known: Known,
+        steps: Sequence[int | None],
+        *,
+        applies: Mapping[int, bool] | None = None,
     ) -> Scored:
-        """Score samples of which results of some features are known; nothing is recorded or counted.
+        """Score samples of which results of some features are known; nothing is recorded, counted or raised.
 
         A sample without texts is scored where everything is known.
 
@@ -245,18 +264,17 @@ class Scoring:
             groups: What tells completions of one prompt from others, by sample.
             known: Results by feature and by position of the sample.
             steps: The trainer's step of each.
+            applies: Whether the reward is about a sample, by position, where that is known.
 
         Returns:
             Their rewards.
         """
         results = Results(samples, list(groups))
+        self._ask_whether_it_applies(results, applies or {}, masks=True)
         for at, sample in enumerate(samples):
-            needed = [each for each in self.features.ordered if at not in known.get(each.name, {})]
-            if needed and not sample:
-                results.errors[at] = Abstained("its texts were not kept, or were forgotten")
-            for each in needed if sample else ():
-                each.require(sample, self.features.by_name.keys())
-        return self._score_results(replace(self._runner, stops=False).run(results, known), steps)
+            if not sample and any(at not in known.get(each.name, {}) for each in self.features.ordered):
+                results.errors.setdefault(at, Abstained("its texts were not kept, or were forgotten"))
+        return self._score_results(replace(self._runner, stops=False).run(results, known), steps, masks=True)
 
     # -- before and after features ----------------------------------------------------------------------------------
 
@@ -264,46 +282,55 @@ class Scoring:
         listed = list_samples(samples)
         if self._recorder is not None:
             validate_string("policy", policy)  # before a judge is asked
-        for sample in listed[:1]:  # either all samples have a part, or none
-            self.features.require(sample)
-            if self._applies is not None:
-                self._applies.require(sample)
         if groups is not None and not hasattr(groups, "__len__"):
             raise WrongType(f"groups={groups!r:.60} is not a list with what tells groups apart, one for each sample.")
         if groups is not None and len(groups) != len(listed):
             raise ShapeMismatch(f"groups has {len(groups)} entries for {len(listed)} samples.")
         results = Results(listed, [*map(_name_group, listed)] if groups is None else [*map(_make_hashable, groups)])
         if self._applies is not None:
-            for at, sample in enumerate(listed):
-                error: Exception | None = None
-                try:
-                    if not self._applies.function(**self._applies.collect(sample)):
-                        error = Abstained("the reward does not apply")
-                except Exception as failed:
-                    error = replace_stop(failed)
-                    error.add_note(f"in sample {at}")
-                if error is not None:
-                    results.errors[at] = error
-                    if not self.masks and not isinstance(error, Abstained):
-                        raise error
+            _require_of_one(self._applies.require, listed)
+        self._ask_whether_it_applies(results, {}, masks=self.masks)
+        self.require([each for at, each in enumerate(listed) if at not in results.errors])
         return results
+
+    def _ask_whether_it_applies(self, results: Results, known: Mapping[int, bool], *, masks: bool) -> None:
+        """Note the samples that the reward is not about, and those of which that cannot be found out."""
+        for at, sample in enumerate(results.samples if self._applies is not None or known else ()):
+            error: Exception | None = None
+            try:
+                if not (known[at] if at in known else self._applies is None or self._concerns(sample)):
+                    results.outside.add(at)
+                    error = Abstained("the reward does not apply")
+            except Exception as failed:
+                error = replace_stop(failed)
+                error.add_note(f"in sample {at}")
+            if error is not None:
+                results.errors[at] = error
+                if not masks and not isinstance(error, Abstained):
+                    raise error
+
+    def _concerns(self, sample: Sample) -> bool:
+        assert self._applies is not None
+        self._applies.require(sample)
+        return bool(self._applies.function(**self._applies.collect(sample)))
 
     def _finish(self, results: Results, step: int | None, policy: str | None) -> Scored:
         count = len(results.samples)
-        scored = self._score_results(results, [step] * count)
+        scored = self._score_results(results, [step] * count, masks=self.masks)
         if self._recorder is not None:
             self._recorder.record(scored, step=step, policy=policy)
         if self.masks:
             self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
         return scored
 
-    def _score_results(self, results: Results, steps: Sequence[int | None]) -> Scored:
+    def _score_results(self, results: Results, steps: Sequence[int | None], *, masks: bool) -> Scored:
         count, terms = len(results.samples), self.reward.program.terms
         values: dict[str, list[float | None]] = {name: [None] * count for name in terms}
         scored = Scored(
             results.samples, results.group_of, [None] * count, [None] * count, values, [self.reward] * count
         )
-        scored.answers, scored.errors = results.answers, results.errors
+        scored.answers, scored.errors, scored.outside = results.answers, results.errors, frozenset(results.outside)
+        scored.found = {name: results.values[name] for name in self._kept}
         scored.lost_terms = lost = self._find_lost(results)
         if lost:
             text = "%s: %d of %d samples are scored without a term, as a feature failed in their groups; the first: %s"
@@ -325,7 +352,7 @@ class Scoring:
             if row is not None:
                 by_reward.setdefault(lost.get(at, ()), []).append(at)
         for names, which in by_reward.items():
-            self._score_rows(scored, self._reduce(names), which)
+            self._score_rows(scored, self._reduce(names), which, masks=masks)
         for at, error in results.errors.items():
             listed = scored.abstained if isinstance(error, Abstained) else scored.reasons
             listed[at] = describe_error(error)
@@ -373,13 +400,13 @@ class Scoring:
             row.update(found)
         return {name: row[name] for name in self._reduce(lost).inputs if name in row} if lost else row
 
-    def _score_rows(self, scored: Scored, reward: Reward, which: Sequence[int]) -> None:
+    def _score_rows(self, scored: Scored, reward: Reward, which: Sequence[int], *, masks: bool) -> None:
         """Fill in what a reward pays samples."""
         found = self._score_columns(reward, [scored.inputs[at] for at in which])
         for place, at in enumerate(which):
             scored.rewards[at] = reward
             if found is None or not found.ok[place]:
-                self._score_row(scored, at)
+                self._score_row(scored, at, masks=masks)
                 continue
             scored.totals[at] = found.total[place]
             for name, column in found.values.items():
@@ -401,14 +428,14 @@ class Scoring:
             return None
         return convert_scores(scores, lambda column: np.broadcast_to(column, count).tolist())
 
-    def _score_row(self, scored: Scored, at: int) -> None:
+    def _score_row(self, scored: Scored, at: int, *, masks: bool) -> None:
         row = scored.inputs[at]
         assert row is not None
         try:
             signal = scored.rewards[at].score(**row)
         except Exception as error:
             error.add_note(f"in sample {at}")
-            if not self.masks:
+            if not masks:
                 raise
             scored.errors[at] = error
             return
@@ -454,6 +481,20 @@ _COLUMNS = (float, int, bool, str)
 
 def _name_group(sample: Sample) -> Any:
     return _make_hashable(sample.get("group", sample.get("prompt")))
+
+
+def _require_of_one(require: Callable[[Sample], None], samples: Sequence[Sample]) -> None:
+    """Raise MissingField if not one of the samples has all parts that are needed: then no sample is to blame."""
+    first: MissingField | None = None
+    for sample in samples:
+        try:
+            require(sample)
+        except MissingField as error:
+            first = first or error
+        else:
+            return
+    if first is not None:
+        raise first
 
 
 def _make_hashable(value: Any) -> Any:

@@ -28,6 +28,7 @@ _SLACK = 1e-9
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _ENCLOSED = re.compile(r"<(\w+)>(?:(?!<\1>).)*</\1>\s*\Z", re.DOTALL)
 _TAG = re.compile(r"<(\w+)>")
+_PLACE = re.compile(r" (of|in) sample \d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class StressReport:
     """Most successful first."""
     reasons: Mapping[str, int] = field(default_factory=dict)
     """Why completions, honest or not, have no reward, and how many."""
+    examples: Mapping[str, int] = field(default_factory=dict)
+    """By reason, the first sample that has it: its place among the samples, from 0."""
 
     def list_failing(self, share: float) -> list[AttackResult]:
         """Return the attacks that earn more than the honest completion in more than a share of the samples.
@@ -124,7 +127,8 @@ class StressReport:
                 said = each.worst.completion if len(each.worst.completion) <= 200 else f"{each.worst.completion[:200]}…"
                 lines += ["", f"{each.name}, sample {each.worst.sample + 1}: {paid}", f"  {said!r}"]
         if self.reasons:
-            lines += ["", *(f"{count:,} not scored: {why}" for why, count in Counter(self.reasons).most_common(5))]
+            listed = Counter(self.reasons).most_common(5)
+            lines += ["", *(f"{count:,} not scored: {why} (sample {self.examples[why] + 1})" for why, count in listed)]
         return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,7 +139,7 @@ class StressReport:
         """
         attacks = [{**asdict(each), "share": each.share} for each in self.attacks]
         about = {name: getattr(self, name) for name in ("reward", "version", "samples", "mean", "best")}
-        return {**about, "attacks": attacks, "reasons": dict(self.reasons)}
+        return {**about, "attacks": attacks, "reasons": dict(self.reasons), "examples": dict(self.examples)}
 
 
 def stress(
@@ -148,7 +152,8 @@ def stress(
 ) -> StressReport:
     """Score attacks built from real samples beside the honest completions; nothing is recorded.
 
-    Every attack keeps the prompt and the columns of a sample and replaces its completion. Judges are asked.
+    Every attack keeps the prompt and the columns of a sample and replaces its completion. Judges are asked. A sample
+    whose honest completion has no reward is not attacked.
 
     Args:
         scoring: The reward with its features.
@@ -163,7 +168,7 @@ def stress(
     Raises:
         DefinitionError: There is no sample or no such attack, or no honest completion can be scored.
         WrongType: `samples` is not a list of mappings, or a prompt or a completion is not a text or a conversation.
-        MissingField: A sample lacks a part that a feature needs.
+        MissingField: No sample has every part that features need.
 
     >>> from plaudit import Field, Reward, term
     >>> from plaudit.llm import feature
@@ -197,18 +202,19 @@ def stress(
             _check_conversation(f"the {part} of sample {at + 1}", each[part])
     if not honest:
         raise DefinitionError("there is no sample to attack.")
+    scoring.require(honest)
     plan = _Plan(scoring, step, progress, len(honest) * (1 + len(chosen)))
     totals = plan.score(honest)
     known = [total for total in totals if total is not None]
     if not known:
-        why = next(iter(plan.reasons), "features gave none a reward")
-        raise DefinitionError(f"none of the honest completions can be scored: {why}")
+        why, at = next(iter(plan.examples.items()))
+        raise DefinitionError(f"none of the honest completions can be scored; sample {at + 1}: {why}")
     build = _Builder(honest)
     found = [_compare(name, honest, build.attack(name), totals, plan) for name in chosen]
     ranked = sorted(found, key=lambda each: (-each.above_best, -each.above, -each.gain))
     label = scoring.reward
     mean = sum(known) / len(known)
-    return StressReport(label.name, label.version, len(known), mean, max(known), ranked, plan.reasons)
+    return StressReport(label.name, label.version, len(known), mean, max(known), ranked, plan.reasons, plan.examples)
 
 
 def _check_conversation(what: str, given: Any) -> None:
@@ -229,6 +235,7 @@ class _Plan:
         self._scoring, self._step, self._progress, self._total = scoring, step, progress, total
         self._done = 0
         self.reasons: Counter[str] = Counter()
+        self.examples: dict[str, int] = {}
 
     def score(self, samples: Sequence[Sample | None]) -> list[float | None]:
         """Return the totals of samples; None where there is no sample, or it has no reward."""
@@ -243,10 +250,10 @@ class _Plan:
             scored = self._score([sample for at in part if (sample := samples[at]) is not None])
             for at, total in zip(part, scored.totals, strict=True):
                 found[at] = total
-            self.reasons.update(
-                re.sub(r" (of|in) sample \d+", "", why)
-                for why in [*scored.reasons.values(), *scored.abstained.values()]
-            )
+            for place, said in sorted({**scored.reasons, **scored.abstained}.items()):
+                why = _PLACE.sub("", said)
+                self.reasons[why] += 1
+                self.examples[why] = min(part[place], self.examples.get(why, part[place]))
             self._tell(len(part))
         self._tell(len(samples) - len(there))
         return found
@@ -278,7 +285,10 @@ def _compare(
     totals: Sequence[float | None],
     plan: _Plan,
 ) -> AttackResult:
-    attacked = [None if text is None else _replace(sample, text) for sample, text in zip(honest, texts, strict=True)]
+    attacked = [
+        None if text is None or total is None else _replace(sample, text)
+        for sample, text, total in zip(honest, texts, totals, strict=True)
+    ]
     best = max(total for total in totals if total is not None)
     gains: dict[int, float] = {}
     above_best = unscored = 0
