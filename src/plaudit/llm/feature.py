@@ -186,7 +186,7 @@ class Feature:
         found = {name: sample[name] for name in self.reads if name in sample}
         return {**self.take_rest(sample), **found, **self.changed}
 
-    def take_rest(self, sample: Mapping[str, Any]) -> dict[str, Any]:
+    def take_rest(self, sample: Mapping[Any, Any]) -> dict[str, Any]:
         """Return every part of a sample, where the function takes all that it does not name.
 
         Args:
