@@ -38,9 +38,7 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
     """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
-        if not isinstance(targets[0], ast.Name):
-            raise context.error(statement, *explain_unsupported(statement))
-        return
+        return  # an annotation alone
     try:
         value = context.read(statement.value)
     except UnknownField as error:

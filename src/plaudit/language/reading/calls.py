@@ -5,7 +5,7 @@ import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from plaudit.language import nodes as n
 from plaudit.language.kinds import NUMBER
@@ -103,6 +103,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return call_spelling(context, name, node)
     if (kind := _find_operation(called)) is not None:
         return _read_function(context, kind, node)
+    if called is cast and len(node.args) == 2:
+        return context.read(node.args[1])  # its class need not be known: it may be imported for type checkers alone
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
