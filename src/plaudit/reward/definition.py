@@ -309,7 +309,7 @@ def _mention(term: Term, fields: Iterable[str]) -> Term:
 
 
 def _note_unused(field: str, reward: Definition) -> Note:
-    """Return a note on a declared field that makes no difference to any score; UnusedField where nothing mentions it."""
+    """Return a note on a declared field that makes no difference to a score; UnusedField where nothing mentions it."""
     for function in reward._functions:
         if function.source is None or all(field != read.rpartition(".")[2] for read in function.reads):
             continue
