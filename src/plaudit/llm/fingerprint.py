@@ -306,10 +306,12 @@ def _name_library(module: str) -> str | None:
         return "python"
     if top == "plaudit":  # what is ready-made says its own version
         return "plaudit"
-    names = _list_distributions().get(top)
-    if not names or (place is not None and not _is_installed(place)):
+    if place is not None and not _is_installed(place):
         return None
-    return f"{names[0]} {importlib.metadata.version(names[0])}"
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return f"{top} {importlib.metadata.version(top)}"
+    names = _list_distributions().get(top)
+    return f"{names[0]} {importlib.metadata.version(names[0])}" if names else None
 
 
 @cache

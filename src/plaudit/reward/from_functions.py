@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plaudit.errors import DefinitionError, ReadError
+from plaudit.errors import DefinitionError, ReadError, UnknownField
 from plaudit.language.parameters import Number
 from plaudit.reward.definition import Definition, define, index_fields
 from plaudit.reward.example import read_example
@@ -35,7 +35,7 @@ def define_from_example(
     try:
         define(reward, arguments, None, optional)
     except (ReadError, DefinitionError) as error:
-        if (size := read.size) is None:
+        if isinstance(error, UnknownField) or (size := read.size) is None:
             raise
         raise type(error)(
             f"{error}\nEvery value of the example has {size:,} entries along its first axis. If these are the rows of "
@@ -49,6 +49,13 @@ def _make_terms(reward: str, functions: object, batched: bool) -> list[Term]:
             f"reward {reward!r}: from_functions takes the weight of each function, {{near: 1.0, effort: -0.1}}, "
             f"and not a {type(functions).__name__}"
         )
+    for each, weight in functions.items():
+        if isinstance(each, str):
+            near = getattr(weight, "__name__", "near")
+            raise DefinitionError(
+                f"reward {reward!r}: from_functions takes the weight of each function, and {each!r} is a string; write "
+                f"{{term(name={each!r})({near}): 1.0}}"
+            )
     return [
         each.with_(weight=weight) if isinstance(each, Term) else term(weight=weight, batched=batched)(each)
         for each, weight in functions.items()

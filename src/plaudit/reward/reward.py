@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, overload
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError
 from plaudit.language.field import Field
 from plaudit.language.parameters import Number
 from plaudit.language.program import Builder, Program
@@ -15,6 +15,7 @@ from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
 from plaudit.reward import spec_writer, variants
+from plaudit.reward.advice import describe_unknown
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import add_fact_guards
 from plaudit.reward.definition import (
@@ -32,10 +33,11 @@ from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
 from plaudit.reward.from_functions import define_from_example
 from plaudit.reward.lower import find_gradients
+from plaudit.reward.python_writer import write_definition
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State
-from plaudit.reward.task.task import Task, TaskChanges
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
@@ -123,7 +125,7 @@ class Reward(Definition):
         """
         arguments = locals()  # what it is called with, by the names above
         for keyword in unknown:
-            raise TypeError(_describe_unknown(keyword))
+            raise TypeError(describe_unknown(keyword, inspect.signature(Reward).parameters))
         define(self, arguments)
 
     @classmethod
@@ -175,7 +177,7 @@ class Reward(Definition):
         {'near': 1.0, 'effort': -0.5}
         """
         for keyword in options.keys() - (RewardChanges.__annotations__.keys() - {"terms"}):
-            raise TypeError(_describe_unknown(keyword))
+            raise TypeError(describe_unknown(keyword, inspect.signature(Reward).parameters))
         made = cls.__new__(cls)
         usual = {key: each.default for key, each in inspect.signature(cls).parameters.items()}
         given = {**usual, **options, "name": name, "version": version, "fields": fields}
@@ -224,12 +226,43 @@ class Reward(Definition):
         return build_formula_text(self.program, self._find_local_names())
 
     def source(self) -> str:
-        """Return the reward as readable Python, one function per term.
+        """Return the formula as readable Python, one function per term; `to_python` returns the definition.
 
         Returns:
             The code. Local names are your own, unless the reward was loaded from a specification.
         """
         return render_python(self.program, self._find_local_names())
+
+    def to_python(self) -> str:
+        """Return the definition as a module of Python that makes this reward, to keep and to edit.
+
+        Functions are imported from their modules, and must be defined at the top of one. Before it is returned, the
+        text is run: what it makes has the fingerprints of this reward.
+
+        Returns:
+            The code. It calls the reward `reward`, and its task `task`.
+
+        Raises:
+            DefinitionError: A function or a value cannot be imported or written, or a module has changed since the
+                reward was defined; the message names it.
+
+        >>> from plaudit.systems.deepthinker import reward
+        >>> print(reward.select_terms("score").with_weights(score=0.5).with_task(None).to_python())
+        from plaudit import Field, Reward
+        from plaudit.systems.deepthinker.reward_signal import score
+        <BLANKLINE>
+        reward = Reward(
+            "deepthinker",
+            version="1.0.0",
+            terms=[score.with_(weight=0.5)],
+            fields=[Field("score_delta", low=-1.0, high=1.0, outside="clip", doc="Change of the quality score.")],
+            doc="What a phase gained in quality, less what it cost in tokens, alignment and time.",
+            low=-1.0,
+            high=1.0,
+        )
+        <BLANKLINE>
+        """
+        return write_definition(self)
 
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         own = [function for function in self._functions if function.source is not None]
@@ -759,13 +792,3 @@ class Reward(Definition):
         from plaudit.reward.spec_reader import from_json
 
         return from_json(text)
-
-
-def _describe_unknown(keyword: str) -> str:
-    """Return what to write instead of a keyword that a reward does not take."""
-    if keyword == "params":
-        return "Reward() takes the parameters that terms share as shared=, not as params="
-    if keyword in TaskChanges.__annotations__:
-        return f"Reward() takes {keyword}= through its task: task=Task({keyword}=...)"
-    known = inspect.signature(Reward).parameters
-    return f"Reward() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}"

@@ -187,6 +187,7 @@ class Context:
         self.quiet = False  # where warnings are turned off: what is undefined may be dropped later
         self.looked_at: list[int] = []  # nodes whose values decide something that is no node
         self.infinite: dict[int, bool] = {}  # whether a constant infinity may reach a node
+        self.integers: dict[int, bool] = {}  # whether a node may be an integer to NumPy
         self.marks: list[Mark] = []
         self.labels: dict[int, str] = {}  # what locals are called, by the node that got the name first
         self.calls: list[object] = []  # of helpers, that this one stands in
@@ -257,7 +258,13 @@ class Context:
     def trying(self) -> Iterator[None]:
         """Read something that may fail: then nothing of it is left."""
         lists: list[list[Any]] = [
-            self.guards, self.marks, self.partial, self.looked_at, self.writes, self.changed, self.kept
+            self.guards,
+            self.marks,
+            self.partial,
+            self.looked_at,
+            self.writes,
+            self.changed,
+            self.kept,
         ]
         tables: tuple[dict[Any, Any], ...] = (
             self.inputs,

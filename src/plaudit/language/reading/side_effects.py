@@ -1,4 +1,4 @@
-"""Statements that are no assignment and return nothing: calls that change a value, reports with a value in them, `del`."""
+"""Statements that assign and return nothing: calls that change a value, reports that hold one, `del`."""
 
 import ast
 import types
