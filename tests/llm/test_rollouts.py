@@ -5,10 +5,11 @@ import pickle
 import sqlite3
 import threading
 
+import numpy as np
 import pytest
 
 from plaudit import Field, InputError, Ledger, Reward, term
-from plaudit.errors import ActorInUse, LedgerError, VersionConflict, WrongType
+from plaudit.errors import Abstained, ActorInUse, LedgerError, VersionConflict, WrongType
 from plaudit.llm import Answer, Scoring, feature, read_rollouts, rescore_rollouts
 
 ODD = ["", "nul \0 here", "half \ud800 character", "日本語", "long " * 200_000]
@@ -150,7 +151,7 @@ def test_features_that_are_the_same_are_not_run_again_and_no_judge_is_asked(wher
         asked.clear()
         found = rescore_rollouts(ledger, REWARD.with_version("2"), [right, words, clear], run="a")
         assert asked == ["bad"]  # it has no answer that could be reused
-        assert {name: each.ran for name, each in found.features.items()} == {"right": 1, "words": 12, "clear": 1}
+        assert {name: each.ran for name, each in found.features.items()} == {"right": 0, "words": 12, "clear": 1}
         assert found.features["words"].changed == 11
         assert found.rescoring.scored == 12
         assert [*found.reasons.values()] == [1]
@@ -372,3 +373,51 @@ def test_reasons_do_not_tell_what_is_not_kept(tmp_path, texts):
         assert "ValueError" in record.masked
         assert "in feature 'clear' of sample 0" in record.masked
     assert b"private" not in read_everything(tmp_path)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_rollout_without_a_reward_has_no_return(where, together):
+    @feature
+    def words(text):
+        if text == "skip":
+            raise Abstained("nothing to count")
+        return len(text.split())
+
+    reward = Reward("counted", version="1", terms=[length], fields=[Field("words", low=0)])
+    rows = [{"prompt": "?", "completion": text} for text in ("a b", "skip", None, "a b c d")]
+    with Ledger(where) as ledger:
+        scored = Scoring(reward, [words], on_bad="mask", max_masked=1, ledger=ledger, run="a")
+        for batch in [rows] if together else [[row] for row in rows]:
+            scored.score(batch)
+        for _ in range(2):
+            episodes, (run,) = ledger.episodes(), ledger.runs()
+            assert [each.is_scored for each in episodes] == [True, False, False, True]
+            assert [each.to_dict()["total"] for each in episodes] == [-0.002, None, None, -0.004]
+            assert [dict(each.terms) for each in episodes] == [{"length": -0.002}, {}, {}, {"length": -0.004}]
+            assert [each.episode for each in episodes.best()] == ["1", "4"]
+            assert (len(episodes.finished), len(episodes.unfinished)) == (2, 0)
+            assert (run.episodes, run.unfinished, run.returns.masked) == (2, 0, 2)
+            assert run.returns.mean == pytest.approx(-0.003)
+            ledger.compact()
+        assert ledger.verify().ok
+
+
+def test_prompts_of_any_data_are_recorded(tmp_path):
+    row = {**samples(1)[0], "prompt": {1: "a", "b": 2}}
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        assert scoring(ledger).score([row]).totals[0] is not None
+        assert len(list(ledger.history())) == 1
+
+
+def test_a_step_is_an_integer_and_checked_before_a_judge_is_asked(tmp_path):
+    asked.clear()
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        recording = scoring(ledger)
+        for step, message in (("a", "must be an integer"), (2**70, "does not fit into 64 bits"), (1.5, "an integer")):
+            with pytest.raises(InputError, match=message):
+                recording.score(samples(1), step=step)
+        with pytest.raises(InputError, match="policy=7 must be a string"):
+            recording.score(samples(1), policy=7)
+        assert asked == []
+        recording.score(samples(1), step=np.int64(3))
+        assert [record.step for record in ledger.history()] == [3]

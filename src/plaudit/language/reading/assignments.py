@@ -3,20 +3,31 @@
 import ast
 from dataclasses import replace
 
-from plaudit.errors import UnknownField
+from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
-from plaudit.language.reading.dictionaries import find_key
+from plaudit.language.reading.dictionaries import find_key, look_up_key
+from plaudit.language.reading.dropped import Dropped, drop, find_written, is_harmless_here
+from plaudit.language.reading.dtypes import find_dtype, fit_entry
 from plaudit.language.reading.entrywise import choose
 from plaudit.language.reading.expressions import fit, list_items, read_name, spread
 from plaudit.language.reading.flow import runs
-from plaudit.language.reading.indexing import Part, fill_ellipsis, find_open_index, pick_entries, read_indices
+from plaudit.language.reading.indexing import (
+    Part,
+    fill_ellipsis,
+    find_open_index,
+    pick_entries,
+    pick_masked,
+    read_indices,
+)
+from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Picked,
     Record,
     Ref,
     Unassigned,
@@ -30,23 +41,22 @@ from plaudit.language.reading.values import (
     is_array,
     is_open,
 )
-from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, map_entries
+from plaudit.language.reading.vectors import build_array, find_shape, list_entries, map_entries
 
 
 @runs(ast.Assign, ast.AnnAssign)
 def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> None:
-    """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    """Read an assignment; what cannot be read is refused where somebody uses it."""
+    targets: list[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
         if not isinstance(targets[0], ast.Name):
             raise context.error(statement, *explain_unsupported(statement))
         return
     try:
-        value = context.read(statement.value)
-    except UnknownField as error:
-        if not all(isinstance(target, ast.Name) for target in targets):
-            raise
-        value = Unassigned(error=error)
+        with context.trying():
+            value = context.read(statement.value)
+    except PlauditError as error:
+        value = _keep_error(context, statement, targets, error)
     for target in targets:
         context.bind(target, value)
 
@@ -54,13 +64,34 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
 @runs(ast.AugAssign)
 def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
     target = statement.target
+    if isinstance(target, ast.Subscript) and (written := find_written(context, target, statement)) is not None:
+        context.read(statement.value)  # for what it assigns
+        drop(context, written)
+        return
     try:
-        value = _augment(context, statement)
-    except UnknownField as error:
-        if not isinstance(target, ast.Name):
-            raise
-        value = Unassigned(error=error)
+        with context.trying():
+            value = _augment(context, statement)
+    except PlauditError as error:
+        if isinstance(target, ast.Name) and not isinstance(context.read(target), Ref | Constant):
+            raise  # it may have changed an array in place
+        value = _keep_error(context, statement, [target], error)
     context.bind(target, value)
+
+
+def _keep_error(
+    context: Context,
+    statement: ast.Assign | ast.AnnAssign | ast.AugAssign,
+    targets: list[ast.expr],
+    error: PlauditError,
+) -> Value:
+    """Return what stands for a value that cannot be read; an error where reading it would assign something."""
+    names = all(isinstance(target, ast.Name) for target in targets)
+    parts = all(isinstance(target, ast.Name | ast.Attribute) for target in targets)
+    assert statement.value is not None
+    if not (names and isinstance(error, UnknownField)) and not (parts and is_harmless_here(context, statement.value)):
+        raise error
+    drop(context, Dropped(statement))
+    return Unassigned(error=error)
 
 
 def _augment(context: Context, statement: ast.AugAssign) -> Value:
@@ -139,6 +170,9 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
 def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     local = _find_local(context, target.value)
     if local is None:
+        statement = ast.copy_location(ast.Expr(target), target)
+        if (written := find_written(context, target, statement, put=(target,))) is not None:
+            return drop(context, written)
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):
@@ -147,24 +181,39 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     parts = read_indices(context, target)
     if (unknown := find_open(old, value) or find_open_index(context, old, parts)) is not None:
         return _change(context, old, unknown)
-    masks = [part for part in parts if is_array(part) and holds_flags(part)]  # type: ignore[arg-type]
-    if masks and len(parts) == 1 and is_array(old):
-        return _change(context, old, _choose_rows(context, masks[0], value, old, target))  # type: ignore[arg-type]
+    if is_array(old) and is_mask(parts[0]):
+        return _change(context, old, _write_masked(context, old, parts, value, target))
     return _change(context, old, _replace_entries(context, old, parts, value, target))
 
 
-def _choose_rows(context: Context, mask: Value, value: Value, old: Value, node: ast.AST) -> Value:
-    """Return an array with `value` where a mask is true, along the axes that the mask has."""
-    missing = len(fit(context, find_shape, old, node=node)) - len(fit(context, find_shape, mask, node=node))
-    for _ in range(missing):
-        mask = spread(context, lambda entry: Vector((entry,), array=True), mask, node=node)
-    return choose(context, node, mask, value, old)
+def _write_masked(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
+    """Return an array with `value` where a mask is true: what the same mask picks, or one value for all places."""
+    shape = fit(context, find_shape, old, node=node)
+    entries = list_entries(old)
+    dtype = find_dtype(context, entries)
+    places = pick_masked(context, build_array([Constant(at) for at in range(len(entries))], shape), parts, node)
+
+    def fit_value(one: Value, place: Value) -> Value:
+        return fit_entry(context, dtype, one, node)
+
+    written = spread(context, fit_value, value, places, node=node)
+    assert isinstance(written, Picked)
+    if find_row_shape(written) != find_row_shape(places):
+        what = f"values of the shape {find_row_shape(written)} are written into rows of the shape"
+        raise context.error(node, f"{what} {find_row_shape(places)}.", "Write as many entries as there are.")
+    for flag, row, where in zip(places.mask, written.rows, places.rows, strict=True):
+        for one, place in zip(list_entries(row), list_entries(where), strict=True):
+            at = place.value  # type: ignore[union-attr]  # a constant position
+            chosen = choose(context, node, flag, one, entries[at])  # type: ignore[index]
+            entries[at] = replace(chosen) if isinstance(chosen, Ref | Constant) else chosen  # type: ignore[index]
+    return build_array(entries, shape)
 
 
 def _replace_entries(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
     assert isinstance(old, Vector)
     entries = list_entries(old) if old.array else list(old.items)
     shape = fit(context, find_shape, old, node=node) if old.array else (len(entries),)
+    dtype = find_dtype(context, entries) if old.array else ""
     places = build_array([Constant(at) for at in range(len(entries))], shape)
     picked = pick_entries(context, places, fill_ellipsis(context, places, parts, node), node)
     if not all(isinstance(place, Constant) for place in list_entries(picked)):
@@ -177,11 +226,22 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
         return Vector(tuple(entries))
 
     def put(place: Value, one: Value) -> Value:
-        entries[place.value] = replace(one) if isinstance(one, Ref) else one  # type: ignore[union-attr,index]
+        entries[place.value] = fit_entry(context, dtype, one, node)  # type: ignore[union-attr,index]
         return one
 
     fit(context, map_entries, put, picked, value, node=node)
     return build_array(entries, shape)
+
+
+def delete_key(context: Context, target: ast.Subscript) -> bool:
+    """Read `del d["a"]` of a local dict; return whether it is one."""
+    local = _find_local(context, target.value)
+    if local is None or not isinstance(local[1], Dictionary):
+        return False
+    key = find_key(context, context.read(target.slice), target)
+    look_up_key(context, local[1], Constant(key), target)
+    _change(context, local[1], Dictionary({each: value for each, value in local[1].items.items() if each != key}))
+    return True
 
 
 def call_in_place(context: Context, node: ast.Call) -> bool:
