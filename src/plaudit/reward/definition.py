@@ -309,16 +309,16 @@ def _mention(term: Term, fields: Iterable[str]) -> Term:
 
 
 def _note_unused(field: str, reward: Definition) -> Note:
-    """Return a note on a declared field that makes no difference to any score; UnusedField where nothing mentions it."""
+    """Return a note on a declared field that makes no difference to any score; UnusedField if no function has it."""
     for function in reward._functions:
         if function.source is None or all(field != read.rpartition(".")[2] for read in function.reads):
             continue
         tree = function.source.tree
         taken = next((each for each in tree.args.args if each.arg == field), None)
         used = taken is None or any(isinstance(node, ast.Name) and node.id == field for node in ast.walk(tree))
-        what = "but it does not affect any score" if used else "and does not use it"
-        place = function.source.locate(taken or tree)
-        return Note(function.name, f"{'reads' if used else 'takes'} the field {field!r}, {what}.", place)
+        why = "but it does not affect any score" if used else "and does not use it"
+        what = f"{'reads' if used else 'takes'} the field {field!r}, {why}. Rows do not hold it."
+        return Note(function.name, what, function.source.locate(taken or tree))
     near = did_you_mean(field, {each.name for each in reward._formula.inputs.values()})
     raise UnusedField(
         f"reward {reward.name!r}: no term reads the declared field {field!r}.{near} Use it or drop it. If it matters "

@@ -34,13 +34,6 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Delete: ("`del` cannot be read.", "Drop this line: local names go away when the function returns."),
     ast.Try: ("a term cannot catch exceptions.", "Test the condition with `if` instead."),
     ast.Raise: ("a term cannot raise exceptions.", "Declare the range of the field: bad input is then rejected."),
-    **dict.fromkeys(
-        (ast.Global, ast.Nonlocal),
-        (
-            "a term cannot have side effects.",
-            f"Return the value. To keep a value from step to step, declare a State, or {_BEFORE.lower()}",
-        ),
-    ),
     ast.Import: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.ImportFrom: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.With: (
@@ -151,6 +144,8 @@ def explain_unsupported(node: ast.AST) -> tuple[str, str]:
             return explain_unsupported(inner)
         case ast.Expr(value=ast.Call(func=function) as call):
             return f"`{ast.unparse(call)}` has no effect on the score.", _explain_effect(function)
+        case ast.Global(names=[kept, *_]) | ast.Nonlocal(names=[kept, *_]):
+            return "a term cannot have side effects.", f"Return the value. {explain_state(kept)}"
         case ast.FunctionDef(decorator_list=[decorator, *_]):
             what = f"the decorator `@{ast.unparse(decorator)}` inside a term cannot be read."
             return what, "Drop it, or do its work in the function."
@@ -175,13 +170,17 @@ def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
     match target:
         case ast.Subscript(value=ast.Name(id=name)):
             return (
-                "a vector cannot be changed in place.",
-                f"Make a new one, or give the entry its own name: `{name}_0 = ...`.",
+                f"`{name}` was not made here, and cannot be changed in place.",
+                f"Make a new one, or give the entry its own name: `{name}_0 = ...`. {explain_state(name)}",
             )
         case ast.Attribute(attr=name):
-            kept = f"A value kept between steps is a field or a State: `prev.{name}`."
-            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {kept}"
-    return "only a local name can be assigned here.", "Write `name = expression`."
+            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {explain_state(name)}"
+    return "this was not made here, and cannot be changed in place.", "Make a new one: `name = expression`."
+
+
+def explain_state(name: str) -> str:
+    """Return how to keep a value from step to step."""
+    return f'To keep a value from step to step, declare State("{name}", reset=0.0, update=...) and read `prev.{name}`.'
 
 
 def explain_unsupported_pattern(pattern: ast.pattern) -> tuple[str, str]:

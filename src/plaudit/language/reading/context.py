@@ -257,7 +257,13 @@ class Context:
     def trying(self) -> Iterator[None]:
         """Read something that may fail: then nothing of it is left."""
         lists: list[list[Any]] = [
-            self.guards, self.marks, self.partial, self.looked_at, self.writes, self.changed, self.kept
+            self.guards,
+            self.marks,
+            self.partial,
+            self.looked_at,
+            self.writes,
+            self.changed,
+            self.kept,
         ]
         tables: tuple[dict[Any, Any], ...] = (
             self.inputs,

@@ -56,7 +56,8 @@ def read_name(context: Context, node: ast.Name) -> Value:
         if isinstance(value, Unassigned) and value.error:
             raise value.error
         if isinstance(value, Unassigned) and value.why:
-            raise context.error(node, value.why, f"Give the new value its own name: `total = {node.id} + ...`.")
+            advice = value.advice or f"Give the new value its own name: `total = {node.id} + ...`."
+            raise context.error(node, value.why, advice)
         if isinstance(value, Unassigned):
             raise context.error(node, f"{node.id!r} has no value on some paths.", "Assign it before the `if`.")
         return value

@@ -10,6 +10,7 @@ from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind
 from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
+from plaudit.language.reading.advice import explain_state
 from plaudit.language.reading.context import Context, Path
 from plaudit.language.reading.values import (
     Constant,
@@ -92,9 +93,8 @@ def refuse_written(context: Context, path: Path, node: ast.AST) -> None:
         where = context.written.get((*above, "()" if "(" in last else last))
         if where is not None:
             what = f"`{'.'.join(path)}` is changed by {where}, and what it holds then is not read."
-            kept = f'State("{_format_field_name(path[-1])}", reset=0.0, update=...)'
-            advice = "Give the value a local name, and read that. To keep values from step to step, declare a State"
-            raise context.error(node, what, f"{advice}: {kept}.")
+            kept = explain_state(_format_field_name(path[-1]))
+            raise context.error(node, what, f"Give the value a local name, and read that. {kept}")
 
 
 def list_part_names(path: tuple[str, ...]) -> list[str]:
