@@ -20,7 +20,7 @@ from plaudit.language.parameters import (
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_term
-from plaudit.language.reading.owners import read_source
+from plaudit.language.reading.owners import mentions, read_source
 from plaudit.language.reading.source import Owner, ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
@@ -258,7 +258,9 @@ def settle(term: Any, fields: Collection[str], shared: Iterable[str]) -> Any:
     if not isinstance(term, Term):
         return term  # which the reward refuses
     term = term.claim(fields)
-    found = tuple(name for name in shared if name in term.parts and name not in term.shared)
+    owner = None if term.source is None else term.source.owner
+    parts = {name for name in shared if name in term.parts or (owner is not None and mentions(owner.kind, name))}
+    found = tuple(name for name in shared if name in parts and name not in term.shared)
     reads = tuple(name for name in term.reads if name not in found)
     return replace(term, shared=term.shared + found, reads=reads) if found else term
 

@@ -113,8 +113,8 @@ def test_what_makes_no_difference_is_dropped_with_a_note(body, noted):
     more = {"gain": 2.0} if "gain" in body else {}
     reward = reward_of(kind, *map(Field, more))
     assert_equals_original(kind, reward, **more)
-    dropped = [note.what.removeprefix("`").partition("` is dropped")[0] for note in reward.notes]
-    assert dropped == noted
+    dropped = [note.what.removeprefix("`").partition("` is dropped") for note in reward.notes]
+    assert [text for text, found, _ in dropped if found] == noted
     for note in reward.notes:
         assert note.term == "f"
         assert note.place.text in str(note)
@@ -198,6 +198,9 @@ def test_a_field_that_only_a_dropped_line_mentions_is_a_note():
     kind = load_method("self.extras['watts'] = self.watts\nreturn x + y")
     reward = reward_of(kind, Field("watts"))
     assert reward.inputs == ("x", "y")
+    assert reward.score(x=1.0, y=2.0).total == reward.score(x=1.0, y=2.0, watts=7.0).total == 3.0
+    batch = reward.compile("numpy")({"x": np.ones(2), "y": np.ones(2), "watts": np.ones(2)})
+    assert list(batch.total) == [2.0, 2.0]
     assert "reads the field 'watts', but it does not affect any score" in reward.notes[-1].what
     assert Reward.from_json(reward.to_json()) == reward
 

@@ -661,6 +661,13 @@ def test_a_parameter_that_is_never_used_is_noted_as_such():
     assert "takes the field 'x', and does not use it" in note_of("return y", "x, y").what
 
 
+def test_a_parameter_that_is_neither_declared_nor_used_is_noted():
+    reward = Reward("r", version="1", terms=[term(function("return y", "y, other"))], fields=[FIELDS["y"]])
+    (note,) = reward.notes
+    assert note.what == "takes 'other', which is not declared, and does not use it."
+    assert reward.inputs == ("y",)
+
+
 def test_a_field_of_a_record_that_makes_no_difference_is_noted():
     assert "reads the field 'x', but it does not" in note_of("a = curr.x\nreturn curr.y", "curr").what
 

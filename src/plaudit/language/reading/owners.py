@@ -97,6 +97,15 @@ def find_setter(owner: Owner, name: str) -> str:
     return ""
 
 
+def mentions(kind: type, name: str) -> bool:
+    """Return whether a function of a class has an attribute of this name in it."""
+    for each in kind.__mro__:
+        for function in map(find_function, vars(each).values()):
+            if isinstance(function, types.FunctionType) and name in function.__code__.co_names:
+                return True
+    return False
+
+
 def find_part(value: object, part: str) -> object:
     """Return an attribute, or the entry of a dict or list, by its name; MISSING where there is none."""
     if isinstance(value, Mapping):
