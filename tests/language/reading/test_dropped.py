@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from plaudit import Field, PlauditError, Reward, term
+from plaudit import Field, PlauditError, Reward, check, term
+from plaudit.errors import UnknownParameter
 from support.written import module
 
 HEADER = """\
@@ -205,6 +206,20 @@ def test_a_field_that_only_a_dropped_line_mentions_is_a_note():
     assert Reward.from_json(reward.to_json()) == reward
 
 
-def test_a_shared_number_that_only_a_dropped_line_mentions_is_no_mistake():
+def test_a_shared_number_that_only_a_dropped_line_mentions_is_a_note():
     kind = load_method("if self.cfg.verbose:\n    print(x)\nreturn x + y")
-    assert_equals_original(kind, reward_of(kind, shared={"verbose": True}))
+    reward = reward_of(kind, shared={"verbose": True})
+    assert_equals_original(kind, reward)
+    assert "reads the shared parameter 'verbose', but it does not" in reward.notes[-1].what
+    assert not check(reward, only="unused-knob").findings
+
+
+def test_a_shared_number_that_only_another_method_reads_is_a_note():
+    kind = module("class Env:\n    def f(self, x, y): return x + y\n    def g(self, x): return x * self.gain\n")["Env"]
+    reward = reward_of(kind, shared={"gain": 2.0})
+    assert [note.what for note in reward.notes] == [
+        "reads the shared parameter 'gain', but it does not affect any score."
+    ]
+    assert Reward.from_json(reward.to_json()) == reward
+    with pytest.raises(UnknownParameter, match="nor reads it from a record"):
+        reward_of(kind, shared={"gain": 2.0, "again": 1.0})
