@@ -58,8 +58,12 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.IsNot: ("`is not` compares identity.", "Use `!=`; a value in a term is never None."),
     ast.Invert: ("`~` works on bits.", "Write `not condition`; `~` is for arrays of bools."),
     **dict.fromkeys(
-        (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift),
+        (ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift),
         ("bit operations cannot be read.", "Join conditions with `and`, `or`, `not`."),
+    ),
+    ast.BitXor: (
+        "`^` is exclusive or, a bit operation, and not a power.",
+        "Write `x ** 2` for a power, and `a != b` for conditions of which one holds and not both.",
     ),
 }
 
@@ -161,7 +165,9 @@ def _explain_effect(function: ast.expr) -> str:
     if name == "print" or name.rpartition(".")[2] in ("debug", "info", "warning", "error", "exception", "log", "warn"):
         return "A term cannot have side effects: drop this line. To debug it, call it as a plain function."
     if isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert", "add", "update", "sort"):
-        return "A term cannot change this in place: drop this line, and add to a number in the loop: `total += x`."
+        kept = ast.unparse(function.value).rpartition(".")[2]
+        advice = "A term cannot change this in place: drop this line, and add to a number in the loop: `total += x`."
+        return f"{advice} {explain_state(kept)}" if kept.isidentifier() else advice
     return "A term only computes a value: drop this line, or return the value."
 
 
@@ -237,7 +243,12 @@ def find_advice(whole: str) -> str:
 
 
 def explain_unsupported_attribute(node: ast.Attribute, base: str) -> tuple[str, str]:
-    """Return why an attribute cannot be read and what to write instead; `base` says what it is of."""
+    """Return why an attribute cannot be read and what to write instead; `base` says what it is of, if it is known."""
+    if not base:
+        what = f"`{ast.unparse(node)}` is a part of an object in a list, and only lists of numbers are read."
+        part = node.attr
+        listed = f"Declare an array that has this part of all objects, Field({part!r}, shape=(3, 2))"
+        return what, f"{listed}, and loop over its rows."
     what = f"`.{node.attr}` of {base} cannot be read."
     if node.attr in METHOD_ADVICE:
         return what, METHOD_ADVICE[node.attr]

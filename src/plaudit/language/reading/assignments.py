@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
-from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
+from plaudit.language.reading.advice import explain_state, explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key, look_up_key
@@ -98,7 +98,7 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
     left = context.read(_load(target))
     if isinstance(left, Vector) and isinstance(target, ast.Name) and _is_given(context, left):
         name = ast.unparse(target)
-        advice = f"Write a new value: `{name} = {name} + ...`."
+        advice = f"Write a new value: `{name} = {name} + ...`. {explain_state(name)}"
         raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):

@@ -105,7 +105,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         raise context.error(
             node, f"{ast.unparse(node)!r} does not exist.{near}", "Give it a value where the others are."
         )
-    raise context.error(node, *explain_unsupported_attribute(node, describe(base)))
+    known = "" if is_open(base) and isinstance(base, Ref) else describe(base)
+    raise context.error(node, *explain_unsupported_attribute(node, known))
 
 
 @reads(ast.Tuple)
