@@ -41,7 +41,7 @@ EXPRESSIONS = {
     "is not": ("«x is not True»", "identity", "!="),
     "a bitwise and": ("«x & 1»", "bit operations", "`and`"),
     "a bitwise or": ("«x | 1»", "bit operations", "`or`"),
-    "a bitwise xor": ("«x ^ 1»", "bit operations", "`not`"),
+    "a bitwise xor": ("«x ^ 1»", "`\\^` is exclusive or", r"`x \*\* 2` for a power"),
     "a shift": ("1 + («x << 1»)", "bit operations", "conditions"),
     "a large power": ("«x ** 65»", "from -64 to 64", r"math\.exp"),
     "a large power below": ("«x ** -65.0»", "from -64 to 64", r"math\.exp"),

@@ -26,6 +26,8 @@ READ = {
     "a name and a tuple": "whole = x, y = v[0], v[1]\n    return whole[0] - y + x",
     "an annotation": "x: float = v[0]\n    return x",
     "an annotation alone": "x: 'anything at all'\n    x = v[0]\n    return x",
+    "an annotation of an entry alone": "w = [v[0]]\n    w[0]: float\n    return w[0]",
+    "a cast": "x = typing.cast('anything at all', v[0])\n    return x + cast(list[int], v)[1]",
     "inside a condition": "if (x := v[0] + v[1]) > 2:\n        return x\n    return -x",
     "inside an expression": "return (x := v[0]) * x + (y := x + 1) * y",
     "augmented tuples": "t = (v[0], 1)\n    a, b = t\n    a += b\n    return a",
@@ -34,7 +36,11 @@ READ = {
 
 @pytest.mark.parametrize("body", READ.values(), ids=READ)
 def test_an_assignment_means_what_python_means(body):
-    agree(f"def ends(v):\n    return min(v), max(v)\ndef f(v: 'array') -> float:\n    {body}\n", V, rows=ROWS)
+    agree(
+        f"import typing\nfrom typing import cast\ndef ends(v):\n    return min(v), max(v)\ndef f(v: 'array') -> float:\n    {body}\n",
+        V,
+        rows=ROWS,
+    )
 
 
 REFUSED = {

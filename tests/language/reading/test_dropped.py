@@ -149,7 +149,7 @@ REFUSED = {
         "for name in self.names:\n    info[name] = x\nreturn info['a'] + y",
         "`info.a` is changed by `info[name] = x`",
     ),
-    "all items": ("info['seen'] = x\nreturn sum(info.values()) + y", "`.values()`"),
+    "all items": ("info['seen'] = x\nreturn sum(info.values()) + y", "`info.values()` lists what is not known"),
     "a history read back": (
         "self.history.append(x)\nreturn len(self.history) + y",
         'declare State("history", reset=0.0, update=...) and read `prev.history`',

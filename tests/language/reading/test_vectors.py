@@ -127,7 +127,7 @@ REFUSED = {
     "a batch axis": ("v[:, 2]", "2 indices into 1 axis", "write v[2] for v[:, 2]"),
     "a slice by data": ("sum(v[: round(x)])", "constant integers", "np.where"),
     "a step of 0": ("sum(v[::0])", "step of a slice cannot be 0", ""),
-    "a mask of data": ("sum(v[v > 0])", "constant integers or bools", "np.where(v > 0, v, 0.0)"),
+    "the first that a mask picks": ("v[v > 0][0]", "how many entries a mask picks", "np.where(m, v, 0.0)"),
     "a mask of another length": ("sum(u[MASK])", "a mask of 3 for 6 entries", ""),
     "a list among indices": ("sum(m.reshape(2, 1, 3)[0, :, [0, 1]])", "combined with other indices", "on its own"),
     "an axis that is not there": ("np.sum(v, axis=1)", "there is no axis 1: this has 1 axis", "no batch axis"),

@@ -18,7 +18,6 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
         "a loop is unrolled, and a `while` has no known number of iterations.",
         f"Write `for i in range(most): if not condition: break`, or {_BEFORE.lower()}",
     ),
-    ast.AnnAssign: ("only a local name can have an annotation.", "Write `name: float = expression`."),
     ast.Expr: ("this statement has no effect.", "A term only computes a value: drop this line, or return the value."),
     **dict.fromkeys(
         (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith),

@@ -73,7 +73,7 @@ def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Val
         return spread(context, partial(_apply_bits, context, op, node=node), left, right, node=node)
     if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
         raise context.error(node, *explain_unsupported(op))
-    if has_items(left) or has_items(right):
+    if any(has_items(value) or is_array(value) for value in (left, right)):
         return _apply_to_vectors(context, op, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _fold_constants(context, node, op, left, right)

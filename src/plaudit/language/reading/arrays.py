@@ -6,9 +6,10 @@ from math import prod
 
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
+from plaudit.language.reading.dtypes import FLOAT, cast_dtype, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import apply_operator
 from plaudit.language.reading.expressions import fit, list_integers, list_items, spread
-from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     build_array,
     find_shape,
@@ -41,9 +42,16 @@ def _make_array(context: Context, node: ast.AST, x: Value) -> Value:
 
 @spells("array tensor", f"{X} dtype?")
 @spells("copy clone")
+@spells("astype", f"{X} dtype")
 def _copy_array(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.array`, whose entries are its own."""
     return spread(context, lambda entry: replace(entry) if isinstance(entry, Ref | Constant) else entry, x, node=node)
+
+
+@spells("float double float32 float64")
+def _cast_floats(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return bools as 1 and 0; what is a float already may be the same array, as in PyTorch."""
+    return cast_dtype(context, FLOAT, x, node)
 
 
 @spells("unsqueeze expand_dims", f"{X} axis|dim")
@@ -107,7 +115,8 @@ def _refuse_array(context: Context, node: ast.AST, value: Value) -> None:
 @spells("ones_like", f"{X} dtype?", fill_value=Constant(1.0))
 def _fill_shape(context: Context, node: ast.AST, x: Value, fill_value: Value) -> Value:
     _refuse_array(context, node, fill_value)
-    return _copy_array(context, node, spread(context, lambda _: fill_value, x, node=node))
+    filled = fit_entry(context, find_dtype(context, list_entries(x)), fill_value, node)
+    return _copy_array(context, node, spread(context, lambda _: filled, x, node=node))
 
 
 @spells("arange", "*numbers dtype?")
@@ -142,14 +151,15 @@ def _find_sizes_of(context: Context, node: ast.AST, x: Value, axis: Value | None
 
 @spells("size")
 def _count_entries(context: Context, node: ast.AST, x: Value) -> Value:
-    return Constant(len(list_entries(x)))
+    return Constant(prod(fit(context, find_shape, x, node=node)))
 
 
 @spells("tolist")
 def _make_list(context: Context, node: ast.AST, x: Value) -> Value:
-    return Vector(tuple(list_items(context, x, node))) if has_items(x) else x
+    return Vector(tuple(list_items(context, x, node))) if has_items(x) or is_array(x) else x
 
 
+@spells("to type", f"{X} dtype")
 @spells("nan_to_num", f"{X} nan? posinf? neginf?")
 @spells("detach contiguous item cpu cuda numpy")
 def _hand_back(context: Context, node: ast.AST, x: Value, **ignored: Value) -> Value:

@@ -18,14 +18,24 @@ from plaudit.language.reading.dropped import (
     is_harmless_here,
     mention_fields,
 )
+from plaudit.language.reading.dtypes import FLOAT, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import choose
 from plaudit.language.reading.expressions import fit, list_items, read_name, spread
 from plaudit.language.reading.flow import runs
-from plaudit.language.reading.indexing import Part, fill_ellipsis, find_open_index, pick_entries, read_indices
+from plaudit.language.reading.indexing import (
+    Part,
+    fill_ellipsis,
+    find_open_index,
+    pick_entries,
+    pick_masked,
+    read_indices,
+)
+from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Picked,
     Record,
     Ref,
     Unassigned,
@@ -40,7 +50,7 @@ from plaudit.language.reading.values import (
     is_open,
     is_record,
 )
-from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, map_entries
+from plaudit.language.reading.vectors import build_array, find_shape, list_entries, map_entries
 
 
 @runs(ast.Assign, ast.AnnAssign)
@@ -48,9 +58,7 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
     """Read an assignment; what cannot be read is refused where somebody uses it."""
     targets: list[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
-        if not isinstance(targets[0], ast.Name):
-            raise context.error(statement, *explain_unsupported(statement))
-        return
+        return  # an annotation alone
     try:
         with context.trying():
             value = context.read(statement.value)
@@ -85,7 +93,7 @@ def _keep_error(
 ) -> Value:
     """Return what stands for a value that cannot be read; an error where reading it would assign something."""
     names = all(isinstance(target, ast.Name) for target in targets)
-    parts = all(isinstance(target, ast.Name | ast.Attribute) or fills_part(target) for target in targets)
+    parts = all(isinstance(target, ast.Name | ast.Attribute) or fills_part(context, target) for target in targets)
     assert statement.value is not None
     if not (names and isinstance(error, UnknownField)) and not (parts and is_harmless_here(context, statement.value)):
         raise error
@@ -188,49 +196,67 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     parts = read_indices(context, target)
     if (unknown := find_open(old, value) or find_open_index(context, old, parts)) is not None:
         return _change(context, old, unknown)
-    masks = [part for part in parts if is_array(part) and holds_flags(part)]  # type: ignore[arg-type]
-    if masks and len(parts) == 1 and is_array(old):
-        return _change(context, old, _choose_rows(context, masks[0], value, old, target))  # type: ignore[arg-type]
+    if is_array(old) and is_mask(parts[0]):
+        return _change(context, old, _write_masked(context, old, parts, value, target))
     return _change(context, old, _replace_entries(context, old, parts, value, target))
 
 
 def _fill_part(context: Context, target: ast.Subscript, value: Value) -> bool:
     """Read `self.rew_buf[:] = value`: from here on that part has these entries; return whether it is such a line."""
-    if not fills_part(target):
+    if not fills_part(context, target):
         return False
     part = target.value
     assert isinstance(part, ast.Attribute)
     if not is_record(context.read(part.value)):
         return False
-    if isinstance(value, Unassigned):
+    if isinstance(value, Unassigned) or find_open(value) is not None:
         pass
     elif find_container(context, part) is None:
         old = context.read(part)
         if not is_array(old):
             return False
-        value = fit(context, map_entries, lambda _, one: one, old, value, node=target)
+        dtype = find_dtype(context, list_entries(old))
+        value = fit(
+            context, map_entries, lambda _, one: fit_entry(context, dtype, one, target), old, value, node=target
+        )
         forget_shared(context, old)
-    elif context.batch and not is_array(value):
-        value = Vector((value,) * context.batch, array=True)
-    if is_array(value):  # other entries than those of what it was computed from
-        value = fit(context, map_entries, lambda one: replace(one) if isinstance(one, Ref) else one, value, node=target)
+    else:
+        if context.batch and not is_array(value):
+            value = Vector((value,) * context.batch, array=True)
+        value = spread(context, lambda one: fit_entry(context, FLOAT, one, target), value, node=target)
     mention_fields(context, target)
     _assign_part(context, part, value)
     return True
 
 
-def _choose_rows(context: Context, mask: Value, value: Value, old: Value, node: ast.AST) -> Value:
-    """Return an array with `value` where a mask is true, along the axes that the mask has."""
-    missing = len(fit(context, find_shape, old, node=node)) - len(fit(context, find_shape, mask, node=node))
-    for _ in range(missing):
-        mask = spread(context, lambda entry: Vector((entry,), array=True), mask, node=node)
-    return choose(context, node, mask, value, old)
+def _write_masked(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
+    """Return an array with `value` where a mask is true: what the same mask picks, or one value for all places."""
+    shape = fit(context, find_shape, old, node=node)
+    entries = list_entries(old)
+    dtype = find_dtype(context, entries)
+    places = pick_masked(context, build_array([Constant(at) for at in range(len(entries))], shape), parts, node)
+
+    def fit_value(one: Value, place: Value) -> Value:
+        return fit_entry(context, dtype, one, node)
+
+    written = spread(context, fit_value, value, places, node=node)
+    assert isinstance(written, Picked)
+    if find_row_shape(written) != find_row_shape(places):
+        what = f"values of the shape {find_row_shape(written)} are written into rows of the shape"
+        raise context.error(node, f"{what} {find_row_shape(places)}.", "Write as many entries as there are.")
+    for flag, row, where in zip(places.mask, written.rows, places.rows, strict=True):
+        for one, place in zip(list_entries(row), list_entries(where), strict=True):
+            at = place.value  # type: ignore[union-attr]  # a constant position
+            chosen = choose(context, node, flag, one, entries[at])  # type: ignore[index]
+            entries[at] = replace(chosen) if isinstance(chosen, Ref | Constant) else chosen  # type: ignore[index]
+    return build_array(entries, shape)
 
 
 def _replace_entries(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
     assert isinstance(old, Vector)
     entries = list_entries(old) if old.array else list(old.items)
     shape = fit(context, find_shape, old, node=node) if old.array else (len(entries),)
+    dtype = find_dtype(context, entries) if old.array else ""
     places = build_array([Constant(at) for at in range(len(entries))], shape)
     picked = pick_entries(context, places, fill_ellipsis(context, places, parts, node), node)
     if not all(isinstance(place, Constant) for place in list_entries(picked)):
@@ -243,7 +269,7 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
         return Vector(tuple(entries))
 
     def put(place: Value, one: Value) -> Value:
-        entries[place.value] = replace(one) if isinstance(one, Ref) else one  # type: ignore[union-attr,index]
+        entries[place.value] = fit_entry(context, dtype, one, node)  # type: ignore[union-attr,index]
         return one
 
     fit(context, map_entries, put, picked, value, node=node)

@@ -5,10 +5,10 @@ import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from plaudit.language import nodes as n
-from plaudit.language.kinds import NUMBER
+from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
 from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
@@ -83,7 +83,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
             return read_dict_method(context, base, node)
         if is_text(base):
             return read_text_method(context, base, node)
-        if isinstance(base, Ref | Undeclared) or has_items(base):
+        if isinstance(base, Ref | Undeclared) or has_items(base) or is_array(base):
             return read_library_method(context, base, node)
         function = find_attribute(context, base, node.func)
         if isinstance(function, Ref | Undeclared):  # `prev.x()`
@@ -103,6 +103,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return call_spelling(context, name, node)
     if (kind := _find_operation(called)) is not None:
         return _read_function(context, kind, node)
+    if called is cast and len(node.args) == 2:
+        return context.read(node.args[1])  # its class need not be known: it may be imported for type checkers alone
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
@@ -223,7 +225,7 @@ def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
     if unknown is not None or (called is not len and find_open(*values)):
         return unknown or find_open(*values) or values[0]
     dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
-    if dropped and called is not sum:
+    if dropped and called not in (sum, len):
         advice = "Keep every element, with a neutral value for those to drop: max(x if condition else 0 for x in v)."
         raise context.error(
             node, f"`{ast.unparse(node.func)}` of a filter that depends on data may have no elements.", advice
@@ -234,7 +236,9 @@ def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
 def _reduce_values(context: Context, called: object, elements: list[tuple[int | bool, Value]], node: ast.Call) -> Value:
     """Return `len`, `sum`, `min` or `max` of elements, each with where it counts."""
     if called is len:
-        return Constant(len(elements))
+        known = sum(counts is True for counts, _ in elements)
+        flags = [Ref(counts, FLAG) for counts, _ in elements if not isinstance(counts, bool)]
+        return fold(context, n.Add, [*flags, *([Constant(known)] if known or not flags else [])], node)
     kind = REDUCTIONS[called]
     assert kind is not None
     if called is sum and not elements:

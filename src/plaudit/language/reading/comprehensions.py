@@ -9,7 +9,7 @@ from plaudit.language import nodes as n
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
-from plaudit.language.reading.values import Constant, Names, Ref, Value, Vector, find_open, is_open
+from plaudit.language.reading.values import Constant, Names, Picked, Ref, Value, Vector, find_open, is_open
 from plaudit.language.shapes import MOST_ENTRIES
 
 MOST_TURNS = 20_000
@@ -37,7 +37,7 @@ def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref 
     if not isinstance(node, ast.GeneratorExp | ast.ListComp):
         value = context.read(node)
         unknown = find_open(value) if is_open(value) else None
-        return [partial(_give, (True, item)) for item in list_items(context, value, node)], unknown
+        return [partial(_give, element) for element in _list_counted(context, value, node)], unknown
     for loop in node.generators:
         if loop.is_async:
             raise context.error(node, "an asynchronous loop cannot be read.")
@@ -51,6 +51,13 @@ def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref 
     if isinstance(node, ast.ListComp):  # a whole list is always computed
         return [partial(_give, element()) for element in elements], unknown
     return list(elements), unknown
+
+
+def _list_counted(context: Context, value: Value, node: ast.AST) -> list[tuple[int | bool, Value]]:
+    """Return the entries of a vector, each with where it counts: of what a mask picks, where the mask is true."""
+    if isinstance(value, Picked):
+        return [(read_truth(context, flag, node), row) for flag, row in zip(value.mask, value.rows, strict=True)]
+    return [(True, item) for item in list_items(context, value, node)]
 
 
 def count_turns(context: Context, turns: int, node: ast.AST) -> None:
@@ -72,12 +79,13 @@ def _list_turns(
     with context.using(names):
         iterable = read_iterable(context, loop.iter)
     unknown = find_open(iterable) if is_open(iterable) else None
-    for value in list_items(context, iterable, loop.iter):
+    for picked, value in _list_counted(context, iterable, loop.iter):
         with context.using(dict(names)) as inner:
             context.bind(loop.target, value)
-            here = _read_filters(context, loop.ifs, counts) if rest else counts
+            reached = read_truth(context, chain(context, True, [counts, picked]), loop.iter)
+            here = _read_filters(context, loop.ifs, reached) if rest else reached
         if not rest:
-            yield inner, counts, unknown
+            yield inner, reached, unknown
         elif here is not False:
             for below, flag, other in _list_turns(context, rest, inner, here):
                 yield below, flag, unknown or other

@@ -21,6 +21,9 @@ _FILLING = {
 """Methods that change what a list, set, dict or queue holds."""
 
 
+BUFFERS = ("rew_buf", "reward_buf", "rewards", "reward")
+"""Where functions of simulations that return nothing leave the reward, a float: `self.rew_buf[:] = ...`."""
+
 _ANY = "*"
 """Stands for any key."""
 
@@ -81,7 +84,7 @@ def find_written(
     context: Context, target: ast.Subscript, statement: ast.stmt, put: tuple[ast.expr, ...] = ()
 ) -> Dropped | None:
     """Return what assigning to an item changes, where that may be dropped: it is not a field, nor made here."""
-    container = None if fills_part(target) else find_container(context, target.value)
+    container = None if fills_part(context, target) else find_container(context, target.value)
     if container is None:
         return None
     key = _find_key(context, target.slice)
@@ -123,10 +126,12 @@ def _cut(container: Path, key: str | int | None) -> tuple[Path, str]:
     return container, key if isinstance(key, str) else ""
 
 
-def fills_part(target: ast.expr) -> bool:
-    """Return whether a target is all entries of an attribute, `self.rew_buf[:]`: it means what the attribute does."""
-    index = target.slice if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute) else None
-    return index is not None and ast.unparse(index) in (":", "...")
+def fills_part(context: Context, target: ast.expr) -> bool:
+    """Return whether a target is all entries of an attribute that is a field, or a buffer: `self.rew_buf[:]`."""
+    part = target.value if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute) else None
+    if part is None or ast.unparse(target.slice) not in (":", "..."):  # type: ignore[attr-defined]  # a subscript
+        return False
+    return context.scope.fields is None or part.attr in BUFFERS or find_container(context, part) is None
 
 
 def find_container(context: Context, node: ast.expr) -> Path | None:

@@ -24,8 +24,6 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@spells("float double float32 float64")
-@spells("astype to type", f"{X} dtype")
 def cast_numbers(context: Context, node: ast.AST, x: Value) -> Value:
     """Return a value as numbers: bools count 1 and 0."""
     return spread(context, partial(cast_entry, context, node), x, node=node)

@@ -14,11 +14,13 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_attribute
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.masks import map_picked
 from plaudit.language.reading.source import read_current
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
     Nested,
+    Picked,
     Ref,
     Settings,
     Unassigned,
@@ -37,7 +39,16 @@ from plaudit.language.reading.values import (
     is_open,
     is_record,
 )
-from plaudit.language.reading.vectors import ShapeProblem, build_array, find_shape, list_entries, map_entries, transpose
+from plaudit.language.reading.vectors import (
+    COUNTED,
+    WRITE_BACK,
+    ShapeProblem,
+    build_array,
+    find_shape,
+    list_entries,
+    map_entries,
+    transpose,
+)
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
 
 Found = TypeVar("Found")
@@ -162,6 +173,8 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
     advice = ""
     if isinstance(value, Nested):
         advice = f"Call it: `{value.source.name}(...)`."
+    elif isinstance(value, Picked):
+        advice = WRITE_BACK
     elif isinstance(value, Vector):
         advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
     elif isinstance(value, Constant) and value.value is None:
@@ -277,6 +290,8 @@ def fit(context: Context, function: Callable[..., Found], *arguments: Any, node:
 
 def spread(context: Context, function: Callable[..., Value], *values: Value, node: ast.AST) -> Value:
     """Return a function of scalars applied entry by entry; an unknown where a shape is not known yet."""
+    if any(isinstance(value, Picked) for value in values):
+        return find_open(*values) or fit(context, map_picked, context, function, *values, node=node)
     if any(has_items(value) for value in values):
         return find_open(*values) or fit(context, map_entries, function, *values, node=node)
     return function(*values)
@@ -292,7 +307,9 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
         return list(value.items)
     if isinstance(value, Dictionary):
         return [Constant(key) for key in value.items]
-    refuse_record(context, value, node)
+    if isinstance(value, Picked):
+        raise context.error(node, COUNTED, WRITE_BACK)
+    refuse_record(context, value, node, listed=True)
     advice = "Give the field a length: Field('torque', length=12)."
     raise context.error(node, f"{describe(value)} is not a vector.", advice)
 

@@ -21,7 +21,7 @@ from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
-from plaudit.language.reading.dropped import drop_statement
+from plaudit.language.reading.dropped import BUFFERS, drop_statement
 from plaudit.language.reading.values import Names, Unassigned, Value
 
 
@@ -75,10 +75,6 @@ def run_function(context: Context) -> Value:
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)
     return flow.value
-
-
-BUFFERS = ("rew_buf", "reward_buf", "rewards", "reward")
-"""Where functions of simulations that return nothing leave the reward: `self.rew_buf[:] = ...`."""
 
 
 def _return_buffer(context: Context, flow: Flow) -> Flow:

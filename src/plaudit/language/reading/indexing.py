@@ -14,9 +14,11 @@ from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import look_up_key
 from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant
 from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.masks import is_mask, map_rows, pick_rows
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Picked,
     Record,
     Ref,
     Undeclared,
@@ -32,7 +34,16 @@ from plaudit.language.reading.values import (
     is_open,
     is_record,
 )
-from plaudit.language.reading.vectors import BATCH, BATCHED, build_array, find_shape, insert_axis, list_entries
+from plaudit.language.reading.vectors import (
+    BATCH,
+    BATCHED,
+    COUNTED,
+    WRITE_BACK,
+    build_array,
+    find_shape,
+    insert_axis,
+    list_entries,
+)
 
 NEW_AXIS = slice(None, None, 0)
 """Stands for an index of None."""
@@ -73,6 +84,10 @@ def _index(context: Context, base: Value, node: ast.Subscript) -> Value:
         return unknown
     if isinstance(base, Constant) and is_object(base.value):
         return read_object_item(context, base, parts, node)
+    if isinstance(base, Picked):
+        return _index_picked(context, base, parts, node)
+    if is_array(base) and is_mask(parts[0]):
+        return pick_masked(context, base, parts, node)
     if not has_items(base):
         refuse_record(context, base, node)
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
@@ -82,9 +97,31 @@ def _index(context: Context, base: Value, node: ast.Subscript) -> Value:
         return _pick_item(context, list_items(context, base, node), parts[0], base, node)
     if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
         parts = [_as_part(context, Constant(part), node) for part in parts[0].value]
-    parts = [_as_list(context, part, node) for part in parts]
-    base, parts = _add_axes(context, base, parts)
+    return _index_array(context, base, parts, node)
+
+
+def _index_array(context: Context, base: Value, parts: list[Part], node: ast.AST) -> Value:
+    base, parts = _add_axes(context, base, [_as_list(context, part, node) for part in parts])
     return pick_entries(context, base, fill_ellipsis(context, base, parts, node), node)
+
+
+def pick_masked(context: Context, base: Value, parts: list[Part], node: ast.AST) -> Picked:
+    """Return what an index picks that begins with a mask of data: `v[v > 0]`, `m[fast, 2]`."""
+    mask, *rest = parts
+    if any(isinstance(part, Vector) for part in rest):
+        raise context.error(
+            node, "a mask cannot be combined with a list of indices.", "Index twice: m[mask][:, [0, 2]]."
+        )
+    picked = fit(context, pick_rows, base, mask, node=node)
+    return map_rows(context, lambda row: _index_array(context, row, rest, node), picked) if rest else picked
+
+
+def _index_picked(context: Context, base: Picked, parts: list[Part], node: ast.AST) -> Value:
+    """Return an index into what a mask picks: all of it along its first axis."""
+    rest = parts if parts[0] is ... else parts[1:]
+    if parts[0] not in (..., slice(None)):
+        raise context.error(node, COUNTED, WRITE_BACK)
+    return map_rows(context, lambda row: _index_array(context, row, rest, node), base) if rest else base
 
 
 def _as_list(context: Context, part: Part, node: ast.AST) -> Part:

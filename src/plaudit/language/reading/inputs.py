@@ -156,7 +156,7 @@ def _read_input(context: Context, field_name: str, name: str, node: ast.AST) -> 
     return context.known[name]
 
 
-def _make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> UnknownField:
+def _make_unknown(context: Context, shown: str, name: str, node: ast.AST, more: str = "") -> UnknownField:
     """Return the error that says that a field is not declared; `shown` is how it is written."""
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
@@ -164,12 +164,12 @@ def _make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> Unk
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
-        f"Declared fields: {known}.{near}{advice}"
+        f"Declared fields: {known}.{near}{advice}{more}"
     )
 
 
-def refuse_record(context: Context, value: Value, node: ast.AST) -> None:
-    """Refuse a record where a value is needed: no field is declared for it."""
+def refuse_record(context: Context, value: Value, node: ast.AST, *, listed: bool = False) -> None:
+    """Refuse a record where a value, or if `listed` a list, is needed: no field is declared for it."""
     if isinstance(value, Record) and value.path[0] not in RECORDS:
         path = value.path
         for length in range(2, len(path) + 1):
@@ -177,7 +177,9 @@ def refuse_record(context: Context, value: Value, node: ast.AST) -> None:
                 raise context.failures[path[:length]]
         while path[-1].isdigit():  # an index of what is not declared
             path = path[:-1]
-        raise _make_unknown(context, ".".join(path), _format_field_name(path[-1]), node)
+        name = _format_field_name(path[-1])
+        part = f"Of a list of objects, declare an array for each part that is read: Field('{name}_pos', shape=(3, 2))."
+        raise _make_unknown(context, ".".join(path), name, node, f"\n{part}" if listed else "")
 
 
 def _list_readable(context: Context) -> list[str]:

@@ -15,7 +15,8 @@ from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice,
 from plaudit.language.reading.configs import find_in_list
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
-from plaudit.language.reading.expressions import list_items
+from plaudit.language.reading.dtypes import BOOL, FLOAT, INTEGER, cast_dtype
+from plaudit.language.reading.expressions import list_items, spread
 from plaudit.language.reading.indexing import look_up_position
 from plaudit.language.reading.values import Constant, Value, Vector, describe, find_open, is_array
 from plaudit.language.reading.vectors import BATCH, holds_flags
@@ -40,8 +41,16 @@ METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
 """Functions of the math module that take vectors."""
 
-FLOATS = ("float", "float32", "float64", "double", "single")
-INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
+DTYPES: Mapping[str, tuple[str, ...]] = {
+    FLOAT: ("float", "float32", "float64", "double", "single"),
+    INTEGER: ("int", "int8", "int32", "int64", "long", "uint8"),
+    BOOL: ("bool", "bool_"),
+}
+"""The names of dtypes, by what arrays of them hold."""
+
+EMPTY = {FLOAT: 0.0, INTEGER: 0, BOOL: False}
+_LIKE = ("zeros_like", "ones_like", "full_like")
+_DTYPE = "Drop it: every number is a float. To round, write np.floor(x); for a condition, x != 0."
 
 LISTED = "Use a function that docs/reference/language.md lists, or compute it before scoring."
 _SPREAD = "NumPy and PyTorch divide by different counts. Write np.std(v), or torch.std(v)."
@@ -80,11 +89,15 @@ def call_spelling(context: Context, name: str, node: ast.Call, *first: Value) ->
     known = [value for value in passed.values() if value is not None]
     if (unknown := find_open(*known)) is not None:
         return unknown
-    _validate_dtype(context, passed.pop("dtype", None), passed.get("x"), node)
+    dtype = _read_dtype(context, passed.pop("dtype", None), node)
+    value = passed.get("x")
+    if dtype and value is not None:
+        passed["x"] = _cast(context, name, dtype, value, node)
     if name in OF_NUMBERS and any(is_array(value) for value in known):
         advice = f"For an array write np.{name.removeprefix('math.')}(v), entry by entry."
         raise context.error(node, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
-    return spelled.function(context, node, **passed)
+    found = spelled.function(context, node, **passed)
+    return cast_dtype(context, dtype, found, node) if dtype and value is None else found
 
 
 def _is_cast(context: Context, node: ast.Call) -> bool:
@@ -136,16 +149,25 @@ def _read_positional(context: Context, nodes: list[ast.expr]) -> Iterator[Value 
             yield read_argument(context, node)
 
 
-def _validate_dtype(context: Context, dtype: Value | None, value: Value | None, node: ast.AST) -> None:
-    """Refuse a dtype that would change what is computed; a float is what every number is."""
+def _read_dtype(context: Context, dtype: Value | None, node: ast.AST) -> str:
+    """Return a dtype as "float", "int" or "bool"; empty where none is given."""
     if dtype is None:
-        return
+        return ""
     known = dtype.value if isinstance(dtype, Constant) else None
     name = str(getattr(known, "__name__", known)).removeprefix("torch.")
-    if name in FLOATS or (value is not None and name in INTEGERS and holds_flags(value)):
-        return
-    advice = "Drop it: every number is a float. To round, write np.floor(x); for a condition, x != 0."
-    raise context.error(node, f"the dtype {name} cannot be read.", advice)
+    found = next((sort for sort, names in DTYPES.items() if name in names), "")
+    if not found:
+        raise context.error(node, f"the dtype {name} cannot be read.", _DTYPE)
+    return found
+
+
+def _cast(context: Context, name: str, dtype: str, value: Value, node: ast.AST) -> Value:
+    """Return what a function with `dtype=` computes with; a dtype that would change the numbers is refused."""
+    if name in _LIKE:
+        return spread(context, lambda _: Constant(EMPTY[dtype]), value, node=node)
+    if dtype != FLOAT and not holds_flags(value):
+        raise context.error(node, f"the dtype {dtype} cannot be read.", _DTYPE)
+    return cast_dtype(context, dtype, value, node)
 
 
 def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:

@@ -22,9 +22,18 @@ from plaudit.language.reading.entrywise import (
     square_entries,
     to_flag,
 )
-from plaudit.language.reading.expressions import chain, fit, list_items, read_truth, spread
-from plaudit.language.reading.values import Constant, Value, Vector, has_items
-from plaudit.language.reading.vectors import build_array, find_shape, list_entries, reduce_axis
+from plaudit.language.reading.expressions import add_flag, chain, fit, list_items, read_truth, spread
+from plaudit.language.reading.masks import find_row_shape, map_rows
+from plaudit.language.reading.values import Constant, Picked, Value, Vector, has_items, is_array
+from plaudit.language.reading.vectors import (
+    COUNTED,
+    WRITE_BACK,
+    build_array,
+    find_shape,
+    list_entries,
+    normalise_axis,
+    reduce_axis,
+)
 
 
 def _reduce_array(
@@ -34,12 +43,50 @@ def _reduce_array(
     x: Value,
     axis: Value | None = None,
     keepdims: Value | None = None,
+    *,
+    over: Callable[[list[Value], list[Value]], Value] | None = None,
 ) -> Value:
+    """Return a reduction along an axis; `over` says what it gives of entries that count only where flags are true."""
     number = axis.value if isinstance(axis, Constant) else axis
     if keepdims is not None and not isinstance(keepdims, Constant):
         raise context.error(node, "keepdims= must be a constant.", "Write keepdims=True.")
     keep = keepdims is not None and bool(keepdims.value)
+    if isinstance(x, Picked):
+        return _reduce_picked(context, function, over, x, number, keep, node)
     return fit(context, partial(reduce_axis, keepdims=keep), x, number, function, node=node)
+
+
+def _reduce_picked(
+    context: Context,
+    function: Callable[[list[Value]], Value],
+    over: Callable[[list[Value], list[Value]], Value] | None,
+    picked: Picked,
+    axis: object,
+    keep: bool,
+    node: ast.AST,
+) -> Value:
+    """Return a reduction of what a mask picks: of each row, or of all rows where the mask is true."""
+    shape = fit(context, find_row_shape, picked, node=node)
+    along = 0 if axis is None else fit(context, normalise_axis, axis, len(shape) + 1, node=node)
+    if along:
+        return fit(
+            context,
+            map_rows,
+            context,
+            lambda row: reduce_axis(row, along - 1, function, keepdims=keep),
+            picked,
+            node=node,
+        )
+    if over is None:
+        raise context.error(node, COUNTED, WRITE_BACK)
+    rows = [list_entries(row) for row in picked.rows]
+    if axis is None:
+        flags = [flag for flag, row in zip(picked.mask, rows, strict=True) for _ in row]
+        return build_array(
+            [over(flags, [entry for row in rows for entry in row])], (1,) * (len(shape) + 1) if keep else ()
+        )
+    found = [over(list(picked.mask), list(column)) for column in zip(*rows, strict=True)]
+    return build_array(found, ((1,) if keep else ()) + shape)
 
 
 @spells("sum", f"{X} {ALONG} dtype?", kind=n.Add)
@@ -51,7 +98,35 @@ def _reduce_array(
 @spells("math.prod", "x", kind=n.Mul)
 @spells("math.fsum", "x", kind=n.Add)
 def _reduce_by(context: Context, node: ast.AST, kind: type[n.Binary], **arguments: Any) -> Value:
-    return _reduce_array(context, lambda entries: fold(context, kind, entries, node), node, **arguments)
+    def fold_picked(flags: list[Value], entries: list[Value]) -> Value:
+        if kind in (n.Min, n.Max):
+            return _find_picked_extreme(context, kind, flags, entries, node)
+        neutral = Constant(0 if kind is n.Add else 1)
+        return fold(context, kind, _replace_others(context, flags, entries, neutral, node), node)
+
+    return _reduce_array(
+        context, lambda entries: fold(context, kind, entries, node), node, **arguments, over=fold_picked
+    )
+
+
+def _replace_others(
+    context: Context, flags: list[Value], entries: list[Value], neutral: Value, node: ast.AST
+) -> list[Value]:
+    """Return entries, with a neutral value where a mask is false."""
+    return [choose(context, node, flag, entry, neutral) for flag, entry in zip(flags, entries, strict=True)]
+
+
+def _find_picked_extreme(
+    context: Context, kind: type[n.Binary], flags: list[Value], entries: list[Value], node: ast.AST
+) -> Value:
+    """Return the smallest or largest entry where a mask is true; a row in which it is true nowhere is bad."""
+    found, some = entries[0], flags[0]
+    for flag, entry in zip(flags[1:], entries[1:], strict=True):
+        better = choose(context, node, some, fold(context, kind, [found, entry], node), entry)
+        found = choose(context, node, flag, better, found)
+        some = apply_arithmetic(context, ast.BitOr(), some, flag, node)
+    context.require(add_flag(context, some, node), "takes the extreme of no entries", node)
+    return found
 
 
 @spells("any", f"{X} {ALONG}", conjunction=False)
@@ -60,7 +135,11 @@ def _reduce_flags(context: Context, node: ast.AST, conjunction: bool, **argument
     def join_flags(entries: list[Value]) -> Value:
         return chain(context, conjunction, [partial(read_truth, context, entry, node) for entry in entries])
 
-    return _reduce_array(context, join_flags, node, **arguments)
+    def join_picked(flags: list[Value], entries: list[Value]) -> Value:
+        truths = [to_flag(context, node, entry) for entry in entries]
+        return join_flags(_replace_others(context, flags, truths, Constant(conjunction), node))
+
+    return _reduce_array(context, join_flags, node, **arguments, over=join_picked)
 
 
 @spells("torch.min", f"{X} y?|other {ALONG}", kind=n.Min)
@@ -217,7 +296,11 @@ def _distance(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
 @spells("mean", f"{X} {ALONG} dtype?")
 @spells("statistics.mean statistics.fmean", "x")
 def _average(context: Context, node: ast.AST, **arguments: Any) -> Value:
-    return _reduce_array(context, lambda entries: _mean(context, node, entries), node, **arguments)
+    def average_picked(flags: list[Value], entries: list[Value]) -> Value:
+        total = fold(context, n.Add, _replace_others(context, flags, entries, Constant(0), node), node)
+        return apply_arithmetic(context, ast.Div(), total, fold(context, n.Add, flags, node), node)
+
+    return _reduce_array(context, lambda entries: _mean(context, node, entries), node, **arguments, over=average_picked)
 
 
 def _mean(context: Context, node: ast.AST, entries: list[Value]) -> Value:
@@ -250,7 +333,9 @@ def norm(
 @spells("dot matmul mv mm", X_Y)
 def _dot(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
     """Return a sum of products; of a number, the product."""
-    if has_items(x) and has_items(y):
+    if isinstance(x, Picked) and isinstance(y, Picked) and not find_row_shape(x) and not find_row_shape(y):
+        return _reduce_by(context, node, n.Add, x=apply_operator(context, node, ast.Mult(), x, y))
+    if (has_items(x) or is_array(x)) and (has_items(y) or is_array(y)):
         return multiply_matrices(context, x, y, node)
     return apply_operator(context, node, ast.Mult(), x, y)
 

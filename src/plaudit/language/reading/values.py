@@ -41,6 +41,16 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
+class Picked:
+    """The rows of an array, or its entries, where a mask of data is true: how many there are depends on the data."""
+
+    rows: tuple["Value", ...]
+    """What stands at each place of the mask, also where it is false; all have one shape."""
+    mask: tuple["Value", ...]
+    """A flag for each of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dictionary:
     """A dict: values by constant keys."""
 
@@ -100,7 +110,7 @@ class Nested:
     """What the functions around it assign anywhere: never a name from outside them."""
 
 
-Value = Ref | Constant | Vector | Dictionary | Record | Undeclared | Unassigned | Nested
+Value = Ref | Constant | Vector | Picked | Dictionary | Record | Undeclared | Unassigned | Nested
 """What an expression can stand for while a function is read."""
 
 Names = dict[str, Value]
@@ -114,6 +124,8 @@ def find_open(*values: Value) -> Ref | None:
             case Ref(at) | Undeclared(at) if value.kind == UNKNOWN:
                 return Ref(at, UNKNOWN)
             case Vector(items) if (found := find_open(*items)) is not None:
+                return found
+            case Picked(rows, mask) if (found := find_open(*rows, *mask)) is not None:
                 return found
             case Dictionary(entries) if (found := find_open(*entries.values())) is not None:
                 return found
@@ -132,7 +144,7 @@ def is_record(value: Value) -> bool:
 
 def is_array(value: Value) -> bool:
     """Return whether a value behaves like an array of NumPy."""
-    return isinstance(value, Vector) and value.array
+    return isinstance(value, Picked) or (isinstance(value, Vector) and value.array)
 
 
 def has_items(value: Value) -> bool:
@@ -164,6 +176,8 @@ def describe(value: Value) -> str:
             return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):
             return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
+        case Picked():
+            return "what a mask of data picks"
         case Dictionary(items):
             return f"a dict of {len(items)}"
         case Record():

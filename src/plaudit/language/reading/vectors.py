@@ -10,10 +10,12 @@ from math import prod
 from typing import Any
 
 from plaudit.language.kinds import FLAG
-from plaudit.language.reading.values import Value, Vector, build_vector, find_kind, list_parts
+from plaudit.language.reading.values import Picked, Value, Vector, build_vector, find_kind, list_parts
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
+COUNTED = "how many entries a mask picks depends on the data."
+WRITE_BACK = "Write them back under the same mask, r[m] = 2 * v[m], or keep all of them: np.where(m, v, 0.0)."
 BATCHED = "If the whole function was written for a batch, use @term(batched=True)."
 
 
@@ -27,6 +29,8 @@ class ShapeProblem(ValueError):
 
 def find_shape(value: Value) -> Shape:
     """Return the sizes of the axes; ShapeProblem where rows differ, or where it is too large."""
+    if isinstance(value, Picked):
+        raise ShapeProblem(COUNTED, WRITE_BACK)
     parts = list_parts(value)
     if parts is None:
         return ()
@@ -53,7 +57,7 @@ def validate_shape(shape: Shape) -> Shape:
 
 def list_entries(value: Value) -> list[Value]:
     """Return the entries in row-major order; a scalar is its own one entry."""
-    parts = list_parts(value)
+    parts = value.rows if isinstance(value, Picked) else list_parts(value)
     return [value] if parts is None else [entry for part in parts for entry in list_entries(part)]
 
 
@@ -68,8 +72,8 @@ def build_array(entries: Sequence[Value], shape: Shape) -> Value:
 
 
 def to_array(value: Value) -> Value:
-    """Return a value as an array; a scalar as it is."""
-    return build_array(list_entries(value), find_shape(value))
+    """Return a value as an array; a scalar as it is, and so what a mask picks."""
+    return value if isinstance(value, Picked) else build_array(list_entries(value), find_shape(value))
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
@@ -161,7 +165,7 @@ def remove_axes(value: Value, axis: object) -> Value:
 
 def reshape(value: Value, shape: Sequence[Any]) -> Value:
     """Return the array with its entries in another shape; one size may be -1."""
-    entries = list_entries(value)
+    own, entries = find_shape(value), list_entries(value)
     sizes = list(shape)
     if not all(type(size) is int and size >= -1 for size in sizes) or sizes.count(-1) > 1:
         raise ShapeProblem(f"{tuple(sizes)} is not a shape.", "Write constant integers: v.reshape(4, 3).")
@@ -169,7 +173,7 @@ def reshape(value: Value, shape: Sequence[Any]) -> Value:
         others = -prod(sizes)
         sizes[sizes.index(-1)] = len(entries) // others if others else 0
     if prod(sizes) != len(entries):
-        raise ShapeProblem(f"the shapes {find_shape(value)} and {tuple(shape)} have different numbers of entries.")
+        raise ShapeProblem(f"the shapes {own} and {tuple(shape)} have different numbers of entries.")
     return build_array(entries, validate_shape(tuple(sizes)))
 
 
