@@ -305,7 +305,7 @@ def _keep_shared(reward: Definition, part: str, old: Definition) -> Mapping[str,
 def _mention(term: Term, fields: Iterable[str]) -> Term:
     """Return a term that reads what its function only mentions, such as a field that it logs."""
     known = {read.rpartition(".")[2] for read in term.reads}
-    new = tuple(field for field in fields if field in term.parts and field not in known)
+    new = tuple(field for field in fields if field in term.mentioned and field not in known)
     return replace(term, reads=(*term.reads, *new)) if new else term
 
 

@@ -77,7 +77,7 @@ def mention_fields(context: Context, statement: ast.AST) -> None:
     """Remember, while no field is declared, what those may be called that a statement mentions."""
     for node in ast.walk(statement) if context.scope.fields is None else ():
         if isinstance(node, ast.Attribute | ast.Subscript) and (path := find_container(context, node)) is not None:
-            context.parts.update(list_part_names(path))
+            context.mentioned.update(list_part_names(path))
 
 
 def find_written(

@@ -37,6 +37,8 @@ class Reading:
     params: tuple[str, ...]
     parts: frozenset[str]
     """What positional parameters, and parts of records, may be called, where no field was declared."""
+    mentioned: frozenset[str]
+    """The same for those that only statements mention that make no difference."""
     marks: tuple[Mark, ...]
     """Where in the source only some rows get."""
     names: Mapping[int, str]
@@ -200,6 +202,7 @@ def _finish_reading(context: Context, result: int) -> Reading:
         reads=tuple(context.reads),
         params=tuple(context.params),
         parts=frozenset(context.parts),
+        mentioned=frozenset(context.mentioned - context.parts),
         marks=tuple(context.marks),
         names=context.labels,
         notes=tuple(context.notes),

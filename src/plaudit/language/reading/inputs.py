@@ -160,12 +160,25 @@ def _make_unknown(context: Context, shown: str, name: str, node: ast.AST, more: 
     """Return the error that says that a field is not declared; `shown` is how it is written."""
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
-    advice = "" if shown == name else f"\nDeclare Field({name!r}), or pass it in shared= if it never changes."
+    value = _find_value(context, shown.split("."))
+    given = f"shared={{{name!r}: {value!r:.60}}}" if value is not None else "shared="
+    advice = "" if shown == name else f"\nDeclare Field({name!r}), or pass it in {given} if it never changes."
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
         f"Declared fields: {known}.{near}{advice}{more}"
     )
+
+
+def _find_value(context: Context, path: list[str]) -> object:
+    """Return the value that the object has now of whose method is read, if that can be written; None otherwise."""
+    value = getattr(context.owner, "receiver", None)
+    if value is None or isinstance(value, type) or path[0] != context.receiver:
+        return None
+    for part in path[1:]:
+        value = getattr(value, "__dict__", {}).get(part)
+    plain = isinstance(value, bool | int | float | str | tuple)
+    return value if plain else None
 
 
 def refuse_record(context: Context, value: Value, node: ast.AST, *, listed: bool = False) -> None:
