@@ -57,7 +57,10 @@ Part = Value | slice | EllipsisType
 
 @reads(ast.Subscript)
 def _read_subscript(context: Context, node: ast.Subscript) -> Value:
-    base = context.read(node.value)
+    return _index(context, context.read(node.value), node)
+
+
+def _index(context: Context, base: Value, node: ast.Subscript) -> Value:
     if isinstance(base, Dictionary):
         return look_up_key(context, base, context.read(node.slice), node)
     several = isinstance(node.slice, ast.Tuple)
@@ -65,6 +68,10 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
     known = parts[0].value if isinstance(parts[0], Constant) else None
     if isinstance(known, str) and is_record(base) and not several:
         return read_member(context, base, known, node)
+    if isinstance(known, str) and is_record(base) and isinstance(node.slice, ast.Tuple) and len(parts) > 1:
+        rest = node.slice.elts[1:]  # `history["price", -1]` is an entry of a column
+        inner = ast.Subscript(node.value, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
+        return _index(context, read_member(context, base, known, node), ast.copy_location(inner, node))
     if isinstance(known, int) and isinstance(base, Record) and not several:
         return read_member(context, base, str(known), node)  # `env.vehicles[0].speed`
     if isinstance(known, int) and isinstance(base, Undeclared) and base.path and not several:
