@@ -74,6 +74,7 @@ TORCH = [
     "F.mse_loss(v, w) + F.l1_loss(v, w, reduction='sum') + F.smooth_l1_loss(v, w) + F.mse_loss(v, w, reduction='none')[0]",
     "F.cosine_similarity(v, w, dim=0) + F.normalize(v, dim=0)[0] + F.softplus(x) + torch.softmax(v, dim=0)[1]",
     "torch.asinh(v).sum() + torch.acosh(v.abs() + 1).sum() + torch.arctanh(torch.tanh(v))[0] + (v[0] if torch.is_tensor(v) else 5.0)",
+    "v.masked_fill(v > 0, 0.5).sum() + torch.masked_fill(v, v > w, x)[0] + v.numel() * x + torch.numel(m) * u[0]",
     "v.unsqueeze(0).squeeze(0)[1] + v.to('cpu')[0] + torch.zeros(3, device='cpu', dtype=torch.float64) @ v + v.cpu().numpy()[0] + x",
     "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
     "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",

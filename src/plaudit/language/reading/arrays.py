@@ -7,12 +7,13 @@ from math import prod
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.dtypes import FLOAT, cast_dtype, find_dtype, fit_entry
-from plaudit.language.reading.entrywise import apply_operator
+from plaudit.language.reading.entrywise import apply_operator, choose
 from plaudit.language.reading.expressions import fit, list_integers, list_items, spread
 from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     build_array,
     find_shape,
+    holds_flags,
     insert_axis,
     join_arrays,
     list_entries,
@@ -119,6 +120,15 @@ def _fill_shape(context: Context, node: ast.AST, x: Value, fill_value: Value) ->
     return _copy_array(context, node, spread(context, lambda _: filled, x, node=node))
 
 
+@spells("masked_fill", f"{X} mask value")
+def _fill_where(context: Context, node: ast.AST, x: Value, mask: Value, value: Value) -> Value:
+    """Return an array with one value where a mask is true."""
+    _refuse_array(context, node, value)
+    if not holds_flags(mask):
+        raise context.error(node, "a mask holds bools.", "Write x.masked_fill(v > 0, 0.0).")
+    return choose(context, node, mask, fit_entry(context, find_dtype(context, list_entries(x)), value, node), x)
+
+
 @spells("arange", "*numbers dtype?")
 def _count_up(context: Context, node: ast.Call, numbers: Value) -> Value:
     return Vector(tuple(list_range(context, list_items(context, numbers, node), node)), array=True)
@@ -149,7 +159,7 @@ def _find_sizes_of(context: Context, node: ast.AST, x: Value, axis: Value | None
     return Constant(shape[fit(context, normalise_axis, _find_axis(context, node, axis), len(shape), node=node)])
 
 
-@spells("size")
+@spells("size numel")
 def _count_entries(context: Context, node: ast.AST, x: Value) -> Value:
     return Constant(prod(fit(context, find_shape, x, node=node)))
 

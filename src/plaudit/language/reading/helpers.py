@@ -8,11 +8,11 @@ from functools import partial
 
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
-from plaudit.language.reading.assignments import forget_shared
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.decorators import refuse_wrapper
 from plaudit.language.reading.expressions import read_constant, read_several
 from plaudit.language.reading.flow import run_body, run_function
+from plaudit.language.reading.sharing import forget_shared
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
 from plaudit.language.reading.values import Constant, Dictionary, Names, Nested, Unassigned, Value, describe
 
