@@ -31,9 +31,7 @@ REFUSED = {
     "other_tasks.cave_reward": "bit operations cannot be read",
     "other_tasks.pointing": "`torch.bmm` of torch cannot be read",
     "other_tasks.herd_reward": "`.where` of a unknown cannot be read",
-    "playground._cost_dragging_paws": "entries can only be picked by a list of constant integers or bools",
     "playground.get_reward": "`del` cannot be read",
-    "trading.compound_gain": "the field 'history' cannot be indexed",
     "trading.ratio": "self.gains.append",
 }
 """What is not read as it stands yet, and what the product says instead. Whoever makes one readable takes it off."""

@@ -98,15 +98,17 @@ def _reduce_picked(
 @spells("math.prod", "x", kind=n.Mul)
 @spells("math.fsum", "x", kind=n.Add)
 def _reduce_by(context: Context, node: ast.AST, kind: type[n.Binary], **arguments: Any) -> Value:
+    neutral = {n.Add: Constant(0), n.Mul: Constant(1)}.get(kind)
+
+    def fold_entries(entries: list[Value]) -> Value:
+        return fold(context, kind, entries, node) if entries or neutral is None else neutral
+
     def fold_picked(flags: list[Value], entries: list[Value]) -> Value:
-        if kind in (n.Min, n.Max):
+        if neutral is None:
             return _find_picked_extreme(context, kind, flags, entries, node)
-        neutral = Constant(0 if kind is n.Add else 1)
         return fold(context, kind, _replace_others(context, flags, entries, neutral, node), node)
 
-    return _reduce_array(
-        context, lambda entries: fold(context, kind, entries, node), node, **arguments, over=fold_picked
-    )
+    return _reduce_array(context, fold_entries, node, **arguments, over=fold_picked)
 
 
 def _replace_others(
