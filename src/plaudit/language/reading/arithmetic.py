@@ -28,6 +28,7 @@ from plaudit.language.reading.values import (
     Constant,
     Ref,
     Value,
+    Vector,
     build_tuple,
     find_kind,
     find_open,
@@ -188,6 +189,8 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
         if isinstance(op, ast.Add | ast.Sub) and holds_flags(left) and holds_flags(right):
             advice = "Join arrays of bools with `|` and `&`; to count, write 1.0 * (a > 0) + 1.0 * (b > 0)."
             raise context.error(node, "NumPy does not add bools as numbers: True + True is True.", advice)
+        if isinstance(op, ast.Mult) and holds_flags(left) and holds_flags(right):
+            op = ast.BitAnd()  # a product of bools is a bool
         return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
     if isinstance(op, ast.Add) and has_items(left) and has_items(right):
         return build_tuple(
@@ -219,13 +222,16 @@ def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *
 
 
 def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
-    """Return `left @ right`: sums of products, from left to right."""
+    """Return `left @ right`: sums of products, from left to right, also of stacks of matrices."""
     if (unknown := find_open(left, right)) is not None:
         return unknown
     shapes = [fit(context, find_shape, value, node=node) for value in (left, right)]
-    if not all(0 < len(shape) <= 2 for shape in shapes):
+    refuse_flags(context, [left, right], node)
+    if not all(shapes):
         shown = " and ".join(map(str, shapes))
         raise context.error(node, f"`@` takes vectors and matrices, and these have the shapes {shown}.")
+    if any(len(shape) > 2 for shape in shapes):
+        return _multiply_stacks(context, left, right, node)
     if shapes[0][-1] != shapes[1][0]:
         advice = "The last axis of the left one must be as long as the first axis of the right one."
         raise context.error(node, f"the shapes {shapes[0]} and {shapes[1]} do not fit.", advice)
@@ -233,6 +239,26 @@ def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST
     columns = [right] if len(shapes[1]) == 1 else list_items(context, transpose(right), node)
     found = [_add_products(context, row, column, node) for row in rows for column in columns]
     return build_array(found, shapes[0][:-1] + shapes[1][1:])
+
+
+def refuse_flags(context: Context, values: list[Value], node: ast.AST) -> None:
+    """Refuse sums of products of bools, which NumPy does not count."""
+    if all(holds_flags(value) for value in values):
+        raise context.error(node, "NumPy gives a bool for a product of arrays of bools.", "To count, write 1.0 * a.")
+
+
+def _multiply_stacks(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return the products of matrices that stand along the first axes, brought together by NumPy's rule."""
+    ranks = [len(fit(context, find_shape, value, node=node)) for value in (left, right)]
+    stacks = [
+        list_items(context, value, node) if rank > 2 and rank == max(ranks) else [value]
+        for value, rank in zip((left, right), ranks, strict=True)
+    ]
+    count = max(map(len, stacks))
+    if any(len(stack) not in (1, count) for stack in stacks):
+        raise context.error(node, f"stacks of {len(stacks[0])} and {len(stacks[1])} matrices do not fit.")
+    pairs = [[stack[at if len(stack) > 1 else 0] for stack in stacks] for at in range(count)]
+    return Vector(tuple(multiply_matrices(context, *pair, node) for pair in pairs), array=True)
 
 
 def _add_products(context: Context, left: Value, right: Value, node: ast.AST) -> Value:

@@ -18,6 +18,7 @@ from plaudit.language.reading.vectors import (
     join_arrays,
     list_entries,
     normalise_axis,
+    permute_axes,
     remove_axes,
     reshape,
     stack_arrays,
@@ -144,9 +145,34 @@ def _flatten(context: Context, node: ast.AST, x: Value) -> Value:
     return fit(context, reshape, x, (-1,), node=node)
 
 
-@spells("transpose t")
-def _turn(context: Context, node: ast.AST, x: Value) -> Value:
-    return fit(context, transpose, x, node=node)
+@spells("transpose permute", f"{X} *axes")
+@spells("t")
+def _turn(context: Context, node: ast.AST, x: Value, axes: Value | None = None) -> Value:
+    """Return an array with its axes in another order; of two numbers, PyTorch swaps those axes."""
+    order = [] if axes is None else _find_sizes(context, node, axes)
+    if not order:
+        return fit(context, transpose, x, node=node)
+    rank = len(fit(context, find_shape, x, node=node))
+    known = [fit(context, normalise_axis, axis, rank, node=node) for axis in order]
+    if len(known) == 2 and rank > 2:
+        return _swap(context, node, x, known)
+    if known == [0, 1]:
+        what = "this is the array itself in NumPy, and turned around in PyTorch."
+        raise context.error(node, what, "Write m.T for the latter, and drop the call otherwise.")
+    return fit(context, permute_axes, x, known, node=node)
+
+
+@spells("swapaxes swapdims", f"{X} axis1|axis0|dim0 axis2|axis1|dim1")
+def _swap_axes(context: Context, node: ast.AST, x: Value, axis1: Value, axis2: Value) -> Value:
+    rank = len(fit(context, find_shape, x, node=node))
+    axes = list_integers(context, [axis1, axis2], node)
+    return _swap(context, node, x, [fit(context, normalise_axis, axis, rank, node=node) for axis in axes])
+
+
+def _swap(context: Context, node: ast.AST, x: Value, axes: list[int]) -> Value:
+    order = list(range(len(fit(context, find_shape, x, node=node))))
+    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    return fit(context, permute_axes, x, order, node=node)
 
 
 @spells("shape")

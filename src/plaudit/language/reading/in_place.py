@@ -24,7 +24,22 @@ IN_PLACE: Mapping[str, str] = {f"{name}_": name for name in _NAMES.split()} | {
 }
 """What the methods that change an array in place leave there, by the function that returns it."""
 
-_MADE = {"clone", "copy", "stack", "cat", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "tensor"} | {
+_MADE = {
+    "clone",
+    "copy",
+    "stack",
+    "cat",
+    "zeros",
+    "ones",
+    "full",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "tensor",
+    "bmm",
+    "cross",
+    "matmul",
+} | {
     name.lstrip(".").rpartition(".")[2]
     for name, spelled in SPELLINGS.items()
     if spelled.function.func.__module__ in (entrywise.__name__, reductions.__name__)  # type: ignore[attr-defined]
