@@ -257,8 +257,9 @@ def _multiply_stacks(context: Context, left: Value, right: Value, node: ast.AST)
     count = max(map(len, stacks))
     if any(len(stack) not in (1, count) for stack in stacks):
         raise context.error(node, f"stacks of {len(stacks[0])} and {len(stacks[1])} matrices do not fit.")
-    pairs = [[stack[at if len(stack) > 1 else 0] for stack in stacks] for at in range(count)]
-    return Vector(tuple(multiply_matrices(context, *pair, node) for pair in pairs), array=True)
+    lefts, rights = (stack * count if len(stack) == 1 else stack for stack in stacks)
+    pairs = zip(lefts, rights, strict=True)
+    return Vector(tuple(multiply_matrices(context, one, other, node) for one, other in pairs), array=True)
 
 
 def _add_products(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
