@@ -63,6 +63,17 @@ def test_a_specification_is_a_reward_like_any_other(plaudit, tmp_path, name):
         assert again["fingerprint"] == reward.fingerprint
 
 
+def test_a_definition_is_python_that_makes_the_reward_again(plaudit, tmp_path):
+    module = "from plaudit import Field, Reward, term\n\n@term\ndef near(distance):\n    return 1 / (1 + distance)\n\n"
+    made = 'reward = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0)], high=0.5)\n'
+    (tmp_path / "mine.py").write_text(module + made, encoding="utf-8")
+    text = plaudit("show", "mine.py:reward", "--python").stdout
+    assert "from mine import near\n" in text
+    (tmp_path / "kept.py").write_text(text, encoding="utf-8")
+    again = [json.loads(plaudit("show", f"{name}.py:reward", "--json").stdout) for name in ("mine", "kept")]
+    assert again[0] == again[1]
+
+
 def test_a_reward_is_shown_as_a_query(plaudit):
     pytest.importorskip("sqlglot", reason="needs plaudit[data]")
     shown = plaudit("show", "roadsense", "--sql", "postgres").stdout

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from plaudit import Field, InputError, Ledger, Reward, term
-from plaudit.errors import ActorInUse, LedgerError, VersionConflict, WrongType
+from plaudit.errors import Abstained, ActorInUse, LedgerError, VersionConflict, WrongType
 from plaudit.llm import Answer, Scoring, feature, read_rollouts, rescore_rollouts
 
 ODD = ["", "nul \0 here", "half \ud800 character", "日本語", "long " * 200_000]
@@ -372,3 +372,30 @@ def test_reasons_do_not_tell_what_is_not_kept(tmp_path, texts):
         assert "ValueError" in record.masked
         assert "in feature 'clear' of sample 0" in record.masked
     assert b"private" not in read_everything(tmp_path)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_rollout_without_a_reward_has_no_return(where, together):
+    @feature
+    def words(text):
+        if text == "skip":
+            raise Abstained("nothing to count")
+        return len(text.split())
+
+    reward = Reward("counted", version="1", terms=[length], fields=[Field("words", low=0)])
+    rows = [{"prompt": "?", "completion": text} for text in ("a b", "skip", None, "a b c d")]
+    with Ledger(where) as ledger:
+        scored = Scoring(reward, [words], on_bad="mask", max_masked=1, ledger=ledger, run="a")
+        for batch in [rows] if together else [[row] for row in rows]:
+            scored.score(batch)
+        for _ in range(2):
+            episodes, (run,) = ledger.episodes(), ledger.runs()
+            assert [each.is_scored for each in episodes] == [True, False, False, True]
+            assert [each.to_dict()["total"] for each in episodes] == [-0.002, None, None, -0.004]
+            assert [dict(each.terms) for each in episodes] == [{"length": -0.002}, {}, {}, {"length": -0.004}]
+            assert [each.episode for each in episodes.best()] == ["1", "4"]
+            assert (len(episodes.finished), len(episodes.unfinished)) == (2, 0)
+            assert (run.episodes, run.unfinished, run.returns.masked) == (2, 0, 2)
+            assert run.returns.mean == pytest.approx(-0.003)
+            ledger.compact()
+        assert ledger.verify().ok

@@ -226,6 +226,12 @@ def test_an_example_that_does_not_fit_is_one_clear_message(call, error, match):
         call()
 
 
+def test_a_field_that_is_missing_is_no_question_of_batches():
+    with pytest.raises(UnknownField) as raised:
+        make({near: 1.0}, {"torque": np.ones(9)})
+    assert "batch" not in str(raised.value)
+
+
 def test_a_space_without_a_name_is_refused():
     spaces = pytest.importorskip("gymnasium").spaces
     with pytest.raises(DefinitionError, match=r"the space Box.* need names: .* \{'obs': env.observation_space"):

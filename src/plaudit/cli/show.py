@@ -29,13 +29,21 @@ from plaudit.terminal import Screen, build_table, escape_controls
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--formula", is_flag=True, help="Print the formula as Markdown with LaTeX.")
 @click.option("--source", is_flag=True, help="Print the formula as Python.")
+@click.option("--python", is_flag=True, help="Print the definition as a Python module; functions are imported.")
 @click.option("--spec", is_flag=True, help="Print the specification: JSON that every command accepts as a REWARD.")
 @click.option(
     "--sql", metavar="DIALECT", help="Print a query over a table `steps` for duckdb, sqlite, postgres or spark."
 )
 @task_option("Print only the task: the reward's own, or merged with this one.", flag_value="")
 def show(
-    reward: str | None, as_json: bool, formula: bool, source: bool, spec: bool, sql: str | None, task: str | None
+    reward: str | None,
+    as_json: bool,
+    formula: bool,
+    source: bool,
+    python: bool,
+    spec: bool,
+    sql: str | None,
+    task: str | None,
 ) -> None:
     """Show a reward or a task.
 
@@ -49,15 +57,17 @@ def show(
 
     TASK is a JSON file written by `plaudit observe` or `plaudit declare --json`, or file.py:name.
     """  # noqa: D301 - Click takes a real backspace as "leave these lines alone"
-    if as_json + formula + source + spec + (sql is not None) > 1:
-        raise click.UsageError("--json, --formula, --source, --spec and --sql cannot be combined; choose one.")
+    if as_json + formula + source + python + spec + (sql is not None) > 1:
+        raise click.UsageError(
+            "--json, --formula, --source, --python, --spec and --sql cannot be combined; choose one."
+        )
     if reward is None:
         if not task:
             raise click.UsageError("name a REWARD or a TASK.")
         reward, task = task, ""  # `show --task roadsense`
     found = find_reward_or_task(reward)
     if isinstance(found, Task) or task is not None:
-        if formula or source or spec or sql is not None:
+        if formula or source or python or spec or sql is not None:
             raise click.UsageError("a task has no formula; print it as a table or with --json.")
         shown = found if isinstance(found, Task) else apply_task(found, task or None).task
         if as_json:
@@ -74,6 +84,8 @@ def show(
         click.echo(found.formula().rstrip("\n"))
     elif source:
         click.echo(found.source().rstrip("\n"))
+    elif python:
+        click.echo(found.to_python().rstrip("\n"))
     elif sql is not None:
         click.echo(found.compile("sql", dialect=sql).select("steps"))
     else:

@@ -122,7 +122,7 @@ class Listing:
     @property
     def unfinished(self) -> int:
         """How many have no end yet, or were cut off."""
-        return len(self.episodes) - len(self.finished)
+        return len(self.episodes.unfinished)
 
     @cached_property
     def steps(self) -> int:
@@ -240,7 +240,7 @@ class LedgerSource:
                 found = self.ledger.episodes(episode=name, **chosen)
                 new |= {_identify(each): each for each in found if each.run == run}
             known |= new
-            telling = {each.actor for each in new.values() if each.ended or not each.finished}
+            telling = {each.actor for each in new.values() if each.ended or (each.is_scored and not each.finished)}
             if any(each.finished and not each.ended and each.actor in telling for each in known.values()):
                 return None  # the first end of an actor says that its episodes without one are unfinished
             listed[run] = Listing(sorted(known.values(), key=lambda each: each.first_record))

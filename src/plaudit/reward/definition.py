@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -249,8 +250,10 @@ def define(
         for known in ("params", "_numbers", "_schedules"):
             parts.pop(known, None)
         parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
-    for field in reward._list_unused(optional):
-        raise UnusedField(f"reward {name!r}: {_describe_unused(field, reward)}")
+    if unused := reward._list_unused(optional):
+        parts["terms"] = tuple(_mention(term, unused) for term in reward.terms)
+        notes = (*reward.notes, *(_note_unused(field, reward) for field in unused))
+        parts["_formula"] = replace(reward._formula, notes=notes)
     if reward.task.is_empty:
         return
     if old is None or reward.task is not old.task:
@@ -298,24 +301,29 @@ def _keep_shared(reward: Definition, part: str, old: Definition) -> Mapping[str,
     return MappingProxyType({name: v for name, v in own.items() if name in needed or not is_same(before.get(name), v)})
 
 
-def _describe_unused(field: str, reward: Definition) -> str:
-    """Return what to do about a declared field that makes no difference to any score."""
-    for term in reward._functions:
-        for name in term.reads:
-            if name == field and not _mentions(term, field):
-                return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
-            if name.rpartition(".")[2] == field:
-                return f"term {term.name!r} reads {name!r}, but it does not affect any score. Use it or drop it."
+def _mention(term: Term, fields: Iterable[str]) -> Term:
+    """Return a term that reads what its function only mentions, such as a field that it logs."""
+    known = {read.rpartition(".")[2] for read in term.reads}
+    new = tuple(field for field in fields if field in term.parts and field not in known)
+    return replace(term, reads=(*term.reads, *new)) if new else term
+
+
+def _note_unused(field: str, reward: Definition) -> Note:
+    """Return a note on a declared field that makes no difference to a score; UnusedField where nothing mentions it."""
+    for function in reward._functions:
+        if function.source is None or all(field != read.rpartition(".")[2] for read in function.reads):
+            continue
+        tree = function.source.tree
+        taken = next((each for each in tree.args.args if each.arg == field), None)
+        used = taken is None or any(isinstance(node, ast.Name) and node.id == field for node in ast.walk(tree))
+        what = "but it does not affect any score" if used else "and does not use it"
+        place = function.source.locate(taken or tree)
+        return Note(function.name, f"{'reads' if used else 'takes'} the field {field!r}, {what}.", place)
     near = did_you_mean(field, {each.name for each in reward._formula.inputs.values()})
-    return (
-        f"no term reads the declared field {field!r}.{near} Use it or drop it. If it matters anyway, use it in "
-        "a task: better=, aim=, a preference, a goal or a fact."
+    raise UnusedField(
+        f"reward {reward.name!r}: no term reads the declared field {field!r}.{near} Use it or drop it. If it matters "
+        "anyway, use it in a task: better=, aim=, a preference, a goal or a fact."
     )
-
-
-def _mentions(term: Function, name: str) -> bool:
-    body = term.source.tree.body if term.source is not None else ()
-    return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
 
 
 def validate_definition(reward: Definition) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plaudit.errors import DefinitionError, ReadError
+from plaudit.errors import DefinitionError, ReadError, UnknownField
 from plaudit.language.parameters import Number
 from plaudit.reward.definition import Definition, define, index_fields
 from plaudit.reward.example import read_example
@@ -35,7 +35,7 @@ def define_from_example(
     try:
         define(reward, arguments, None, optional)
     except (ReadError, DefinitionError) as error:
-        if (size := read.size) is None:
+        if isinstance(error, UnknownField) or (size := read.size) is None:
             raise
         raise type(error)(
             f"{error}\nEvery value of the example has {size:,} entries along its first axis. If these are the rows of "

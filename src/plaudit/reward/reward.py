@@ -32,6 +32,7 @@ from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.evolution import RewardChanges, drop_states, find_inherited, merge_changes
 from plaudit.reward.from_functions import define_from_example
 from plaudit.reward.lower import find_gradients
+from plaudit.reward.python_writer import write_definition
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State
@@ -224,12 +225,43 @@ class Reward(Definition):
         return build_formula_text(self.program, self._find_local_names())
 
     def source(self) -> str:
-        """Return the reward as readable Python, one function per term.
+        """Return the formula as readable Python, one function per term; `to_python` returns the definition.
 
         Returns:
             The code. Local names are your own, unless the reward was loaded from a specification.
         """
         return render_python(self.program, self._find_local_names())
+
+    def to_python(self) -> str:
+        """Return the definition as a module of Python that makes this reward, to keep and to edit.
+
+        Functions are imported from their modules, and must be defined at the top of one. Before it is returned, the
+        text is run: what it makes has the fingerprints of this reward.
+
+        Returns:
+            The code. It calls the reward `reward`, and its task `task`.
+
+        Raises:
+            DefinitionError: A function or a value cannot be imported or written, or a module has changed since the
+                reward was defined; the message names it.
+
+        >>> from plaudit.systems.deepthinker import reward
+        >>> print(reward.select_terms("score").with_weights(score=0.5).with_task(None).to_python())
+        from plaudit import Field, Reward
+        from plaudit.systems.deepthinker.reward_signal import score
+        <BLANKLINE>
+        reward = Reward(
+            "deepthinker",
+            version="1.0.0",
+            terms=[score.with_(weight=0.5)],
+            fields=[Field("score_delta", low=-1.0, high=1.0, outside="clip", doc="Change of the quality score.")],
+            doc="What a phase gained in quality, less what it cost in tokens, alignment and time.",
+            low=-1.0,
+            high=1.0,
+        )
+        <BLANKLINE>
+        """
+        return write_definition(self)
 
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         own = [function for function in self._functions if function.source is not None]

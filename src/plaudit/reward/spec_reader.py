@@ -156,8 +156,10 @@ def _read_formula(
 
 
 def _refuse_unread_fields(reward: Reward) -> Reward:
+    read = {each.rpartition(".")[2] for function in reward._functions for each in function.reads}
     for name in reward._list_unused():
-        raise SpecError(f"no term reads the field {name!r}")
+        if name not in read:
+            raise SpecError(f"no term reads the field {name!r}")
     return reward
 
 

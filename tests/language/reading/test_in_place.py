@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
+from plaudit.errors import UnknownField
 from plaudit.language.reading.in_place import IN_PLACE
 from support.strategies import load
 
@@ -100,6 +101,12 @@ REFUSED = {
 def test_what_something_else_may_read_does_not_change_in_place(body):
     with pytest.raises(ReadError, match="changes an array in place that something else may read"):
         write(body)
+
+
+def test_an_array_whose_change_cannot_be_read_has_no_value():
+    function = load("def f(self):\n    r = self.v * 2\n    s = r.add_(self.other)\n    return r.sum()\n")["f"]
+    with pytest.raises(UnknownField, match="other"):
+        Reward("r", version="1", terms=[term(function)], fields=FIELDS[:1])
 
 
 LOST = {

@@ -79,3 +79,12 @@ def test_what_is_masked_adds_nothing_and_rows_can_be_left_out():
     assert (groups.firsts.tolist(), groups.lasts.tolist(), groups.sizes.tolist()) == ([1, 0], [3, 2], [2, 2])
     none = Groups(codes, np.array([], np.int64))
     assert none.add_up([numbers, numbers]).shape == (2, 0)
+
+
+def test_a_group_of_which_everything_is_masked_has_no_sum():
+    codes, masked = np.array([3, 1, 3, 1]), np.array([False, True, True, True])
+    groups = Groups(codes)
+    sums = groups.add_up([np.ones(4), np.arange(4.0)], masked)
+    np.testing.assert_equal(
+        dict(zip(groups.codes.tolist(), sums.T.tolist(), strict=True)), {1: [math.nan] * 2, 3: [1, 0]}
+    )

@@ -35,6 +35,9 @@ def test_a_part_has_what_its_records_have():
     assert (found["step_low"].tolist(), found["step_high"].tolist()) == ([NO_STEP.max, -3], [NO_STEP.min, 5])
     assert found["sums"].tolist() == [[10.0, 4.5], [1.0, 1.0]]  # what is masked adds nothing
 
+    blank, _ = read(pack_parts(np.array([7, 4, 4, 7]), [np.full(4, np.nan)] * 2, times=TIMES))
+    assert np.isnan(blank["sums"]).all()
+
 
 def test_names_stand_beside_the_parts_and_records_can_be_left_out():
     chosen = np.array([True, False, True, True])

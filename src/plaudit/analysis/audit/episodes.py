@@ -75,7 +75,7 @@ class EpisodeTable:
     @cached_property
     def unfinished(self) -> NDArray[np.bool_]:
         """Those without an end, where records say how episodes end: they are still running, or were broken off."""
-        return np.array([not each.finished for each in self.listed], np.bool_)
+        return np.array([each.is_scored and not each.finished for each in self.listed], np.bool_)
 
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:

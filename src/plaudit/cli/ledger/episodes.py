@@ -8,6 +8,7 @@ import click
 from plaudit.cli._support.options import explain_nothing, parse_query, query_options
 from plaudit.cli.ledger.history import FEW, format_moment, limit_option, print_json, shorten_text
 from plaudit.errors import NotInLedger
+from plaudit.ledger.summary.episodes import describe_end
 from plaudit.plugins.arguments import open_ledger
 from plaudit.terminal import Screen, build_table, format_count, format_value
 
@@ -76,9 +77,9 @@ def _build_row(each: "Episode", terms: Sequence[str]) -> dict[str, str]:
         "actor": shorten_text(each.actor or ""),
         "reward": shorten_text(f"{each.reward}@{each.version}"),
         **{term: format_value(each.terms[term]) if term in each.terms else "" for term in terms},
-        "return": format_value(each.total),
+        "return": format_value(each.total) if each.is_scored else "-",
         "length": f"{each.length:,}",
-        "ended": (each.ended or "") if each.finished else "unfinished",
+        "ended": describe_end(each) or "",
         "steps": "" if each.first_step is None else f"{each.first_step}–{each.last_step}",
         "began": format_moment(each.began),
         "records": f"{each.first_record}–{each.last_record}",

@@ -76,8 +76,9 @@ def _print_texts(ranked: Sequence["Why"], *, as_json: bool) -> None:
 
 def _explain_unranked(listed: "Episodes", term: str | None) -> NotInLedger:
     having = "" if term is None else f" with the term {term!r}"
-    unfinished = sum(not each.finished for each in listed)
+    blank = sum(not each.is_scored for each in listed)
+    without = f", {blank:,} without a score" if blank else ""
     return NotInLedger(
-        f"No finished episodes{having} to rank ({unfinished:,} unfinished). `plaudit ledger episodes` lists them; "
-        "--by step ranks steps."
+        f"No finished episodes{having} to rank ({len(listed.unfinished):,} unfinished{without}). "
+        "`plaudit ledger episodes` lists them; --by step ranks steps."
     )

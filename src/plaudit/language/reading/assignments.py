@@ -3,12 +3,13 @@
 import ast
 from dataclasses import replace
 
-from plaudit.errors import UnknownField
+from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
-from plaudit.language.reading.dictionaries import find_key
+from plaudit.language.reading.dictionaries import find_key, look_up_key
+from plaudit.language.reading.dropped import Dropped, drop, find_written, is_harmless_here
 from plaudit.language.reading.dtypes import find_dtype, fit_entry
 from plaudit.language.reading.entrywise import choose
 from plaudit.language.reading.expressions import fit, list_items, spread
@@ -47,16 +48,15 @@ from plaudit.language.reading.vectors import build_array, find_shape, list_entri
 
 @runs(ast.Assign, ast.AnnAssign)
 def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> None:
-    """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    """Read an assignment; what cannot be read is refused where somebody uses it."""
+    targets: list[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
         return  # an annotation alone
     try:
-        value = change_local(context, statement.value) or context.read(statement.value)
-    except UnknownField as error:
-        if not all(isinstance(target, ast.Name) for target in targets):
-            raise
-        value = Unassigned(error=error)
+        with context.trying():
+            value = change_local(context, statement.value) or context.read(statement.value)
+    except PlauditError as error:
+        value = _keep_error(context, statement, targets, error)
     for target in targets:
         context.bind(target, value)
 
@@ -64,13 +64,36 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
 @runs(ast.AugAssign)
 def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
     target = statement.target
+    if isinstance(target, ast.Subscript) and (written := find_written(context, target, statement)) is not None:
+        context.read(statement.value)  # for what it assigns
+        drop(context, written)
+        return
     try:
-        value = _augment(context, statement)
-    except UnknownField as error:
-        if not isinstance(target, ast.Name):
-            raise
-        value = Unassigned(error=error)
+        with context.trying():
+            value = _augment(context, statement)
+    except PlauditError as error:
+        if isinstance(target, ast.Name) and not isinstance(context.read(target), Ref | Constant):
+            raise  # it may have changed an array in place
+        value = _keep_error(context, statement, [target], error)
     context.bind(target, value)
+
+
+def _keep_error(
+    context: Context,
+    statement: ast.Assign | ast.AnnAssign | ast.AugAssign,
+    targets: list[ast.expr],
+    error: PlauditError,
+) -> Value:
+    """Return what stands for a value that cannot be read; an error where reading it would assign something."""
+    names = all(isinstance(target, ast.Name) for target in targets)
+    parts = all(isinstance(target, ast.Name | ast.Attribute) for target in targets)
+    assert statement.value is not None
+    changes = any(isinstance(node, ast.Attribute) and node.attr in IN_PLACE for node in ast.walk(statement.value))
+    unknown = names and isinstance(error, UnknownField)
+    if changes or not (unknown or (parts and is_harmless_here(context, statement.value))):
+        raise error
+    drop(context, Dropped(statement))
+    return Unassigned(error=error)
 
 
 def _augment(context: Context, statement: ast.AugAssign) -> Value:
@@ -149,6 +172,9 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
 def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     local = find_local(context, target.value)
     if local is None:
+        statement = ast.copy_location(ast.Expr(target), target)
+        if (written := find_written(context, target, statement, put=(target,))) is not None:
+            return drop(context, written)
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):
@@ -207,6 +233,17 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
 
     fit(context, map_entries, put, picked, value, node=node)
     return build_array(entries, shape)
+
+
+def delete_key(context: Context, target: ast.Subscript) -> bool:
+    """Read `del d["a"]` of a local dict; return whether it is one."""
+    local = find_local(context, target.value)
+    if local is None or not isinstance(local[1], Dictionary):
+        return False
+    key = find_key(context, context.read(target.slice), target)
+    look_up_key(context, local[1], Constant(key), target)
+    change(context, local[1], Dictionary({each: value for each, value in local[1].items.items() if each != key}))
+    return True
 
 
 def call_in_place(context: Context, node: ast.Call) -> bool:

@@ -21,8 +21,8 @@ from plaudit.language.kinds import NUMBER
 from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
-from plaudit.language.reading.source import Source, SourceLine, list_assigned
-from plaudit.language.reading.values import Names, Ref, Value
+from plaudit.language.reading.source import Source, SourceLine, list_assigned, read_current
+from plaudit.language.reading.values import Constant, Names, Ref, Value
 from plaudit.terminal import escape_controls
 
 MOST_NODES = 200_000
@@ -38,6 +38,9 @@ SPELLINGS: dict[str, "Spelling"] = {}
 X = "x|a|input|arr|object|data|tensors|arrays"
 X_Y = f"{X} y|other|x2|b|exponent"
 ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
+
+Path = tuple[str, ...]
+"""A parameter, and the parts that lead to a part of it: `("self", "extras")`."""
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
@@ -191,6 +194,8 @@ class Context:
         self.counts: Counter[str] = Counter()  # of turns of loops, and of calls of helpers
         self.failures: dict[tuple[str, ...], PlauditError] = {}  # why a method or property of the class is not read
         self.notes: dict[Note, None] = {}
+        self.written: dict[Path, str] = {}  # what dropped statements changed, and where; `()` stands for any method
+        self.kept: list[Path] = []  # where dropped statements put what the function may go on to read
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
@@ -252,7 +257,15 @@ class Context:
     @contextmanager
     def trying(self) -> Iterator[None]:
         """Read something that may fail: then nothing of it is left."""
-        lists: list[list[Any]] = [self.guards, self.marks, self.partial, self.looked_at, self.writes, self.changed]
+        lists: list[list[Any]] = [
+            self.guards,
+            self.marks,
+            self.partial,
+            self.looked_at,
+            self.writes,
+            self.changed,
+            self.kept,
+        ]
         tables: tuple[dict[Any, Any], ...] = (
             self.inputs,
             self.reads,
@@ -260,13 +273,14 @@ class Context:
             self.claimed,
             self.notes,
             self.names,
+            self.written,
         )
-        before = [list(each) for each in lists], [dict(each) for each in tables]
+        before = [len(each) for each in lists], [dict(each) for each in tables]
         try:
             yield
         except PlauditError:
             for made, kept in zip(lists, before[0], strict=True):
-                made[:] = kept
+                del made[kept:]
             for table, known in zip(tables, before[1], strict=True):
                 table.clear()
                 table.update(known)
@@ -296,6 +310,15 @@ class Context:
         """Give a part of a record, `self.x`, a value for the rest of the function."""
         self.names[part] = value
         self.writes.append(part)
+
+    def find(self, name: str) -> object:
+        """Return the constant that a name stands for; KeyError where it stands for something else, or for nothing."""
+        if name not in self.names and name not in self.locals:
+            return read_current(self.source.function, name)
+        known = self.names.get(name)
+        if not isinstance(known, Constant):
+            raise KeyError(name)
+        return known.value
 
     def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
         """Return the error that points at `node`."""

@@ -2,7 +2,7 @@
 
 import ast
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import getattr_static
 
 from plaudit.language.reading.advice import FOREIGN, find_whole_name
@@ -65,12 +65,16 @@ def is_reporting(call: ast.Call, find: Find) -> bool:
 
 def is_harmless(node: ast.AST, find: Find) -> bool:
     """Return whether an expression changes nothing when it runs: no assignment, no call of what may change a value."""
+    return next(list_changes(node, find), None) is None
+
+
+def list_changes(node: ast.AST, find: Find) -> Iterator[ast.AST]:
+    """Yield what may change something in an expression: assignments, and calls of what is not known to be harmless."""
     for each in ast.walk(node):
         if isinstance(each, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
-            return False
+            yield each
         if isinstance(each, ast.Call) and not _is_harmless_call(each, find):
-            return False
-    return True
+            yield each
 
 
 def _is_harmless_call(call: ast.Call, find: Find) -> bool:

@@ -21,6 +21,7 @@ from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
+from plaudit.language.reading.dropped import drop_statement
 from plaudit.language.reading.values import Names, Unassigned, Value
 
 
@@ -49,7 +50,7 @@ class Flow:
 Return = tuple[int | bool, Value | None]
 """Where a block returned, and what; it counts only where nothing before it returned. None: it raised there."""
 
-STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any], Flow | None]] = {ast.Pass: lambda context, statement: None}
+STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any], Flow | None]] = {}
 """What reads each kind of statement; it returns nothing where the next statement always follows."""
 
 MOST_ROWS = 4_096
@@ -93,6 +94,8 @@ def read_block(context: Context, statements: list[ast.stmt], names: Names) -> Fl
     staying: int | bool = True
     for statement in statements:
         context.begin_statement(flow.names)
+        if drop_statement(context, statement):
+            continue
         if type(statement) not in STATEMENTS:
             raise context.error(statement, *explain_unsupported(statement))
         flow = STATEMENTS[type(statement)](context, statement) or Flow(context.names)

@@ -10,7 +10,7 @@ from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind
 from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
-from plaudit.language.reading.context import Context
+from plaudit.language.reading.context import Context, Path
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -65,6 +65,7 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
 
     `self.robot.pos` is the field `robot_pos`, or `pos`. Where neither is declared, it is a record itself.
     """
+    refuse_written(context, path, node)
     names = list_part_names(path)
     if context.scope.fields is None:
         above = _format_field_name(path[-2])
@@ -80,6 +81,20 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
     if context.batch and path[-1] in BATCH_SIZES:
         return Constant(context.batch)
     return Record(path)
+
+
+def refuse_written(context: Context, path: Path, node: ast.AST) -> None:
+    """Refuse a part of a record that a dropped statement has changed: what it is now is not known."""
+    if not context.written:
+        return
+    for length in range(1, len(path) + 1):
+        *above, last = path[:length]
+        where = context.written.get((*above, "()" if "(" in last else last))
+        if where is not None:
+            what = f"`{'.'.join(path)}` is changed by {where}, and what it holds then is not read."
+            kept = f'State("{_format_field_name(path[-1])}", reset=0.0, update=...)'
+            advice = "Give the value a local name, and read that. To keep values from step to step, declare a State"
+            raise context.error(node, what, f"{advice}: {kept}.")
 
 
 def list_part_names(path: tuple[str, ...]) -> list[str]:

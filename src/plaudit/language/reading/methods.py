@@ -15,7 +15,7 @@ from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import read_record_call
 from plaudit.language.reading.expressions import find_attribute, read_constant, read_name
 from plaudit.language.reading.helpers import read_helper
-from plaudit.language.reading.inputs import find_declared, list_part_names, refuse_record
+from plaudit.language.reading.inputs import find_declared, list_part_names, refuse_record, refuse_written
 from plaudit.language.reading.owners import (
     MISSING,
     find_function,
@@ -43,6 +43,7 @@ def _read_attribute(context: Context, node: ast.Attribute) -> Value:
     if is_record(base) and (local := format_part(base, node.attr)) in context.names:
         return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
     path = (*base.path, node.attr) if isinstance(base, Record | Undeclared) else ()
+    refuse_written(context, path, node)
     owner = _find_owner(context, path)
     if owner is None:
         return find_attribute(context, base, node)

@@ -76,12 +76,12 @@ class Groups:
     def add_up(self, columns: Sequence[Numbers], masked: NDArray[np.bool_] | None = None) -> Numbers:
         """Return the sums of each column, a row each; what is `masked` adds nothing.
 
-        They are infinite where they are too large for a float.
+        They are infinite where they are too large for a float, and NaN where all rows of a group are masked.
         """
         sums = np.zeros((len(columns), len(self)))
         if not len(self):
             return sums
-        nothing = None if masked is None else masked[self.order]
+        nothing = None if masked is None or not masked.any() else masked[self.order]
         step = max(1, min(len(columns), _TOGETHER // len(self.order)))
         room = np.empty((2, step, len(self.order)))
         for at in range(0, len(columns), step):
@@ -95,6 +95,8 @@ class Groups:
             if nothing is not None:
                 rest[:, nothing] = 0.0
             sums[at : at + step] = self._add_rows(rest, high)
+        if nothing is not None:
+            sums[:, np.logical_and.reduceat(nothing, self.starts)] = np.nan
         return sums
 
     def _add_rows(self, rest: Numbers, high: Numbers) -> Numbers:

@@ -61,7 +61,8 @@ def pack_parts(
 
     Args:
         episodes: The episode of each record: an integer, or a position in `names`.
-        columns: The totals, then the values of each term; a record whose total is NaN adds nothing to any sum.
+        columns: The totals, then the values of each term; a record whose total is NaN adds nothing to any
+            sum, and the sums of an episode that has no others are NaN.
         times: When each record was made, in microseconds since 1970.
         names: The names of the episodes, each different, where they are not integers.
         chosen: Which records belong to an episode; all if omitted. Of a re-scoring, those that have a score.

@@ -36,7 +36,7 @@ class Episode:
     reward: str
     version: str
     total: float
-    """Its return: the sum of the totals of its records."""
+    """Its return: the sum of the totals of its records; NaN where none of them has a total."""
     length: int
     """How many steps it has; what `reward.score_terminal` paid for its end is no step."""
     terms: Mapping[str, float]
@@ -54,14 +54,20 @@ class Episode:
     finished: bool = True
     """Whether it counts as a return: it has an end, or no record of its run and actor says how any episode ended.
 
-    Of a re-scoring, also whether all its records have a new score.
+    Of a re-scoring, also whether all its records have a new score. An episode without a score never counts.
     """
     sample_rate: float | None = None
     """With which probability it was recorded: it stands for 1/rate episodes. None where all were."""
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether any of its records has a total; those of a masked rollout, or of an abstention, have none."""
+        return self.total == self.total
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the episode as plain data for JSON."""
+        """Return the episode as plain data for JSON; the total is None where it has no score."""
         plain = {name: getattr(self, name) for name in self.__slots__}
+        plain["total"] = self.total if self.is_scored else None
         if self.sample_rate is None:
             del plain["sample_rate"]
         times = {name: plain[name].isoformat().replace("+00:00", "Z") for name in ("began", "latest")}
@@ -153,8 +159,13 @@ class Episodes(Sequence[Episode], Tabular):
 
     @property
     def finished(self) -> "Episodes":
-        """Those that count as returns; the others have no end yet, or were cut off when their process ended."""
+        """Those that count as returns; the others are unfinished or have no score."""
         return self._choose(self._array.rows["finished"])
+
+    @property
+    def unfinished(self) -> "Episodes":
+        """Those that have no end yet, or were cut off when their process ended."""
+        return self._choose(~self._array.rows["finished"] & ~np.isnan(self._array.rows["total"]))
 
     def __len__(self) -> int:
         return len(self._made if "_made" in self.__dict__ else self._array.rows)
@@ -179,7 +190,7 @@ class Episodes(Sequence[Episode], Tabular):
         rows = [
             (
                 *(each.run, each.actor, each.episode, f"{each.reward}@{each.version}", f"{each.length:,}"),
-                *(each.ended if each.finished else "unfinished", each.total),
+                *(describe_end(each), each.total if each.is_scored else None),
                 *map(each.terms.get, terms),
             )
             for each in self[:MOST_ROWS]
@@ -263,6 +274,13 @@ class Episodes(Sequence[Episode], Tabular):
         return columns | terms
 
 
+def describe_end(each: Episode) -> str | None:
+    """Return how an episode ended, for a table."""
+    if not each.is_scored:
+        return "not scored"
+    return each.ended if each.finished else "unfinished"
+
+
 def list_keys(listed: Episodes) -> list[EpisodeKey]:
     """Return the run, actor and name of each episode."""
     return list(zip(*map(listed.select_column, ("run", "actor", "episode")), strict=True))
@@ -270,4 +288,4 @@ def list_keys(listed: Episodes) -> list[EpisodeKey]:
 
 def find_unfinished(listed: Episodes) -> frozenset[EpisodeKey]:
     """Return the run, actor and name of the episodes that have no end, and so count as no return."""
-    return frozenset(list_keys(listed._choose(~listed._array.rows["finished"])))
+    return frozenset(list_keys(listed.unfinished))

@@ -62,7 +62,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     unfinished = open_ended & np.array([each in telling for each in owners])[owner]
     if partial:
         unfinished |= [key in partial for key in zip(owner.tolist(), episode.tolist(), strict=True)]
-    rows["finished"] = ~unfinished
+    rows["finished"] = ~unfinished & ~np.isnan(rows["total"])
     since, until = (rows["began"].min() if query.since is None else query.since, query.until)
     within = (rows["began"] >= since) & (True if until is None else rows["began"] < until)
     rows = rows[within]
@@ -108,7 +108,8 @@ def _add_up(parts: Parts, groups: Groups, labels: Sequence[Label]) -> tuple[NDAr
     terms = tuple(dict.fromkeys(term for label in labels for term in label.terms))
     final = np.array([reward.part == "final" for reward, _ in parts.paid])[columns["reward"]]
     rows = np.zeros(len(groups), get_row_type(len(terms)))
-    rows["total"] = groups.add_up([np.concatenate([sums[:, 0] for _, sums in parts.paid])])[0]
+    totals = np.concatenate([sums[:, 0] for _, sums in parts.paid])
+    rows["total"] = groups.add_up([totals], np.isnan(totals))[0]
     rows["length"] = np.add.reduceat(np.where(final, 0, columns["records"])[groups.order], groups.starts)
     ends = np.where(final & (columns["end"] == 0), 1, columns["end"])
     rows["ended"] = _ENDS[find_ends(groups, ends)]
@@ -138,7 +139,10 @@ def _add_terms(rows: NDArray[Any], terms: Sequence[str], parts: Parts, numbers: 
         places = [[parts.paid[at][0].terms.index(name) + 1 for at in holding] for name in names]
         sums = [[parts.paid[at][1][:, place] for at, place in zip(holding, each, strict=True)] for each in places]
         where = groups.codes[:, None], [terms.index(name) for name in names]
-        rows["paid"][where], rows["has"][where] = groups.add_up([np.concatenate(each) for each in sums]).T, True
+        columns = [np.concatenate(each) for each in sums]
+        paid = groups.add_up(columns, np.isnan(columns[0])).T
+        rows["has"][where] = has = ~np.isnan(paid)
+        rows["paid"][where] = np.where(has, paid, 0.0)
 
 
 def _find_telling(connection: Connection, owners: Collection[Owner]) -> set[Owner]:

@@ -119,10 +119,8 @@ class PartReader:
     ) -> bytes:
         """Return what a block of one record has of its episode, as a row; nothing where there is no new score."""
         scores = struct.unpack(f"<{len(outputs) // 8}d", outputs)
-        if math.isnan(scores[0]):
-            if job is not None:
-                return b""
-            scores = (0.0,) * len(scores)
+        if job is not None and math.isnan(scores[0]):
+            return b""
         end = None if contexts is None else find_end(json.loads(contexts)[0])
         return pack_record(
             self.names.find(json.loads(episodes)[0]),

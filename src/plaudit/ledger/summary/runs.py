@@ -74,7 +74,7 @@ def list_runs(store: Store, query: Query) -> list[Run]:
     totals: defaultdict[tuple[Any, ...], list[float]] = defaultdict(list)
     unfinished: Counter[tuple[Any, ...]] = Counter()
     for *of, finished, total in zip(*columns, strict=True):
-        if finished:
+        if finished or total != total:  # NaN, of one without a score, counts as masked
             totals[tuple(of)].append(total)
         else:
             unfinished[tuple(of[:3])] += 1

@@ -44,7 +44,7 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
         "step_ids": name_steps(numbers, records),
         "record_ids": records,
         "return": to_plain(episode.total) if episode.finished else None,
-        "so_far": None if episode.finished else to_plain(episode.total),
+        "so_far": None if episode.finished or not episode.is_scored else to_plain(episode.total),
         "total": join([_list_scores(part, part.total) for part in parts]),
         "masked": {str(at): find_masked(contexts[at]) or "" for at, there in enumerate(scored) if not there},
         "contexts": _list_contexts(contexts),

@@ -30,7 +30,7 @@ def build_episodes(source: LedgerSource, name: str) -> Document:
             "episode": [listing.ids[at] for at in chosen],
             "index": chosen,
             "return": [to_plain(each.total) if each.finished else None for each in picked],
-            "so_far": [None if each.finished else to_plain(each.total) for each in picked],
+            "so_far": [None if each.finished or not each.is_scored else to_plain(each.total) for each in picked],
             "length": [each.length for each in picked],
             "end": [each.ended for each in picked],
             "native": None,

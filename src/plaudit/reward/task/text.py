@@ -4,7 +4,7 @@ import ast
 import builtins
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
 from itertools import count
@@ -27,8 +27,10 @@ _ORDER = (
     *("goal", "goal_ends", "better", "aim", "prefer", "ends", "discount", "horizon", "states", "actions", "events"),
     *("idle", "start", "rates", "max_change", "monotone", "still", "facts", "fields", "seen"),
 )
+OURS = ("End", "Event", "Field", "Reward", "Seen", "State", "Task", "fact", "prefer", "sign", "term")
+"""Names of plaudit in such a text."""
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
-_LISTS = ("prefer", "states", "actions", "still", "facts", "fields")
+_LISTS = ("prefer", "states", "actions", "still", "facts", "fields", "terms", "override")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,18 @@ def write_python(task: Task, questions: Sequence[OpenQuestion] = (), *, doc: str
     )
     <BLANKLINE>
     """
-    names = _Names(task)
-    body = list(_write_task(task, {each.part: each for each in questions}, names))
-    defined = [f"\n\n{text}" for text in names.definitions]
-    imports = _write_imports("\n".join([*body, *names.definitions]))
+    definitions, body = write_task(task, questions)
+    defined = [f"\n\n{text}" for text in definitions]
+    imports = write_imports("\n".join([*body, *definitions]))
     opening = [f'"""{doc.translate(_ESCAPES)}"""', ""] if doc else []
     return "\n".join([*opening, *imports, *defined, *([""] if defined else []), "", *body, ""])
+
+
+def write_task(task: Task, questions: Sequence[OpenQuestion] = ()) -> tuple[list[str], list[str]]:
+    """Return the functions of `task` as Python, each a text, and the lines of its definition."""
+    names = _Names(task)
+    body = list(_write_task(task, {each.part: each for each in questions}, names))
+    return names.definitions, body
 
 
 class _Names:
@@ -115,25 +123,26 @@ def _write_task(task: Task, questions: Mapping[str, OpenQuestion], names: _Names
         elif question is not None and not question.entries and not value:
             yield f"    # {part}=...,  # {question.asks}"
         elif value or question is not None:
-            yield from _write_entries(part, value or [], question)
+            yield from (f"    {line}" for line in write_entries(part, value or [], question))
     yield ")"
 
 
-def _write_entries(part: str, entries: Sequence[str], question: OpenQuestion | None) -> Iterator[str]:
+def write_entries(part: str, entries: Sequence[str], question: OpenQuestion | None = None) -> Iterator[str]:
+    """Yield the lines of an argument that is a list or a dict: one line if it fits, or a line for each entry."""
     opening, closing = "[]" if part in _LISTS else "{}"
-    whole = f"    {part}={opening}{', '.join(entries)}{closing},"
-    if question is None and len(whole) <= WIDTH and _UNSIGNED not in whole:
+    whole = f"{part}={opening}{', '.join(entries)}{closing},"
+    if question is None and len(whole) <= WIDTH - 4 and _UNSIGNED not in whole:
         yield whole
         return
     asks = _SEEN if part == "seen" else question.asks if question is not None and question.entries else ""
-    yield f"    {part}={opening}" + (f"  # {asks}" if asks else "")
+    yield f"{part}={opening}" + (f"  # {asks}" if asks else "")
     for entry in entries:
-        yield f"        {entry}," + (f"  # {_SIGNS}" if part == "ends" and _UNSIGNED in entry else "")
+        yield f"    {entry}," + (f"  # {_SIGNS}" if part == "ends" and _UNSIGNED in entry else "")
     if question is not None:
         plain = [f"{entry}," for entry, remark in question.entries.items() if not remark]
-        yield from (f"        # {line}" for line in textwrap.wrap(" ".join(plain), WIDTH - 10))
-        yield from (f"        # {entry},  # {remark}" for entry, remark in question.entries.items() if remark)
-    yield f"    {closing},"
+        yield from (f"    # {line}" for line in textwrap.wrap(" ".join(plain), WIDTH - 10))
+        yield from (f"    # {entry},  # {remark}" for entry, remark in question.entries.items() if remark)
+    yield f"{closing},"
 
 
 def _write_statements(task: Task, names: _Names) -> dict[str, str | list[str]]:
@@ -232,11 +241,11 @@ def _quote(text: str) -> str:
     return written if '"' in written else f'"{written[1:-1]}"'
 
 
-def _write_imports(text: str) -> list[str]:
-    """Return the imports of what a text names, in comments too."""
-    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+def write_imports(text: str, also: Collection[str] = ()) -> list[str]:
+    """Return the imports of what a text names, in comments too, and `also` names of plaudit, or `np`."""
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} | {*also}
     used = (used | {name for name in ("End", "Event", "Field") if f"{name}(" in text}) - {*dir(builtins)}
-    ours = sorted(used & {"End", "Event", "Field", "Seen", "Task", "fact", "prefer", "sign"})
+    ours = sorted(used & {*OURS})
     lines = [f"import {name}" for name in ("math", "numpy") if name in used]
     lines += ["import numpy as np"] if "np" in used else []
     plain = sorted(used & {name for name in vars(math) if not name.startswith("_")} - {*functions.__all__})
