@@ -61,12 +61,12 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
     base = context.read(node.value)
     if isinstance(base, Dictionary):
         return look_up_key(context, base, context.read(node.slice), node)
-    several = isinstance(node.slice, ast.Tuple)
+    several = isinstance(node.slice, ast.Tuple)  # `v[(0, 1),]` has one part, and picks two entries
     parts = read_indices(context, node)
     known = parts[0].value if isinstance(parts[0], Constant) else None
     if isinstance(known, str) and is_record(base):  # `history["speed", -1]` is an entry of the field
         member = read_member(context, base, known, node)
-        return _read_item(context, member, parts[1:], node) if several else member
+        return _read_item(context, member, parts[1:], node, True) if several else member
     if isinstance(known, int) and isinstance(base, Record) and not several:
         return read_member(context, base, str(known), node)  # `env.vehicles[0].speed`
     if isinstance(known, int) and isinstance(base, Undeclared) and base.path and not several:
@@ -75,10 +75,10 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
         return base  # of a dict of dicts
     if isinstance(known, str):
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
-    return _read_item(context, base, parts, node)
+    return _read_item(context, base, parts, node, several)
 
 
-def _read_item(context: Context, base: Value, parts: list[Part], node: ast.Subscript) -> Value:
+def _read_item(context: Context, base: Value, parts: list[Part], node: ast.Subscript, several: bool) -> Value:
     """Return what an index of known parts gives, none of them the name of a part."""
     known = parts[0].value if isinstance(parts[0], Constant) else None
     if (unknown := find_open_index(context, base, parts)) is not None:
@@ -93,10 +93,10 @@ def _read_item(context: Context, base: Value, parts: list[Part], node: ast.Subsc
         refuse_record(context, base, node)
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
     if not is_array(base):
-        if len(parts) > 1 or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
+        if several or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
             raise context.error(node, "a tuple takes one index.", "Write t[1][2], or make it an array: np.array(t).")
         return _pick_item(context, list_items(context, base, node), parts[0], base, node)
-    if len(parts) == 1 and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
+    if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
         parts = [_as_part(context, Constant(part), node) for part in parts[0].value]
     return _index_array(context, base, parts, node)
 
