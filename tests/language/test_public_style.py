@@ -26,7 +26,6 @@ REFUSED = {
     "legged_gym._reward_watts": "only a local name can be assigned here",
     "metaworld.peg": "warnings.warn",
     "metaworld.hatch": "warnings.warn",
-    "other_tasks.cave_reward": "bit operations cannot be read",
     "other_tasks.herd_reward": "`.where` of a unknown cannot be read",
     "playground.get_reward": "`del` cannot be read",
     "trading.ratio": "self.gains.append",

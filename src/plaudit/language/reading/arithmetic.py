@@ -11,6 +11,7 @@ from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
+from plaudit.language.reading.bits import BIT_OPERATORS, apply_bits, invert
 from plaudit.language.reading.conditions import compare, negate
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import (
@@ -36,7 +37,7 @@ from plaudit.language.reading.values import (
     is_array,
     is_open,
 )
-from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, transpose
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, transpose
 
 LARGEST_POWER = 64
 
@@ -70,7 +71,7 @@ def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Val
         return join_texts(context, op, left, right, node)
     if isinstance(op, ast.MatMult):
         return multiply_matrices(context, left, right, node)
-    if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+    if isinstance(op, BIT_OPERATORS):
         return spread(context, partial(_apply_bits, context, op, node=node), left, right, node=node)
     if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
         raise context.error(node, *explain_unsupported(op))
@@ -168,6 +169,12 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
             return unknown
         case ast.Invert() if is_array(value) and holds_flags(value):
             return spread(context, lambda entry: negate(context, entry, node), value, node=node)
+        case ast.Invert() if is_array(value) and FLAG not in map(find_kind, list_entries(value)):
+            return spread(context, lambda entry: invert(context, entry, node), value, node=node)
+        case ast.Invert() if isinstance(number, int) and not isinstance(number, bool):
+            return Constant(~number)
+        case ast.Invert() if isinstance(value, Ref) and value.kind == NUMBER:
+            return invert(context, value, node)
         case ast.USub() | ast.UAdd() if is_array(value):
             return spread(context, lambda entry: apply_unary(context, op, entry, node), value, node=node)
         case ast.USub() | ast.UAdd() if unknown is not None and not has_items(value):
@@ -207,9 +214,11 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
 
 
 def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:
-    """Return `&`, `|` or `^` of two bools; both are computed."""
-    if any(find_kind(value) not in (FLAG, UNKNOWN) for value in (left, right)):
-        raise context.error(node, *explain_unsupported(op))
+    """Return `&`, `|` or `^` of two bools, of which both are computed, or an operation on the bits of integers."""
+    if isinstance(op, ast.LShift | ast.RShift) or any(
+        find_kind(value) not in (FLAG, UNKNOWN) for value in (left, right)
+    ):
+        return apply_bits(context, op, left, right, node)
     if (unknown := find_open(left, right)) is not None:
         return unknown
     if isinstance(op, ast.BitXor):
