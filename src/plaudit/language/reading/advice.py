@@ -58,7 +58,10 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Invert: ("`~` works on bits.", "Write `not condition`; `~` is for arrays of bools."),
     **dict.fromkeys(
         (ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift),
-        ("bit operations cannot be read.", "Join conditions with `and`, `or`, `not`."),
+        (
+            "bit operations cannot be read, unless on an integer.",
+            "Join conditions with `and`, `or`, `not`. An integer is a field that lists its values, or int(x).",
+        ),
     ),
     ast.BitXor: (
         "`^` is exclusive or, a bit operation, and not a power.",
