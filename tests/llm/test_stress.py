@@ -1,9 +1,11 @@
 """Attacks built from samples: each is found where a reward falls for it, and none where it does not."""
 
+import re
+
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
-from plaudit.errors import DefinitionError, MissingField
+from plaudit.errors import DefinitionError, MissingField, WrongType
 from plaudit.llm import Scoring, feature, stress
 from plaudit.llm.stress import ATTACKS
 
@@ -120,6 +122,15 @@ def test_what_cannot_be_scored_is_counted():
     report = stress(scoring, SAMPLES, attacks=["ignore the rubric", "padding"])
     assert {each.name: each.samples for each in report.attacks} == {"ignore the rubric": 0, "padding": 8}
     assert list(report.reasons.values()) == [8]
+    assert {each.name: each.unscored for each in report.attacks} == {"ignore the rubric": 8, "padding": 0}
+    assert [each.name for each in report.list_unscored()] == ["ignore the rubric"]
+    assert re.search(r"ignore the rubric +not scored", str(report))
+
+
+def test_an_attack_that_cannot_be_built_says_so():
+    report = stress(build(lambda text: True), SAMPLES[:1], attacks=["two answers"])
+    assert re.search(r"two answers +cannot be built", str(report))
+    assert report.list_unscored() == []
 
 
 def test_a_sample_that_lacks_a_column_is_named_and_not_attacked():
@@ -179,3 +190,23 @@ def test_bad_arguments_are_named():
         stress(scoring, [{"prompt": "a"}])
     with pytest.raises(MissingField, match="asks for 'answer'"):
         stress(scoring, [{"prompt": "a", "completion": "b"}])
+    with pytest.raises(DefinitionError, match="attacks='padding' is one name; write attacks="):
+        stress(scoring, SAMPLES, attacks="padding")
+    with pytest.raises(DefinitionError, match="there is no attack to try; name some of: empty text"):
+        stress(scoring, SAMPLES, attacks=[])
+    with pytest.raises(DefinitionError, match="is not a Scoring: write Scoring"):
+        stress(REWARD, SAMPLES)
+    with pytest.raises(WrongType, match=r"not one sample; write \[sample\]"):
+        stress(scoring, SAMPLES[0])
+    with pytest.raises(WrongType, match="sample 2 is not a mapping"):
+        stress(scoring, [SAMPLES[0], "a"])
+    with pytest.raises(WrongType, match="step='late' must be an integer"):
+        stress(scoring, SAMPLES, step="late")
+
+
+@pytest.mark.parametrize("part", ["prompt", "completion"])
+@pytest.mark.parametrize("given", [["q"], 5, {"role": "user"}, [{"role": "assistant", "content": 5}]])
+def test_a_sample_that_is_no_text_is_named(part, given):
+    rows = [SAMPLES[0], {**SAMPLES[1], part: given}]
+    with pytest.raises(WrongType, match=f"the {part} of sample 2"):
+        stress(Scoring(REWARD, [right]), rows)

@@ -63,7 +63,8 @@ def stress(
     the attack earns more than the honest completion, and more than the best honest one; most successful first. Judges
     are asked.
 
-    Exit code: 0 if no attack is above --fail-on, 1 if one is, 2 if the samples cannot be read or scored.
+    Exit code: 0 if no attack is above --fail-on, 1 if one is, 2 if the samples cannot be read or scored, 3 if none of
+    the completions of an attack could be scored.
     """
     from plaudit.llm import Scoring
     from plaudit.llm import stress as attack
@@ -80,3 +81,7 @@ def stress(
     click.echo(json.dumps(report.to_dict(), indent=2) if as_json else str(report))
     if report.list_failing(fail_on):
         raise click.exceptions.Exit(ExitCode.FOUND)
+    if unscored := report.list_unscored():
+        named = ", ".join(each.name for each in unscored)
+        click.echo(f"Nothing is known of {named}: none of the completions could be scored.", err=True)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE)

@@ -119,6 +119,10 @@ class Record:
         return {**plain, "signal": self.signal.to_dict(), "at": self.at.isoformat().replace("+00:00", "Z")}
 
 
+_LONGEST_TEXT = 10_000
+"""Characters of a text that an explanation shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Why:
     """A record explained; print it."""
@@ -135,12 +139,15 @@ class Why:
         return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain(), *self.format_texts()]))
 
     def format_texts(self) -> list[str]:
-        """Return its texts to print, each after its name and an empty line.
+        """Return its texts to print, each after its name and an empty line; of a long one, the beginning and the end.
 
         Returns:
             The texts.
         """
-        return [f"\n{name}: forgotten" if text is None else f"\n{name}:\n{text}" for name, text in self.list_texts()]
+        return [
+            f"\n{name}: forgotten" if text is None else f"\n{name}:\n{_shorten_text(text)}"
+            for name, text in self.list_texts()
+        ]
 
     def list_texts(self) -> list[tuple[str, str | None]]:
         """Return the parts of its texts: prompt, completion, what judges said.
@@ -176,6 +183,16 @@ class Why:
         about = {"host": self.host, "process": self.process, "made_with": self.made_with}
         said = {"texts": dict(self.texts)} if self.texts else {}
         return {**self.record.to_dict(), "recorded_by": about, **said}
+
+
+def _shorten_text(text: str) -> str:
+    """Return a text, without its middle if it is long."""
+    left = len(text) - _LONGEST_TEXT
+    if left <= 0:
+        return text
+    half = _LONGEST_TEXT // 2
+    note = f"[… {left:,} characters are left out; `plaudit ledger why --json` prints them …]"
+    return f"{text[:half]}\n{note}\n{text[-half:]}"
 
 
 def _split_text(name: str, text: str | None, inputs: Collection[str]) -> Iterator[tuple[str, str | None]]:

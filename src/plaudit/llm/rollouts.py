@@ -25,7 +25,7 @@ from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
 from plaudit.llm.feature import FeatureSet
 from plaudit.llm.plain import NotPlain, decode_plain, encode_plain, is_large
-from plaudit.llm.sample import Sample
+from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
 from plaudit.reward.reward import Reward
 
@@ -222,7 +222,11 @@ class RolloutPacker:
         """Return the parts of a sample that are plain data, and the names of the others."""
         parts: dict[str, Any] = {}
         left_out = []
-        for name, part in sample.items():
+        given: Iterable[tuple[Any, Any]] = sample.items()
+        for name, part in given:
+            if not isinstance(name, str):  # which no feature can read
+                left_out.append(repr(name))
+                continue
             if name not in self._reads and (name in _TOKENS or is_large(part)):
                 continue
             try:
@@ -251,8 +255,8 @@ class RolloutPacker:
 
     def _name(self, part: Any) -> str:
         """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""
-        said = part if isinstance(part, str) else json.dumps(part, sort_keys=True, default=repr)
-        return hashlib.blake2s(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=6).hexdigest()
+        said = spell_part(part).encode("utf-8", "surrogatepass")
+        return hashlib.blake2s(said, key=self._key, digest_size=6).hexdigest()
 
 
 def pack_numbers(

@@ -1,6 +1,5 @@
 """Scoring samples of text: features are run, a batch is scored by columns, and what has no reward is counted."""
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,11 +17,12 @@ from plaudit.errors import (
     WrongType,
     did_you_mean,
 )
+from plaudit.ledger.context import validate_integer, validate_string
 from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
 from plaudit.llm.rollouts import Keep, RolloutRecorder
-from plaudit.llm.running import Gather, Known, Results, Runner
-from plaudit.llm.sample import Sample
+from plaudit.llm.running import Gather, Known, Results, Runner, replace_stop
+from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
 from plaudit.reward.reward import Reward
 from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
@@ -91,7 +91,7 @@ class Scoring:
                 a function from a text to what is kept of it.
 
         Raises:
-            DefinitionError: An argument is invalid, or two features read each other.
+            DefinitionError: An argument is invalid or has no effect, or two features read each other.
             DuplicateName: Two features have one name.
             ActorInUse: Another live writer has the actor.
             VersionConflict: The ledger has another formula under the reward's label.
@@ -103,8 +103,16 @@ class Scoring:
             raise DefinitionError(f"on_lost_term={on_lost_term!r} is not one of {', '.join(get_args(Lost))}.{near}")
         if type(concurrency) is not int or concurrency < 1:
             raise DefinitionError(f"concurrency={concurrency!r:.60} is not a number of calls, such as 64.")
-        if timeout is not None and (type(timeout) not in (int, float) or timeout <= 0):
-            raise DefinitionError(f"timeout={timeout!r:.60} is not a number of seconds; None allows any time.")
+        if timeout is not None and (type(timeout) not in (int, float) or not 0 < timeout <= _LONGEST_TIMEOUT):
+            raise DefinitionError(
+                f"timeout={timeout!r:.60} is not a number of seconds up to {_LONGEST_TIMEOUT:,}; None allows any time."
+            )
+        given = {"run": run is not None, "actor": actor is not None, "texts": texts != "keep"}
+        if ledger is None and any(given.values()):
+            name = next(name for name in given if given[name])
+            raise DefinitionError(
+                f"{name}= says what to record, and there is no ledger; pass ledger=Ledger('rewards.db')."
+            )
         self.reward = apply_on_bad(reward, on_bad)
         self.features = FeatureSet(features)
         self.masks, self._loses_terms = on_bad == "mask", on_lost_term == "group"
@@ -208,11 +216,12 @@ class Scoring:
             Their rewards.
 
         Raises:
+            WrongType: `samples` is not a list of mappings, or `step` not an integer.
             MissingField: No sample has a part that a feature needs.
             TooManyMasked: More than `max_masked` could not be scored.
             InputError: A sample cannot be scored, and `on_bad` is not "mask".
         """
-        results = self._begin(samples, groups)
+        step, results = validate_integer("step", step), self._begin(samples, groups, policy)
         if gather is not None and self._loses_terms:
             raise DefinitionError("on_lost_term='group' needs all completions of a prompt in one process.")
         return self._finish(replace(self._runner, gather=gather).run(results), step, policy)
@@ -236,7 +245,7 @@ class Scoring:
         Returns:
             Their rewards.
         """
-        results = self._begin(samples, groups)
+        step, results = validate_integer("step", step), self._begin(samples, groups, policy)
         return self._finish(await self._runner.run_async(results), step, policy)
 
     def score_again(
@@ -273,8 +282,12 @@ class Scoring:
 
     # -- before and after features ----------------------------------------------------------------------------------
 
-    def _begin(self, samples: Iterable[Mapping[str, Any]], groups: Sequence[Any] | None) -> Results:
-        listed = [each if isinstance(each, Sample) else Sample(each) for each in samples]
+    def _begin(self, samples: Iterable[Mapping[str, Any]], groups: Sequence[Any] | None, policy: str | None) -> Results:
+        listed = list_samples(samples)
+        if self._recorder is not None:
+            validate_string("policy", policy)  # before a judge is asked
+        if groups is not None and not hasattr(groups, "__len__"):
+            raise WrongType(f"groups={groups!r:.60} is not a list with what tells groups apart, one for each sample.")
         if groups is not None and len(groups) != len(listed):
             raise ShapeMismatch(f"groups has {len(groups)} entries for {len(listed)} samples.")
         results = Results(listed, [*map(_name_group, listed)] if groups is None else [*map(_make_hashable, groups)])
@@ -287,15 +300,18 @@ class Scoring:
     def _ask_whether_it_applies(self, results: Results, known: Mapping[int, bool], *, masks: bool) -> None:
         """Note the samples that the reward is not about, and those of which that cannot be found out."""
         for at, sample in enumerate(results.samples if self._applies is not None or known else ()):
+            error: Exception | None = None
             try:
                 if not (known[at] if at in known else self._applies is None or self._concerns(sample)):
                     results.outside.add(at)
-                    results.errors[at] = Abstained("the reward does not apply")
-            except Exception as error:
+                    error = Abstained("the reward does not apply")
+            except Exception as failed:
+                error = replace_stop(failed)
                 error.add_note(f"in sample {at}")
-                if not masks:
-                    raise
+            if error is not None:
                 results.errors[at] = error
+                if not masks and not isinstance(error, Abstained):
+                    raise error
 
     def _concerns(self, sample: Sample) -> bool:
         assert self._applies is not None
@@ -448,6 +464,22 @@ class Scoring:
             _LOG.warning(text, self.reward.name, len(errors), due, first)
 
 
+def list_samples(samples: Iterable[Mapping[str, Any]], *, first: int = 0) -> list[Sample]:
+    """Return samples as such; WrongType, which counts them from `first`, where they are not a list of mappings."""
+    given: Any = samples
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        one = "one sample; write [sample]" if isinstance(given, Mapping) else f"{given!r:.60}"
+        raise WrongType(f"samples are a list of mappings, not {one}.")
+    listed = []
+    for at, each in enumerate(given, first):
+        if not isinstance(each, Mapping):
+            raise WrongType(f"sample {at} is not a mapping from the names of parts to the parts, but {each!r:.60}.")
+        listed.append(each if isinstance(each, Sample) else Sample(each))
+    return listed
+
+
+_LONGEST_TIMEOUT = 10_000_000
+"""Seconds: more than the timers of some systems take."""
 _FEWEST = 8
 """Samples that are worth columns."""
 _COLUMNS = (float, int, bool, str)
@@ -472,12 +504,16 @@ def _require_of_one(require: Callable[[Sample], None], samples: Sequence[Sample]
 
 
 def _make_hashable(value: Any) -> Any:
-    return value if isinstance(value, str | int) else json.dumps(value, sort_keys=True, default=repr)
+    return value if isinstance(value, str | int) else spell_part(value)
 
 
 def describe_error(error: Exception) -> str:
     """Return an error with its kind and its notes in one line."""
-    return " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    try:
+        said = str(error)
+    except Exception:  # its message is made by code of a feature
+        said = "(its message cannot be made)"
+    return " ".join([f"{type(error).__name__}: {said}", *getattr(error, "__notes__", ())])
 
 
 def _make_definition_error(first: Exception, samples: int) -> MissingField | UnknownInput:

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from itertools import cycle, islice
 from typing import Any
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError, WrongType, did_you_mean
+from plaudit.ledger.context import validate_integer
 from plaudit.llm.sample import Sample, text_of
 from plaudit.llm.scored import Scored
-from plaudit.llm.scoring import Scoring
+from plaudit.llm.scoring import Scoring, list_samples
 from plaudit.terminal import escape_controls, format_count, format_table
 
 __all__ = ["ATTACKS", "AttackResult", "Example", "StressReport", "stress"]
@@ -56,6 +57,8 @@ class AttackResult:
     gain: float = 0.0
     """What those above the honest completion earn more, on average."""
     worst: Example | None = None
+    unscored: int = 0
+    """How many attacks have no reward, where the honest completion has one."""
 
     @property
     def share(self) -> float:
@@ -99,12 +102,23 @@ class StressReport:
         """
         return [each for each in self.attacks if each.share > share]
 
+    def list_unscored(self) -> list[AttackResult]:
+        """Return the attacks of which nothing is known: they were built, and none could be scored.
+
+        Returns:
+            The attacks.
+        """
+        return [each for each in self.attacks if each.unscored and not each.samples]
+
     def __str__(self) -> str:
         """Return a table of the attacks, and the worst example of each that succeeds."""
         honest = f"{format_count(self.samples, 'honest completion')}: mean {self.mean:.4g}, best {self.best:.4g}"
         rows = [("attack", "above honest", "above the best", "gain")]
         for each in self.attacks:
-            above, best = (f"{count:,} of {each.samples:,}" for count in (each.above, each.above_best))
+            if each.samples:
+                above, best = (f"{count:,} of {each.samples:,}" for count in (each.above, each.above_best))
+            else:
+                above, best = ("not scored" if each.unscored else "cannot be built"), ""
             rows.append((each.name, above, best, f"{each.gain:+.4g}" if each.above else ""))
         lines = [f"{self.reward}@{self.version}", honest, "", format_table(rows)]
         for each in self.attacks:
@@ -153,6 +167,7 @@ def stress(
 
     Raises:
         DefinitionError: There is no sample or no such attack, or no honest completion can be scored.
+        WrongType: `samples` is not a list of mappings, or a prompt or a completion is not a text or a conversation.
         MissingField: No sample has every part that features need.
 
     >>> from plaudit import Field, Reward, term
@@ -169,8 +184,14 @@ def stress(
     >>> [(each.name, each.above) for each in report.attacks]
     [('answer spray', 5), ('empty text', 0)]
     """
-    honest = [each if isinstance(each, Sample) else Sample(each) for each in samples]
+    if not isinstance(scoring, Scoring):
+        raise DefinitionError(f"{scoring!r:.60} is not a Scoring: write Scoring(reward, features).")
+    honest, step = list_samples(samples, first=1), validate_integer("step", step) or 0
+    if isinstance(attacks, str):
+        raise DefinitionError(f"attacks={attacks!r:.60} is one name; write attacks=[{attacks!r:.60}].")
     chosen = list(ATTACKS) if attacks is None else list(attacks)
+    if not chosen:
+        raise DefinitionError(f"there is no attack to try; name some of: {', '.join(ATTACKS)}.")
     for name in chosen:
         if name not in ATTACKS:
             raise DefinitionError(f"there is no attack {name!r}.{did_you_mean(name, ATTACKS)}")
@@ -178,6 +199,7 @@ def stress(
         for part in ("prompt", "completion"):
             if part not in each:
                 raise DefinitionError(f"sample {at + 1} has no {part!r}.{did_you_mean(part, each)}")
+            _check_conversation(f"the {part} of sample {at + 1}", each[part])
     if not honest:
         raise DefinitionError("there is no sample to attack.")
     scoring.require(honest)
@@ -193,6 +215,17 @@ def stress(
     label = scoring.reward
     mean = sum(known) / len(known)
     return StressReport(label.name, label.version, len(known), mean, max(known), ranked, plan.reasons, plan.examples)
+
+
+def _check_conversation(what: str, given: Any) -> None:
+    """Refuse a prompt or a completion that is neither a text nor a list of messages."""
+    listed = isinstance(given, list | tuple) and all(isinstance(each, Mapping) for each in given)
+    if not listed and not isinstance(given, str):
+        raise WrongType(f"{what} is a string or a list of messages, not {given!r:.60}.")
+    try:
+        text_of(given)
+    except WrongType as error:
+        raise WrongType(f"{what}: {error}") from None
 
 
 class _Plan:
@@ -258,12 +291,14 @@ def _compare(
     ]
     best = max(total for total in totals if total is not None)
     gains: dict[int, float] = {}
-    above_best = 0
+    above_best = unscored = 0
     paid = plan.score(attacked)
     for at, (before, after) in enumerate(zip(totals, paid, strict=True)):
         if before is not None and after is not None:
             gains[at] = after - before
             above_best += after > best + _SLACK
+        elif before is not None and attacked[at] is not None:
+            unscored += 1
     above = [gain for gain in gains.values() if gain > _SLACK]
     worst = max(gains, key=lambda at: gains[at], default=None)
     example = None
@@ -272,7 +307,8 @@ def _compare(
         assert before is not None
         assert after is not None
         example = Example(worst, before, after, texts[worst] or "")
-    return AttackResult(name, len(gains), len(above), above_best, sum(above) / len(above) if above else 0.0, example)
+    gain = sum(above) / len(above) if above else 0.0
+    return AttackResult(name, len(gains), len(above), above_best, gain, example, unscored)
 
 
 def _replace(sample: Sample, text: str) -> Sample:

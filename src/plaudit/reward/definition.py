@@ -29,6 +29,7 @@ from plaudit.language.program import Builder, Program
 from plaudit.language.reading.context import Note
 from plaudit.language.reading.functions import Reading
 from plaudit.language.schedule import Schedule
+from plaudit.reward.advice import describe_no_field, describe_no_fields, describe_no_term, list_terms
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
 from plaudit.reward.declared import validate_allow
 from plaudit.reward.function_parameters import is_same, split_shared
@@ -227,7 +228,7 @@ def define(
         name=validate_title("name", name),
         version=validate_title("version", given["version"]),
         doc=given["doc"],
-        terms=tuple(settle(term, index, unclaimed) for term in given["terms"]),
+        terms=tuple(settle(term, index, unclaimed) for term in list_terms(name, given["terms"])),
         fields=index,
         states=MappingProxyType({key: each for key, each in index.declared.items() if isinstance(each, State)}),
         action=given["action"],
@@ -330,7 +331,7 @@ def validate_definition(reward: Definition) -> None:
     """Raise DefinitionError where the parts of a reward do not fit together; its subclasses say what is wrong."""
     for term in reward.terms:
         if not isinstance(term, Term):
-            raise DefinitionError(f"reward {reward.name!r}: {term!r} is not a term; decorate the function with @term")
+            raise DefinitionError(f"reward {reward.name!r}: {describe_no_term(term)}")
     if not reward.terms:
         raise DefinitionError(f"reward {reward.name!r} has no terms")
     names = [term.name for term in reward.terms]
@@ -397,11 +398,11 @@ def index_fields(reward: str, given: object) -> FieldIndex:
     if isinstance(given, FieldIndex):
         return given
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DefinitionError(f"reward {reward!r}: fields= must be a list of Field(...), not {given!r:.60}")
+        raise DefinitionError(f"reward {reward!r}: {describe_no_fields(given)}")
     found: dict[str, Field | State] = {}
     for key, each in given.items() if isinstance(given, Mapping) else ((None, each) for each in given):
         if not isinstance(each, Field | State):
-            raise DefinitionError(f"reward {reward!r}: {each!r} is not a Field")
+            raise DefinitionError(f"reward {reward!r}: {describe_no_field(key, each)}")
         if key not in (None, each.name):
             raise DefinitionError(f"reward {reward!r}: fields= has the field {each.name!r} under the name {key!r:.60}")
         if each.name == "terminal":
