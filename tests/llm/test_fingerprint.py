@@ -38,6 +38,7 @@ HELPER = '''
     WAIT = timedelta(seconds=5)
     FIRST = operator.itemgetter(0)
     NOTHING = None
+    BY_CALL = {"one": str.upper, "two": "abc".find, "three": itertools.chain}
     START = 10
     COUNTER = itertools.count(START)
     SEEN = {"start": 0}
@@ -114,7 +115,7 @@ HELPER = '''
 
     def everything(text):
         """Read it all."""
-        constants = (NUMBERS, BY_NAME, ARRAY, SCALAR, PRICE, SHARE, PLACE, WAIT, FIRST, NOTHING, cut, KINDS)
+        constants = (NUMBERS, BY_NAME, ARRAY, SCALAR, PRICE, SHARE, PLACE, WAIT, FIRST, NOTHING, cut, KINDS, BY_CALL)
         LOG.debug("%s", constants)
         level = Level.HIGH.value + LIMITS.low + PAIR.left
         return level + scale(text) + cached(text) + decorated(text) + dispatched(text) + JUDGE(text) + remember(text)
@@ -183,6 +184,9 @@ EDITS = [
     ("seconds=5", "seconds=6"),
     ("itemgetter(0)", "itemgetter(1)"),
     ("NOTHING = None", "NOTHING = 0"),
+    ("str.upper", "str.lower"),
+    ('"abc".find', '"abd".find'),
+    ("itertools.chain", "itertools.cycle"),
     ("from math import floor as cut", "from math import ceil as cut"),
     ("START = 10", "START = 11"),
     ('{"start": 0}', '{"start": 1}'),

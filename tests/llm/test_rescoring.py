@@ -366,7 +366,11 @@ def test_what_judges_said_before_a_rescoring_is_stopped_is_not_lost(ledger, ask)
     assert list_totals(ledger, found) == wanted
     texts = [each.answers["clear"] for each in read_rollouts(ledger, ledger.history(job=found.rescoring.job))]
     assert texts == [f"heard {n}" for n in range(40)]
-    assert [job.finished is None for job in ledger.jobs()] == [False, True, True]
+    assert [(job.finished is not None, "stopped" in job.chosen) for job in ledger.jobs()] == [
+        (True, False),
+        (True, True),
+        (True, True),
+    ]
     assert ledger.verify().ok
     assert ledger.forget(run="a") > 0
     assert not any(each.sample or each.answers for each in read_rollouts(ledger, ledger.history(job=2)))

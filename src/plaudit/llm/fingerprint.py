@@ -117,7 +117,12 @@ class _Description:
     def _describe_built_in(self, value: Any) -> Any:
         owner = getattr(value, "__self__", None)
         bound = [] if owner is None or isinstance(owner, types.ModuleType | type) else [self.describe(owner)]
-        return ["built in", _name_library(value.__module__ or "") or "python", value.__qualname__, *bound]
+        return [
+            "built in",
+            _name_library(getattr(value, "__module__", None) or "") or "python",
+            value.__qualname__,
+            *bound,
+        ]
 
     def _describe_descriptor(self, value: Any) -> Any:
         names = ("__func__", "fget", "fset", "func")

@@ -31,7 +31,7 @@ __all__ = ["rescore_rollouts"]
 Progress = Callable[[int, int], None]
 _PLACE = re.compile(r"\b(of|in) sample \d+$")
 _TOGETHER = 512
-"""Rollouts to read, and whose judges to ask, before what was found is durable."""
+"""Rollouts to read, and whose judges to ask, before they are recorded with their new scores."""
 
 
 def rescore_rollouts(

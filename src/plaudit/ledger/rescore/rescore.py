@@ -338,6 +338,7 @@ def _keep_rescued(
         for _, again in left:
             add_texts(store.backend, cursor, again.texts)
         store.writer.insert_blocks(cursor, [_build_read(layout, page, again, job) for page, again in left])
+        _finish_job(store, cursor, job[0], store.writer.now())
 
     if rescued:
         about = {**json.loads(chosen), STOPPED: {"job": stopped, "at": store.writer.now()}}
