@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
 
-from plaudit.errors import DefinitionError, PlauditError
+from plaudit.errors import DefinitionError, PlauditError, ReadError
 from plaudit.language.field import NAME
 from plaudit.language.parameters import (
     TERM_NUMBERS,
@@ -368,7 +368,7 @@ def term(
     def decorate(plain: Callable[..., Any]) -> Term:
         if isinstance(plain, str | int | float | Schedule):
             option = f"name={plain!r}" if isinstance(plain, str) else f"weight={plain!r}"
-            raise DefinitionError(f"term() takes a function, and {plain!r} is none; write term({option})(near)")
+            raise ReadError(f"{plain!r} cannot be read: a term is a plain Python function; write term({option})(near)")
         source = read_source(plain)
         title = name or (part if isinstance(part, str) else source.name)
         return Term(

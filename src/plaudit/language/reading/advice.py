@@ -128,6 +128,8 @@ MODULES: dict[str, str] = {
 }
 """By the module of a function, or the package it stands in."""
 
+_KEPT = "What is kept from step to step is a State."
+
 METHOD_ADVICE: dict[str, str] = {
     **dict.fromkeys(("item", "detach", "cpu", "numpy", "tolist", "to", "float", "double", "clone", "copy"), _DROP),
     **dict.fromkeys(("upper", "lower", "startswith", "endswith", "strip", "split", "format", "replace"), _CATEGORY),
@@ -165,7 +167,7 @@ def _explain_effect(function: ast.expr) -> str:
     if name == "print" or name.rpartition(".")[2] in ("debug", "info", "warning", "error", "exception", "log", "warn"):
         return "A term cannot have side effects: drop this line. To debug it, call it as a plain function."
     if isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert", "add", "update", "sort"):
-        return "A term cannot change this in place: drop this line, and add to a number in the loop: `total += x`."
+        return f"Change a list, dict or array that the function makes, or add to a number: `total += x`. {_KEPT}"
     return "A term only computes a value: drop this line, or return the value."
 
 
@@ -174,12 +176,11 @@ def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
     match target:
         case ast.Subscript(value=ast.Name(id=name)):
             return (
-                "a vector cannot be changed in place.",
-                f"Make a new one, or give the entry its own name: `{name}_0 = ...`.",
+                f"`{name}` cannot be changed in place.",
+                f"Make a new one, or give the entry its own name: `{name}_0 = ...`. {_KEPT}",
             )
         case ast.Attribute(attr=name):
-            kept = f"A value kept between steps is a field or a State: `prev.{name}`."
-            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {kept}"
+            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {_KEPT}"
     return "only a local name can be assigned here.", "Write `name = expression`."
 
 

@@ -99,7 +99,7 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
     left = context.read(_load(target))
     if isinstance(left, Vector) and isinstance(target, ast.Name) and _is_given(context, left):
         name = ast.unparse(target)
-        advice = f"Write a new value: `{name} = {name} + ...`."
+        advice = f"Write a new value: `{name} = {name} + ...`. What is kept from step to step is a State."
         raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):

@@ -160,7 +160,12 @@ def _make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> Unk
     """Return the error that says that a field is not declared; `shown` is how it is written."""
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
-    advice = "" if shown == name else f"\nDeclare Field({name!r}), or pass it in shared= if it never changes."
+    advice = f"\nDeclare Field({name!r}), or pass it in shared= if it never changes."
+    if shown == name:  # a parameter
+        given = f"give it a value with term(params={{{name!r}: ...}})"
+        advice = (
+            f"\nDeclare Field({name!r}), or {given} if it never changes." if context.what == "term" and not near else ""
+        )
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
