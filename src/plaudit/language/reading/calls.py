@@ -28,6 +28,8 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.helpers import read_helper, read_nested
+from plaudit.language.reading.in_place import IN_PLACE, change_temporary
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.instances import is_callable, read_isinstance
 from plaudit.language.reading.library_calls import (
     METHODS,
@@ -37,6 +39,7 @@ from plaudit.language.reading.library_calls import (
     refuse_library,
 )
 from plaudit.language.reading.methods import read_method
+from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
@@ -77,7 +80,10 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         base = context.read(node.func.value)
         if (own := read_method(context, base, node)) is not None:
             return own
+        if node.func.attr in IN_PLACE:
+            return change_temporary(context, base, node)
         if _is_record_call(context, base, node.func.attr):
+            _refuse_reduction(context, base, node)
             return read_record_call(context, base, node)
         if isinstance(base, Dictionary):
             return read_dict_method(context, base, node)
@@ -145,8 +151,18 @@ def _read_call(context: Context, node: ast.Call) -> Value:
 
 def _is_record_call(context: Context, base: Value, name: str) -> bool:
     if isinstance(base, Undeclared):
-        return bool(base.path) and (name == "get" or not (name in METHODS or name in METHOD_ADVICE))
+        listing = name in ("get", "items", "keys", "values")
+        return bool(base.path) and (listing or not (name in METHODS or name in METHOD_ADVICE))
     return isinstance(base, Record)
+
+
+def _refuse_reduction(context: Context, base: Value, node: ast.Call) -> None:
+    """Refuse `self.body.pos.sum()` where neither the sum nor `pos` is declared: `pos` is what to declare."""
+    assert isinstance(node.func, ast.Attribute)
+    if not isinstance(base, Record) or len(base.path) < 2 or node.func.attr not in METHODS - {"copy", "clone"}:
+        return
+    if not find_declared(context, (*base.path, show_call(context, node))):
+        refuse_record(context, base, node)
 
 
 def _refuse_keywords(context: Context, node: ast.Call) -> None:

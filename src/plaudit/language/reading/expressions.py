@@ -47,6 +47,7 @@ from plaudit.language.reading.vectors import (
     find_shape,
     list_entries,
     map_entries,
+    reshape,
     transpose,
 )
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
@@ -67,7 +68,8 @@ def read_name(context: Context, node: ast.Name) -> Value:
         if isinstance(value, Unassigned) and value.error:
             raise value.error
         if isinstance(value, Unassigned) and value.why:
-            raise context.error(node, value.why, f"Give the new value its own name: `total = {node.id} + ...`.")
+            advice = value.advice or f"Give the new value its own name: `total = {node.id} + ...`."
+            raise context.error(node, value.why, advice)
         if isinstance(value, Unassigned):
             raise context.error(node, f"{node.id!r} has no value on some paths.", "Assign it before the `if`.")
         return value
@@ -88,11 +90,15 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
     """Return the attribute that `node` names, of what it is read from."""
     if node.attr in ("values", "indices") and is_open(base) and isinstance(base, Ref):
         return base  # of `torch.max(v, dim=0)`
-    if node.attr in ("shape", "size", "ndim", "T") and (is_open(base) or is_array(base)):
+    if node.attr == "torch" and is_array(base):
+        return base  # of Isaac Lab: the tensor of an array
+    if node.attr in ("shape", "size", "ndim", "T", "flat") and (is_open(base) or is_array(base)):
         if (unknown := find_open(base)) is not None:
             return unknown
         if node.attr == "T":
             return fit(context, transpose, base, node=node)
+        if node.attr == "flat":
+            return fit(context, reshape, base, (-1,), node=node)
         shape = fit(context, find_shape, base, node=node)
         return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
     if is_record(base):
@@ -115,7 +121,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         raise context.error(
             node, f"{ast.unparse(node)!r} does not exist.{near}", "Give it a value where the others are."
         )
-    raise context.error(node, *explain_unsupported_attribute(node, describe(base)))
+    known = "" if is_open(base) and isinstance(base, Ref) else describe(base)
+    raise context.error(node, *explain_unsupported_attribute(node, known))
 
 
 @reads(ast.Tuple)
@@ -307,7 +314,7 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
         return [Constant(key) for key in value.items]
     if isinstance(value, Picked):
         raise context.error(node, COUNTED, WRITE_BACK)
-    refuse_record(context, value, node)
+    refuse_record(context, value, node, listed=True)
     advice = "Give the field a length: Field('torque', length=12)."
     raise context.error(node, f"{describe(value)} is not a vector.", advice)
 
