@@ -47,3 +47,19 @@ def test_errors_of_the_library_guess_as_well(ledger):
         ledger.history(run="dya").first()
     with pytest.raises(NotInLedger, match=r"the key 'first off 3'\. Did you mean 'first of 3'\?"):
         ledger.why("first off 3")
+
+
+def test_what_there_is_instead_is_listed_where_nothing_is_near(ledger, monkeypatch):
+    monkeypatch.delattr("plaudit.ledger.suggest.BlockSearch")
+    known = ledger.history(run="x").list_known_values()
+    assert (known.name, known.are_all, len(known.values)) == ("run", False, 8)
+    assert known.describe().startswith("'day', 'night-0', 'night-1', ")
+    assert known.describe().endswith(", …")
+    assert ledger.history(run="day", actor="x").list_known_values() == ("actor", ["car"], True)
+    for query in ({"run": "day"}, {"phase": "x"}, {"step": 3}, {"key": "x"}, {}):
+        assert ledger.history(**query).list_known_values() is None
+
+
+def test_errors_of_the_library_list_what_there_is(ledger):
+    with pytest.raises(NotInLedger, match=r"with reward='zzz'\. It has reward='following'\."):
+        ledger.history(reward="zzz").first()

@@ -21,7 +21,7 @@ from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes, summaries, writers
 from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.suggest import list_known_values, suggest_value
+from plaudit.ledger.suggest import KnownValues, list_known_values, suggest_value
 from plaudit.ledger.totals import Tally, Totals
 from plaudit.terminal import format_count
 
@@ -108,8 +108,11 @@ class History:
         raise self._explain_nothing()
 
     def _explain_nothing(self) -> NotInLedger:
-        near = self.suggest()
-        hint = "" if near is None else f" Did you mean {near[0]}={near[1]!r}?"
+        hint = ""
+        if (near := self.suggest()) is not None:
+            hint = f" Did you mean {near[0]}={near[1]!r}?"
+        elif (known := self.list_known_values()) is not None:
+            hint = f" It has {known.name}={known.describe()}."
         return NotInLedger(f"{self._store.backend.name} has no record{self.query.describe()}.{hint}")
 
     def suggest(self) -> tuple[str, str] | None:
@@ -119,16 +122,12 @@ class History:
         """
         return suggest_value(self._store, self.query)
 
-    def list_known_values(self, most: int = 10) -> tuple[str, list[str]] | None:
-        """Return a part of the query that no record has, and values that records have instead.
+    def list_known_values(self) -> KnownValues | None:
+        """Return what records have of a part of the query that none matches.
 
-        Args:
-            most: Maximum number of values.
-
-        Returns:
-            The name of the part and the values; None where each part of the query, on its own, has records.
+        None where each part of it, on its own, has records.
         """
-        return list_known_values(self._store, self.query, most=most)
+        return list_known_values(self._store, self.query)
 
     def find_last(self) -> int:
         """Return the number of the last record, 0 if there is none."""

@@ -1,9 +1,9 @@
 """What may have been meant by a query that finds nothing: the nearest value that records have."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Column, select
 
@@ -17,6 +17,8 @@ from plaudit.ledger.storage.store import Store
 
 _MOST_VALUES = 500
 """How many values that begin like the one that was asked for are compared with it, and how many others."""
+_MOST_LISTED = 8
+"""How many values are listed where none is near."""
 _BLOCKS = 100
 """Episodes stand in blocks and in no table of their own: they are looked for in so many, the newest."""
 _COLUMNS: dict[str, Column[Any]] = {
@@ -43,16 +45,30 @@ def suggest_value(store: Store, query: Query) -> tuple[str, str] | None:
     return None if found in (None, query.episode) else ("episode", found)
 
 
-def list_known_values(store: Store, query: Query, *, most: int) -> tuple[str, list[str]] | None:
-    """Return what of a query no record has, and some values that records have; None where each value is known."""
+class KnownValues(NamedTuple):
+    """What records have of a part of a query that none of them matches."""
+
+    name: str
+    values: Sequence[str]
+    """The first few, in order."""
+    are_all: bool
+
+    def describe(self, spell: Callable[[str], str] = repr) -> str:
+        """Return the values with commas between."""
+        return ", ".join([*map(spell, self.values), *([] if self.are_all else ["…"])])
+
+
+def list_known_values(store: Store, query: Query) -> KnownValues | None:
+    """Return what records have of the first part of a query that none has; None where each has records, or none."""
     for name, column in _COLUMNS.items():
         wanted = getattr(query, name)
         if wanted is None or name == "key":
             continue
         with store.backend.snapshot() as connection:
             if connection.execute(select(column).where(column == wanted).limit(1)).first() is None:
-                known = select(column).where(column.is_not(None)).distinct().order_by(column).limit(most)
-                return name, list(connection.execute(known).scalars())
+                known = select(column).where(column.is_not(None)).distinct().order_by(column).limit(_MOST_LISTED + 1)
+                values = list(connection.execute(known).scalars())
+                return KnownValues(name, values[:_MOST_LISTED], len(values) <= _MOST_LISTED) if values else None
     return None
 
 

@@ -4,6 +4,7 @@ import ctypes
 import signal
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -53,14 +54,14 @@ class Deadline:
         """Return what a function returns; FeatureTimeout where it takes too long."""
         return function(*row, **named)
 
-    def _call_within(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        found = None
+
+class _Interrupting(Deadline):
+    """Calls functions while a clock runs, which raises `_Interrupted` in them when their time is over."""
+
+    def call(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        self._fired, found = False, None
         try:
-            self._start()
-            try:
-                found = function(*row, **named)
-            finally:
-                self._stop()
+            found = self._run(function, row, named)
         except _Interrupted:  # also one that came while the clock was stopped
             self._stop()
         except Exception:
@@ -70,14 +71,16 @@ class Deadline:
             raise describe_timeout(self._seconds)
         return found
 
-    def _start(self) -> None: ...
+    @abstractmethod
+    def _run(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Call a function with the clock running; then stop it, whatever happens."""
 
-    def _stop(self) -> None: ...
+    @abstractmethod
+    def _stop(self) -> None:
+        """Stop the clock."""
 
 
-class _Alarm(Deadline):
-    call = Deadline._call_within
-
+class _Alarm(_Interrupting):
     def __enter__(self) -> Self:
         self._timer = signal.getitimer(signal.ITIMER_REAL)  # of whoever has set one
         self._handler = signal.signal(signal.SIGALRM, self._ring)
@@ -87,9 +90,14 @@ class _Alarm(Deadline):
         signal.signal(signal.SIGALRM, signal.SIG_DFL if self._handler is None else self._handler)
         signal.setitimer(signal.ITIMER_REAL, *self._timer)
 
-    def _start(self) -> None:
-        self._is_running, self._fired = True, False
-        signal.setitimer(signal.ITIMER_REAL, self._seconds, _AGAIN)
+    def _run(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        self._is_running = True
+        try:
+            signal.setitimer(signal.ITIMER_REAL, self._seconds, _AGAIN)
+            return function(*row, **named)
+        finally:
+            self._is_running = False
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     def _stop(self) -> None:
         self._is_running = False
@@ -101,9 +109,7 @@ class _Alarm(Deadline):
             raise _Interrupted
 
 
-class _Watchdog(Deadline):
-    call = Deadline._call_within
-
+class _Watchdog(_Interrupting):
     def __enter__(self) -> Self:
         self._lock = threading.Condition()
         self._caller = threading.get_ident()
@@ -119,9 +125,13 @@ class _Watchdog(Deadline):
             self._lock.notify()
         self._thread.join()
 
-    def _start(self) -> None:
+    def _run(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
         with self._lock:
-            self._due, self._is_running, self._fired = time.monotonic() + self._seconds, True, False
+            self._due, self._is_running = time.monotonic() + self._seconds, True
+        try:
+            return function(*row, **named)
+        finally:
+            self._stop()
 
     def _stop(self) -> None:
         with self._lock:

@@ -472,7 +472,7 @@ def list_samples(samples: Iterable[Mapping[str, Any]], *, first: int = 0) -> lis
         raise WrongType(f"samples are a list of mappings, not {one}.")
     listed = []
     for at, each in enumerate(given, first):
-        if not isinstance(each, Mapping):
+        if type(each) is not dict and not isinstance(each, Mapping):  # most are, and this is quicker
             raise WrongType(f"sample {at} is not a mapping from the names of parts to the parts, but {each!r:.60}.")
         listed.append(each if isinstance(each, Sample) else Sample(each))
     return listed

@@ -102,6 +102,8 @@ def test_stats_are_told_by_run_and_term(plaudit, rewards):
     ("arguments", "code", "message"),
     [
         (["episodes", "--run", "night-4"], ExitCode.FAILED, "No matching records. Did you mean --run night-3?"),
+        (["episodes", "--run", "typo"], ExitCode.FAILED, "No matching records. The ledger has --run day-1, night-3."),
+        (["episodes", "--job", "9"], ExitCode.FAILED, "No matching records."),
         (["rank", "--run", "night-4", "--by", "step"], ExitCode.FAILED, "Did you mean --run night-3?"),
         (["runs", "--run", "night-4"], ExitCode.FAILED, "Did you mean --run night-3?"),
         (["rank", "--term", "comfrt"], ExitCode.FAILED, "no reward has a term 'comfrt'. Did you mean 'comfort'?"),

@@ -39,11 +39,11 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
         reader = PartReader(connection, query.episode)
         parts = reader.read(search.where(select(blocks.c.first), connection))
+        if not len(parts.columns["episode"]):
+            return Episodes(())
         partial: set[tuple[int, int]] = set()
         if query.job is not None:
             partial = _add_sources(parts, reader.read(search.where(select(blocks.c.origin), connection)))
-        if not len(parts.columns["episode"]):
-            return Episodes(())
         labels, label = _label_parts(parts)
         groups = _group_parts(parts, label)
         rows, terms = _add_up(parts, groups, labels)
