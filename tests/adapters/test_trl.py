@@ -151,7 +151,7 @@ def test_an_input_that_cannot_be_scored_is_an_error_and_never_none():
         reward_func(Scoring(REWARD, sums.features))([], sums.COMPLETIONS)
     with pytest.raises(DefinitionError, match="is not a Reward"):
         reward_func(Scoring(sums.features, REWARD))
-    with pytest.raises(DefinitionError, match="is not a function"):
+    with pytest.raises(DefinitionError, match="features are functions, or a list of them"):
         reward_func(Scoring(REWARD, "features"))
 
 
@@ -398,7 +398,7 @@ def test_more_masked_samples_than_allowed_end_the_training():
     [
         (None, ranked.PROMPTS, [0, 0, 1, 0, 1, 0]),
         (3, ["a"] * 6, [0, 0, 1, 0, 1, 0]),
-        (2, ranked.PROMPTS, [0, 1, 1, 0, 1, 0]),
+        (2, ["a"] * 6, [0, 1, 1, 0, 1, 0]),
         (None, ["a", "b"] * 3, [1, 1, 1, 1, 1, 1]),  # those that follow each other
     ],
     ids=["by prompt", "by size", "by another size", "mixed"],
@@ -410,6 +410,28 @@ def test_completions_of_a_prompt_are_scored_as_a_group_with_the_weight_of_the_st
         assert told == [total * step / 10 for total in totals]
     with pytest.raises(DefinitionError, match="group_size=0 is not a number of completions"):
         reward_func(Scoring(ranked.REWARD, ranked.FEATURES), group_size=0)
+
+
+@pytest.mark.parametrize(
+    ("size", "prompts", "message"),
+    [
+        (
+            2,
+            ranked.PROMPTS,
+            "group_size=2: completions 2 and 3 have different prompts. Give the trainer's num_generations",
+        ),
+        (4, ["a"] * 6, "group_size=4 does not divide 6 completions"),
+        (2, [[{"role": "user", "content": text}] for text in "aabbcd"], "completions 4 and 5 have different prompts"),
+    ],
+)
+def test_groups_that_mix_prompts_or_lack_completions_are_refused(size, prompts, message):
+    func = reward_func(Scoring(ranked.REWARD, ranked.FEATURES), group_size=size)
+    with pytest.raises(ShapeMismatch, match=message):
+        func(prompts, ranked.COMPLETIONS, trainer_state=SimpleNamespace(global_step=0))
+    arrays = [[{"pixels": np.zeros(2)}] for _ in range(6)]  # which cannot be compared
+    reward_func(Scoring(ranked.REWARD, ranked.FEATURES), group_size=3)(
+        arrays, ranked.COMPLETIONS, trainer_state=SimpleNamespace(global_step=0)
+    )
 
 
 def test_the_environment_of_a_sample_is_a_part_of_it():

@@ -146,6 +146,8 @@ def test_wrong_usage_is_said_before_anything_is_read(plaudit, maze, ledger, tmp_
     for arguments, message in (
         (("audit",), "name a SOURCE"),
         (("audit", ledger, "--run", "lap"), "Did you mean --run laps?"),
+        (("audit", ledger, "--run", "typo"), "No matching records. The ledger has --run honest, laps."),
+        (("audit", ledger, "--reward", maze), "No matching records. The ledger has --reward maze."),
         (("audit", ledger, "--threshold", "lap=3"), "there is no threshold 'lap'. Did you mean 'laps'"),
         (("audit", ledger, "--only", "jump"), "there is no rule 'jump'"),
         (("audit", str(tmp_path / "no.db")), "no.db"),

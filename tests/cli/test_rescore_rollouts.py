@@ -68,6 +68,8 @@ def test_changed_features_read_recorded_texts_again(recorded, tmp_path):
 def test_options_that_do_not_go_together_are_refused(recorded):
     for options, message in (
         (("--ask",), "--ask needs --features"),
+        (("--applies", "new.py:right"), "--applies needs --features"),
+        (("--on-bad", "clip"), "--on-bad needs --features"),
         (("--features", "new.py:features", "--as-recorded"), "--as-recorded cannot be combined with --features"),
         (("--features", "new.py"), "does not name anything; write file.py:name"),
         (("--features", "new.py:feature_list"), "has no 'feature_list'"),
@@ -88,7 +90,7 @@ def test_why_shows_whole_texts_and_forget_removes_them(recorded):
     assert recorded("ledger", "verify", "rewards.db").exit_code == 0
     assert json.loads(recorded("ledger", "forget", "rewards.db", "--run", "night", "--json").stdout)["removed"] == 0
     left = recorded("rescore", "new.py", "rewards.db", "--features", "new.py:features")
-    assert left.exit_code == 3
+    assert left.exit_code == 2  # none has a score
     assert "4 rollouts without a reward: Abstained: its texts were not kept, or were forgotten" in left.stdout
     nothing = recorded("ledger", "forget", "rewards.db")
     assert (nothing.exit_code, "choose records" in nothing.stderr) == (2, True)
@@ -119,3 +121,30 @@ def test_rank_says_where_there_are_no_texts(recorded, tmp_path):
         ledger.record(sums.score(right=True, clear=0.5))
     plain = recorded("ledger", "rank", "plain.db", "--texts")
     assert (plain.exit_code, "No texts were recorded" in plain.stderr) == (2, True)
+
+
+def test_on_bad_and_applies_are_those_of_a_scoring(recorded, tmp_path):
+    far = SUMS.replace("VERSION", "2").replace("Answer(0.5,", "Answer(0.5 if text == '6' else 7.0,")
+    (tmp_path / "far.py").write_text(f"{far}\ndef is_short(text):\n    return len(text) < 3\n")
+    command = ("rescore", "far.py", "rewards.db", "--features", "far.py:features", "--json")
+    done = recorded(*command, "--on-bad", "raise")
+    assert (done.exit_code, "in record 1" in done.stderr) == (2, True)
+    done = recorded(*command)
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["records"], list(told["examples"].values())) == (3, 1, [1])
+    clipped = recorded(*command, "--on-bad", "clip")
+    assert (clipped.exit_code, "does not clip numbers" in clipped.stderr) == (2, True)
+    (tmp_path / "far.py").write_text((tmp_path / "far.py").read_text().replace('version="2"', 'version="3"'))
+    told = json.loads(recorded(*command, "--on-bad", "clip", "--applies", "far.py:is_short").stdout)
+    assert (told["records"], told["reasons"]) == (3, {"Abstained: the reward does not apply": 1})
+
+
+@pytest.mark.parametrize("name", ["missing.db", "missing.jsonl", "missing.eval", "missing.parquet", "missing"])
+def test_a_file_that_does_not_exist_is_refused_before_anything_is_made(recorded, tmp_path, name):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = recorded("rescore", "new.py", name, "--features", "new.py:features")
+    assert (done.exit_code, f"{name} does not exist" in done.stderr) == (2, True)
+    if "." in name and not name.endswith(".db"):
+        done = recorded("rescore", "new.py", name, "--features", "new.py:features", "-o", "out.db")
+        assert (done.exit_code, f"{name} does not exist" in done.stderr) == (2, True)
+    assert {path.name for path in tmp_path.iterdir()} - set(before) <= {"__pycache__"}

@@ -136,3 +136,33 @@ def test_what_contradicts_itself_is_refused_by_name(options, words):
 def test_everything_but_the_name_is_given_by_keyword():
     with pytest.raises(TypeError):
         Field("x", 0, 1)
+
+
+WORDS = {
+    "a range": ({"range": (0, 1)}, "Field('x', low=0, high=1)"),
+    "a lower end": ({"min": 0, "high": 1}, "Field('x', low=0, high=1)"),
+    "units": ({"units": "m"}, "Field('x', unit='m')"),
+    "choices": ({"choices": ("a", "b")}, "Field('x', values=('a', 'b'))"),
+    "a default": ({"default": 0.5}, "Field('x', missing=0.5)"),
+    "a size": ({"size": 3}, "Field('x', length=3)"),
+    "a type": ({"dtype": float}, "Field('x')"),
+    "a bool": ({"dtype": bool}, "Field('x', flag=True)"),
+}
+
+
+@pytest.mark.parametrize(("given", "said"), WORDS.values(), ids=WORDS)
+def test_an_argument_in_other_words_is_told_as_it_is_written(given, said):
+    with pytest.raises(TypeError) as raised:
+        Field("x", **given)
+    assert str(raised.value).endswith(f"write {said}")
+    assert eval(said, {"Field": Field}).name == "x"
+
+
+def test_a_misspelled_argument_is_suggested():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lowe'. Did you mean 'low'"):
+        Field("x", lowe=0)
+
+
+def test_only_the_name_goes_without_a_keyword():
+    with pytest.raises(TypeError, match=r"the name: Field\('x', low=0, high=1, unit='m'\)"):
+        Field("x", 0, 1, unit="m")

@@ -20,15 +20,8 @@ from support.pasted import draw_columns, join
 from support.running import SCORING, installed, scored
 
 REFUSED = {
-    "driving.kart_reward": "`logger.debug(",
-    "isaac_gym_tasks.crane": "only a local name can be assigned here",
-    "isaac_gym_tasks.slider": "only a local name can be assigned here",
-    "legged_gym._reward_watts": "only a local name can be assigned here",
-    "metaworld.peg": "warnings.warn",
-    "metaworld.hatch": "warnings.warn",
-    "other_tasks.herd_reward": "`.where` of a unknown cannot be read",
-    "playground.get_reward": "`del` cannot be read",
-    "trading.ratio": "self.gains.append",
+    "other_tasks.herd_reward": "`is not` compares identity",
+    "trading.ratio": "`self.gains` is changed by `self.gains.append(wealth / wealth_before - 1)`",
 }
 """What is not read as it stands yet, and what the product says instead. Whoever makes one readable takes it off."""
 

@@ -5,6 +5,7 @@ import pickle
 import sqlite3
 import threading
 
+import numpy as np
 import pytest
 
 from plaudit import Field, InputError, Ledger, Reward, term
@@ -150,7 +151,7 @@ def test_features_that_are_the_same_are_not_run_again_and_no_judge_is_asked(wher
         asked.clear()
         found = rescore_rollouts(ledger, REWARD.with_version("2"), [right, words, clear], run="a")
         assert asked == ["bad"]  # it has no answer that could be reused
-        assert {name: each.ran for name, each in found.features.items()} == {"right": 1, "words": 12, "clear": 1}
+        assert {name: each.ran for name, each in found.features.items()} == {"right": 0, "words": 12, "clear": 1}
         assert found.features["words"].changed == 11
         assert found.rescoring.scored == 12
         assert [*found.reasons.values()] == [1]
@@ -399,3 +400,26 @@ def test_a_rollout_without_a_reward_has_no_return(where, together):
             assert run.returns.mean == pytest.approx(-0.003)
             ledger.compact()
         assert ledger.verify().ok
+
+
+def test_prompts_of_any_data_are_recorded(tmp_path):
+    row = {**samples(1)[0], "prompt": {1: "a", "b": 2}}
+    odd = {3: "three", ("a", "b"): 4, None: object()}
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        assert scoring(ledger).score([{**row, **odd}]).totals[0] is not None
+        (rollout,) = read_rollouts(ledger, ledger.history())
+    assert dict(rollout.sample) == row
+
+
+def test_a_step_is_an_integer_and_checked_before_a_judge_is_asked(tmp_path):
+    asked.clear()
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        recording = scoring(ledger)
+        for step, message in (("a", "must be an integer"), (2**70, "does not fit into 64 bits"), (1.5, "an integer")):
+            with pytest.raises(InputError, match=message):
+                recording.score(samples(1), step=step)
+        with pytest.raises(InputError, match="policy=7 must be a string"):
+            recording.score(samples(1), policy=7)
+        assert asked == []
+        recording.score(samples(1), step=np.int64(3))
+        assert [record.step for record in ledger.history()] == [3]

@@ -20,7 +20,7 @@ from plaudit.errors import (
     UnknownInput,
     WrongType,
 )
-from plaudit.llm import Answer, Scoring, feature, ready
+from plaudit.llm import Answer, Sample, Scoring, feature, ready
 
 
 @feature
@@ -346,6 +346,9 @@ def test_mistakes_in_the_definition_are_never_masked():
         ({"on_lost_term": "grup"}, "Did you mean 'group'"),
         ({"concurrency": 0}, "concurrency=0 is not a number of calls"),
         ({"timeout": 0}, "timeout=0 is not a number of seconds"),
+        ({"timeout": math.inf}, "timeout=inf is not a number of seconds"),
+        ({"timeout": math.nan}, "timeout=nan is not a number of seconds"),
+        ({"timeout": 1e12}, "None allows any time"),
         ({"max_masked": 2}, "max_masked=2 must be a fraction"),
     ],
 )
@@ -377,3 +380,67 @@ def test_an_async_feature_of_a_group_that_hangs_says_so():
 
     with pytest.raises(FeatureTimeout, match="no result within 0.2 s"):
         Scoring(JUDGED, [right, words, slow], timeout=0.05).score(samples(4))
+
+
+def test_what_only_says_how_to_record_needs_a_ledger():
+    for options in ({"run": "a"}, {"actor": "me"}, {"texts": "hash"}):
+        with pytest.raises(
+            DefinitionError, match=f"{next(iter(options))}= says what to record, and there is no ledger"
+        ):
+            Scoring(PLAIN, [right, words], **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (samples(1)[0], r"not one sample; write \[sample\]"),
+        ("abc", "samples are a list of mappings, not 'abc'"),
+        (5, "samples are a list of mappings, not 5"),
+        ([*samples(1), "abc"], "sample 1 is not a mapping .* but 'abc'"),
+        ([None], "sample 0 is not a mapping .* but None"),
+    ],
+)
+def test_what_is_no_list_of_samples_is_refused(given, message):
+    scoring = Scoring(PLAIN, [right, words])
+    with pytest.raises(WrongType, match=message):
+        scoring.score(given)
+    with pytest.raises(WrongType, match=message):
+        asyncio.run(scoring.score_async(given))
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise KeyError("message")
+
+
+def test_an_error_without_a_message_is_masked_too():
+    found = Scoring(JUDGED, [right, words, judge(fail(Unspeakable()))], on_bad="mask").score(samples(4))
+    assert found.totals[2] is None
+    assert found.reasons[2] == "Unspeakable: (its message cannot be made) in feature 'clear' of sample 2"
+
+
+def test_prompts_of_any_data_tell_groups_apart():
+    circle = {}
+    circle[1] = circle
+    rank = feature(group=True, name="clear")(lambda text: [len(text) / 10] * len(text))
+    prompts = [{1: "a", "b": 2}, {1: "a", "b": 2}, {("a",): 1}, circle]
+    rows = [{**sample, "prompt": prompt} for sample, prompt in zip(samples(4), prompts, strict=True)]
+    assert Scoring(JUDGED, [right, words, rank]).score(rows).values["clarity"] == [0.1, 0.1, 0.05, 0.05]
+
+
+def test_names_of_parts_that_are_no_strings_are_left_alone():
+    rows = [{**sample, 1: "first", ("a",): 2} for sample in samples(2)]
+    assert Scoring(PLAIN, [right, words]).score(rows).totals == [0.8, 0.8]
+    seen = []
+
+    def features(**parts):
+        seen.append(set(parts))
+        return {"right": True, "words": 1}
+
+    Scoring(PLAIN, features).score(rows[:1])
+    assert seen == [{"prompt", "completion", "answer"}]
+    assert repr(Sample(rows[0])) == "Sample(prompt, completion, answer, 1, ('a',))"
+    with pytest.raises(MissingField, match="It has: prompt, completion, answer, 1"):
+        Scoring(PLAIN, [feature(name="right")(lambda hint: True), words]).score(rows)
+    with pytest.raises(WrongType, match="groups=5 is not a list"):
+        Scoring(PLAIN, [right, words]).score(rows, groups=5)

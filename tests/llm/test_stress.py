@@ -1,9 +1,11 @@
 """Attacks built from samples: each is found where a reward falls for it, and none where it does not."""
 
+import re
+
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
-from plaudit.errors import DefinitionError, MissingField
+from plaudit.errors import DefinitionError, MissingField, WrongType
 from plaudit.llm import Scoring, feature, stress
 from plaudit.llm.stress import ATTACKS
 
@@ -120,6 +122,53 @@ def test_what_cannot_be_scored_is_counted():
     report = stress(scoring, SAMPLES, attacks=["ignore the rubric", "padding"])
     assert {each.name: each.samples for each in report.attacks} == {"ignore the rubric": 0, "padding": 8}
     assert list(report.reasons.values()) == [8]
+    assert {each.name: each.unscored for each in report.attacks} == {"ignore the rubric": 8, "padding": 0}
+    assert [each.name for each in report.list_unscored()] == ["ignore the rubric"]
+    assert re.search(r"ignore the rubric +not scored", str(report))
+
+
+def test_an_attack_that_cannot_be_built_says_so():
+    report = stress(build(lambda text: True), SAMPLES[:1], attacks=["two answers"])
+    assert re.search(r"two answers +cannot be built", str(report))
+    assert report.list_unscored() == []
+
+
+def test_a_sample_that_lacks_a_column_is_named_and_not_attacked():
+    asked = []
+
+    @feature(name="right")
+    def judged(text, answer):
+        asked.append(text)
+        return answer in text
+
+    samples = [*SAMPLES, {"prompt": "Why?", "completion": "Because."}]
+    report = stress(Scoring(REWARD, [judged]), samples, attacks=["padding", "score: 1"])
+    assert report.samples == 8
+    assert [each.samples for each in report.attacks] == [8, 8]
+    ((why, count),) = report.reasons.items()
+    assert (count, report.examples[why]) == (1, 8)
+    assert "right asks for 'answer', which a sample does not have" in why
+    assert "in feature 'right' (sample 9)" in str(report)
+    assert len(asked) == 24
+
+
+def test_a_sample_that_the_reward_is_not_about_is_not_attacked():
+    scoring = Scoring(REWARD, [right], applies=lambda answer: answer != "10")
+    report = stress(scoring, SAMPLES, attacks=["padding"])
+    others = sum(each["answer"] != "10" for each in SAMPLES)
+    assert 0 < others < len(SAMPLES)
+    assert (report.samples, report.attacks[0].samples) == (others, others)
+    with pytest.raises(DefinitionError, match="sample 1: Abstained: the reward does not apply"):
+        stress(Scoring(REWARD, [right], applies=lambda answer: False), SAMPLES)
+
+
+def test_an_attack_out_of_range_is_no_error_of_the_others():
+    counted = feature(name="right")(lambda completion: completion.count("\n") + 0.0)
+    reward = Reward("lines", version="1", terms=[correct], fields=[Field("right", low=0, high=5)])
+    report = stress(Scoring(reward, [counted]), SAMPLES, attacks=["padding", "copied prompt"])
+    assert {each.name: each.samples for each in report.attacks} == {"padding": 0, "copied prompt": 8}
+    clipped = stress(Scoring(reward, [counted], on_bad="clip"), SAMPLES, attacks=["padding"])
+    assert (clipped.attacks[0].samples, clipped.reasons) == (8, {})
 
 
 def test_nothing_is_recorded_and_progress_is_told(tmp_path):
@@ -141,3 +190,23 @@ def test_bad_arguments_are_named():
         stress(scoring, [{"prompt": "a"}])
     with pytest.raises(MissingField, match="asks for 'answer'"):
         stress(scoring, [{"prompt": "a", "completion": "b"}])
+    with pytest.raises(DefinitionError, match="attacks='padding' is one name; write attacks="):
+        stress(scoring, SAMPLES, attacks="padding")
+    with pytest.raises(DefinitionError, match="there is no attack to try; name some of: empty text"):
+        stress(scoring, SAMPLES, attacks=[])
+    with pytest.raises(DefinitionError, match="is not a Scoring: write Scoring"):
+        stress(REWARD, SAMPLES)
+    with pytest.raises(WrongType, match=r"not one sample; write \[sample\]"):
+        stress(scoring, SAMPLES[0])
+    with pytest.raises(WrongType, match="sample 2 is not a mapping"):
+        stress(scoring, [SAMPLES[0], "a"])
+    with pytest.raises(WrongType, match="step='late' must be an integer"):
+        stress(scoring, SAMPLES, step="late")
+
+
+@pytest.mark.parametrize("part", ["prompt", "completion"])
+@pytest.mark.parametrize("given", [["q"], 5, {"role": "user"}, [{"role": "assistant", "content": 5}]])
+def test_a_sample_that_is_no_text_is_named(part, given):
+    rows = [SAMPLES[0], {**SAMPLES[1], part: given}]
+    with pytest.raises(WrongType, match=f"the {part} of sample 2"):
+        stress(Scoring(REWARD, [right]), rows)

@@ -184,7 +184,7 @@ MISTAKES = {
         "action='forc' is not a declared field. Did you mean 'force'",
         {"action": "forc"},
     ),
-    "an old name": (TypeError, "as shared=, not as params=", {"params": {"far": 1.0}}),
+    "an old name": (TypeError, "terms share the parameters in shared=", {"params": {"far": 1.0}}),
     "an unknown keyword": (
         TypeError,
         r"unexpected keyword argument 'field'\. Did you mean 'fields'\?",

@@ -7,6 +7,7 @@ which None means that the reward does not apply. TRL itself is not imported.
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -43,8 +44,9 @@ def reward_func(scoring: Scoring, *, name: str | None = None, group_size: int | 
             columns of the data set and `environments`, which is the one of the sample. With `on_bad="mask"`, which
             needs TRL 1.6, a sample that cannot be scored gets None.
         name: Name to log under; the reward's own name if omitted.
-        group_size: `num_generations` of the trainer, for features of a group; if omitted, completions that follow each
-            other and have the same prompt are a group, in whatever processes they are.
+        group_size: `num_generations` of the trainer, for features of a group; a batch that does not consist of such
+            groups is refused. If omitted, completions that follow each other and have the same prompt are a group, in
+            whatever processes they are.
 
     Returns:
         A function of (prompts, completions, **columns) that returns a list of rewards.
@@ -207,15 +209,30 @@ class _Batches:
 
     def _name_groups(self, prompts: Sequence[Any]) -> list[Any]:
         """Return which completions belong together: so many that follow each other, or those of one prompt."""
-        everyone, first = list(prompts), 0
-        if self.scoring.needs_groups and (gather := _find_gather()) is not None:  # a group may begin in another process
+        everyone, first, gather = list(prompts), 0, _find_gather()
+        if self.scoring.needs_groups and gather is not None:  # a group may begin in another process
             everyone, first = gather(everyone)
         if self._group_size is not None:
+            if self.scoring.needs_groups or gather is None:
+                _check_groups(everyone, self._group_size)
             names = [at // self._group_size for at in range(len(everyone))]
         else:
             starts = [at == 0 or everyone[at] != everyone[at - 1] for at in range(len(everyone))]
             names = list(accumulate(starts))
         return names[first : first + len(prompts)]
+
+
+def _check_groups(prompts: Sequence[Any], size: int) -> None:
+    """Refuse groups of several prompts, and one of fewer completions than the others."""
+    hint = "Give the trainer's num_generations, or leave out group_size: then equal prompts side by side are a group."
+    for at, prompt in enumerate(prompts):
+        first, differs = at - at % size, False
+        with suppress(ValueError):  # of arrays in prompts, which have no truth value
+            differs = bool(prompt != prompts[first])
+        if differs:
+            raise ShapeMismatch(f"group_size={size}: completions {first} and {at} have different prompts. {hint}")
+    if len(prompts) % size:
+        raise ShapeMismatch(f"group_size={size} does not divide {len(prompts)} completions. {hint}")
 
 
 def _build_samples(

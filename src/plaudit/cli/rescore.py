@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from plaudit.cli._support.options import check_any_record, parse_query, query_op
 from plaudit.plugins.arguments import find_object, find_reward, open_ledger_to_write
 from plaudit.plugins.options import output_option
 from plaudit.rows.streams import is_data_set
+from plaudit.targets import OnBad
 from plaudit.terminal import ExitCode, format_count, show_progress
 
 if TYPE_CHECKING:
@@ -27,7 +28,16 @@ if TYPE_CHECKING:
 @tuning_options()
 @click.option("--label", metavar="LABEL", help="Version label of the reward with overrides.")
 @click.option("--features", metavar="FILE:NAME", help="Features of rollouts: read recorded texts again.")
+@click.option(
+    "--applies", metavar="FILE:NAME", help="With --features: function that says which rollouts REWARD is for."
+)
 @click.option("--ask", is_flag=True, help="With --features: ask judges again whose answers were kept.")
+@click.option(
+    "--on-bad",
+    type=click.Choice(get_args(OnBad)),
+    help="With --features, at a rollout that cannot be scored: stop (raise), give it no reward (mask), or clip its "
+    "numbers.  [default: mask]",
+)
 @output_option("With a log: ledger to record its rollouts and the new scores in.", metavar="LEDGER")
 @score_option
 @click.option("--as-recorded", is_flag=True, help="Score each record with the same target and dtype as before.")
@@ -39,7 +49,9 @@ def rescore(
     params: str | None,
     label: str | None,
     features: str | None,
+    applies: str | None,
     ask: bool,
+    on_bad: OnBad | None,
     output: str | None,
     scores: tuple[str, ...],
     as_recorded: bool,
@@ -70,8 +82,9 @@ def rescore(
     reward = tune(find_reward(new), params, settings)
     reward = reward.with_version(label) if label is not None else reward
     query = parse_query(options)
-    if ask and features is None:
-        raise click.UsageError("--ask needs --features.")
+    for option, given in (("--ask", ask), ("--applies", applies), ("--on-bad", on_bad)):
+        if given and features is None:
+            raise click.UsageError(f"{option} needs --features.")
     if features is not None and as_recorded:
         raise click.UsageError("--as-recorded cannot be combined with --features.")
     with _open_log(source, output, scores, query) if is_log else open_ledger_to_write(source) as found:
@@ -79,11 +92,13 @@ def rescore(
         if features is not None:
             from plaudit.llm.rescoring import rescore_rollouts
 
+            about = None if applies is None else find_object(applies)
+            how: dict[str, Any] = {"applies": about, "ask": ask, "on_bad": on_bad or "mask"}
             with show_progress("re-scoring") as progress:
-                read = rescore_rollouts(found, reward, find_object(features), ask=ask, progress=progress, **dict(query))
+                read = rescore_rollouts(found, reward, find_object(features), **how, progress=progress, **dict(query))
             click.echo(json.dumps(read.to_dict(), indent=2, default=str) if as_json else str(read))
             if read.reasons:
-                raise click.exceptions.Exit(ExitCode.INCOMPLETE)
+                raise click.exceptions.Exit(ExitCode.INCOMPLETE if read.rescoring.records else ExitCode.FAILED)
             return
         planned = found.plan_rescore(reward, as_recorded=as_recorded, **query)
         for lacking in planned.lacking:
@@ -95,7 +110,7 @@ def rescore(
             done = found.rescore(reward, as_recorded=as_recorded, progress=progress, **query)
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.lacking or done.refused:
-        raise click.exceptions.Exit(ExitCode.INCOMPLETE)
+        raise click.exceptions.Exit(ExitCode.INCOMPLETE if done.records else ExitCode.FAILED)
 
 
 @contextmanager

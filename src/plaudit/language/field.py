@@ -3,10 +3,13 @@
 import math
 import numbers
 import re
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import wraps
 from typing import Any, Literal, get_args
 
 from plaudit.errors import DefinitionError
+from plaudit.language.field_advice import describe_wrong_arguments
 from plaudit.language.shapes import MOST_ENTRIES, Shape, find_shape_problem, list_entries
 
 Kind = Literal["number", "flag", "category"]
@@ -168,6 +171,22 @@ class Field:
         if not _is_finite(value):
             return self.infinite and value == math.inf
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+def _explain_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """Return an initializer whose error for a wrong argument is what to write instead."""
+    known = ("name", *(init.__kwdefaults__ or {}))
+
+    @wraps(init)
+    def initialize(self: Field, *positional: Any, **keywords: Any) -> None:
+        if problem := describe_wrong_arguments(positional, keywords, known):
+            raise TypeError(problem)
+        init(self, *positional, **keywords)
+
+    return initialize
+
+
+Field.__init__ = _explain_arguments(Field.__init__)  # type: ignore[method-assign]  # dataclass made it
 
 
 def to_integer(value: float) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plaudit.errors import DefinitionError, ShapeMismatch
+from plaudit.errors import DefinitionError, ShapeMismatch, shorten
 from plaudit.language.field import to_number, validate_number, validate_parameter
 from plaudit.language.schedule import Schedule, expand_schedule, parse_schedule
 from plaudit.language.shapes import Shape, find_shape_problem, flatten_entries, infer_shape, list_entries, nest_entries
@@ -58,7 +58,23 @@ def is_array(value: Any) -> bool:
 
 def validate_schedulable(name: str, value: Any) -> Number:
     """Return a number as plain Python, or a schedule as it is; DefinitionError where it is neither."""
-    return value if isinstance(value, Schedule) else validate_number(name, value)
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, list | tuple | Mapping):
+        raise DefinitionError(f"{name}={shorten(value, 60)} {_NO_NUMBER}")
+    _refuse_function(name, value)
+    return validate_number(name, value)
+
+
+_NO_NUMBER = (
+    "must be a finite number; one that changes during training is a schedule, such as linear(0, 1, over=100_000) of "
+    "plaudit.schedules"
+)
+
+
+def _refuse_function(name: str, value: Any) -> None:
+    if callable(value):
+        raise DefinitionError(f"{name} is the function {getattr(value, '__name__', '')!r}: it {_NO_NUMBER}")
 
 
 def validate_vector_parameter(name: str, value: Any) -> Parameter:
@@ -99,6 +115,7 @@ def fit_parameter(name: str, value: Any, like: Parameter) -> Parameter:
             kind = "bool" if isinstance(like, bool) else "vector"
             raise DefinitionError(f"{name} is a {kind}, and only a single number can follow a schedule")
         return value
+    _refuse_function(name, value)
     if isinstance(like, Schedule):
         return validate_number(name, value)
     wanted = infer_shape(like)

@@ -21,7 +21,7 @@ from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes, summaries, writers
 from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.suggest import suggest_value
+from plaudit.ledger.suggest import list_known_values, suggest_value
 from plaudit.ledger.totals import Tally, Totals
 from plaudit.terminal import format_count
 
@@ -118,6 +118,17 @@ class History:
         None where there is no guess.
         """
         return suggest_value(self._store, self.query)
+
+    def list_known_values(self, most: int = 10) -> tuple[str, list[str]] | None:
+        """Return a part of the query that no record has, and values that records have instead.
+
+        Args:
+            most: Maximum number of values.
+
+        Returns:
+            The name of the part and the values; None where each part of the query, on its own, has records.
+        """
+        return list_known_values(self._store, self.query, most=most)
 
     def find_last(self) -> int:
         """Return the number of the last record, 0 if there is none."""

@@ -1,7 +1,7 @@
 """Records: a signal and its context, to be recorded, as it was recorded, explained, and many of them in a page."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
@@ -15,7 +15,7 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.ledger.storage.segment_rows import SegmentRow
-from plaudit.ledger.storage.texts import TEXTS
+from plaudit.ledger.storage.texts import FOUND, TEXTS
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -119,6 +119,10 @@ class Record:
         return {**plain, "signal": self.signal.to_dict(), "at": self.at.isoformat().replace("+00:00", "Z")}
 
 
+_LONGEST_TEXT = 10_000
+"""Characters of a text that an explanation shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Why:
     """A record explained; print it."""
@@ -135,12 +139,15 @@ class Why:
         return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain(), *self.format_texts()]))
 
     def format_texts(self) -> list[str]:
-        """Return its texts to print, each after its name and an empty line.
+        """Return its texts to print, each after its name and an empty line; of a long one, the beginning and the end.
 
         Returns:
             The texts.
         """
-        return [f"\n{name}: forgotten" if text is None else f"\n{name}:\n{text}" for name, text in self.list_texts()]
+        return [
+            f"\n{name}: forgotten" if text is None else f"\n{name}:\n{_shorten_text(text)}"
+            for name, text in self.list_texts()
+        ]
 
     def list_texts(self) -> list[tuple[str, str | None]]:
         """Return the parts of its texts: prompt, completion, what judges said.
@@ -148,7 +155,8 @@ class Why:
         Returns:
             Each part with its name; None for a text that was forgotten.
         """
-        return [part for name, text in self.texts.items() for part in _split_text(name, text)]
+        inputs = self.record.signal.inputs
+        return [part for name, text in self.texts.items() for part in _split_text(name, text, inputs)]
 
     def _repr_html_(self) -> str:
         first, *others = self._lines()
@@ -177,17 +185,32 @@ class Why:
         return {**self.record.to_dict(), "recorded_by": about, **said}
 
 
-def _split_text(name: str, text: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a text with their names: of JSON, its entries and messages; None where it was forgotten."""
+def _shorten_text(text: str) -> str:
+    """Return a text, without its middle if it is long."""
+    left = len(text) - _LONGEST_TEXT
+    if left <= 0:
+        return text
+    half = _LONGEST_TEXT // 2
+    note = f"[… {left:,} characters are left out; `plaudit ledger why --json` prints them …]"
+    return f"{text[:half]}\n{note}\n{text[-half:]}"
+
+
+def _split_text(name: str, text: str | None, inputs: Collection[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield the parts of a text with their names: of JSON, its entries and messages; None where it was forgotten.
+
+    What features found is shown where it is no input, which is shown already.
+    """
     try:
         found = None if text is None else json.loads(text)
     except ValueError:
         found = text
+    if isinstance(found, dict) and isinstance(values := found.get(FOUND), dict):
+        found = {**found, FOUND: {f"{each}, found": json.dumps(values[each]) for each in values if each not in inputs}}
     yield from _split_part(name, found)
 
 
 def _split_part(name: str, part: Any) -> Iterator[tuple[str, str | None]]:
-    if isinstance(part, dict) and part and "role" not in part:
+    if isinstance(part, dict) and part and "role" not in part and next(iter(part))[:1] != "$":
         for each, value in part.items():
             yield from _split_part(each, value)
     elif isinstance(part, list) and part and all(isinstance(each, dict) and "role" in each for each in part):

@@ -43,6 +43,19 @@ def suggest_value(store: Store, query: Query) -> tuple[str, str] | None:
     return None if found in (None, query.episode) else ("episode", found)
 
 
+def list_known_values(store: Store, query: Query, *, most: int) -> tuple[str, list[str]] | None:
+    """Return what of a query no record has, and some values that records have; None where each value is known."""
+    for name, column in _COLUMNS.items():
+        wanted = getattr(query, name)
+        if wanted is None or name == "key":
+            continue
+        with store.backend.snapshot() as connection:
+            if connection.execute(select(column).where(column == wanted).limit(1)).first() is None:
+                known = select(column).where(column.is_not(None)).distinct().order_by(column).limit(most)
+                return name, list(connection.execute(known).scalars())
+    return None
+
+
 def _find_values(store: Store, column: Column[Any], wanted: str) -> list[str]:
     """Return values of a column: the one that is wanted, or those that begin like it and then some others."""
     start = wanted[: (len(wanted) + 1) // 2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, overload
 
-from plaudit.errors import DefinitionError, DuplicateName, MissingField, UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, MissingField, UnknownParameter, WrongType, did_you_mean
 from plaudit.llm.fingerprint import compute_fingerprint
 from plaudit.terminal import escape_controls
 
@@ -28,6 +28,19 @@ class Answer:
     value: Any
     """The input of the reward: a number, a bool or a string."""
     text: str
+    """The words; None, as a model may return, becomes an empty string."""
+
+    def __post_init__(self) -> None:
+        """Check that the words are a string.
+
+        Raises:
+            WrongType: They are something else.
+        """
+        text: Any = self.text
+        if text is None:
+            object.__setattr__(self, "text", "")
+        elif not isinstance(text, str):
+            raise WrongType(f"the text of an Answer is a string, not {text!r:.60}; pass json.dumps(...) of data.")
 
 
 class Feature:
@@ -75,7 +88,12 @@ class Feature:
         self.function, self.version, self.scope, self.judge = function, version, scope, judge
         self._given_fingerprint = fingerprint
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.signature = inspect.signature(function)
+        try:
+            self.signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise DefinitionError(
+                f"the parameters of {function!r:.60} cannot be read; call it in a function."
+            ) from None
         self.is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
         self.takes_everything = False
         self.needs: tuple[str, ...] = ()
@@ -95,7 +113,12 @@ class Feature:
         name, has_default = parameter.name, parameter.default is not parameter.empty
         if parameter.kind is parameter.VAR_KEYWORD:
             self.takes_everything = True
-        elif parameter.kind is parameter.KEYWORD_ONLY and has_default:
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            if not has_default:
+                raise DefinitionError(
+                    f"feature {self.name!r}: the setting {name!r} has no default; write {name}=..., or put {name} "
+                    "before the * if it is a part of a sample."
+                )
             self.settings[name] = parameter.default
         elif parameter.kind is parameter.VAR_POSITIONAL:
             raise DefinitionError(
@@ -161,9 +184,31 @@ class Feature:
             The arguments by name.
         """
         found = {name: sample[name] for name in self.reads if name in sample}
-        if self.takes_everything:
-            found = {**sample, **found}
-        return {**found, **self.changed}
+        return {**self.take_rest(sample), **found, **self.changed}
+
+    def take_rest(self, sample: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return every part of a sample, where the function takes all that it does not name.
+
+        Args:
+            sample: The sample; parts whose names are not strings are left out.
+
+        Returns:
+            The parts by name.
+        """
+        parts = dict[Any, Any](sample if self.takes_everything else {})
+        return {name: part for name, part in parts.items() if isinstance(name, str)}
+
+    def get_default(self, part: str) -> Any:
+        """Return what the function takes for a part that a sample lacks.
+
+        Args:
+            part: The name of the part.
+
+        Returns:
+            The default of the parameter; None where it has none.
+        """
+        parameter = self.signature.parameters.get(part)
+        return None if parameter is None or parameter.default is parameter.empty else parameter.default
 
     def require(self, sample: Mapping[str, Any], known: Collection[str] = ()) -> None:
         """Check that a sample has the parts that the function needs.
@@ -177,9 +222,10 @@ class Feature:
         """
         for name in self.needs:
             if name not in sample and name not in known:
+                has = list(map(str, sample))
                 raise MissingField(
-                    f"{self.name} asks for {name!r}, which a sample does not have.{did_you_mean(name, sample)}\n"
-                    f"It has: {', '.join(sample)}."
+                    f"{self.name} asks for {name!r}, which a sample does not have.{did_you_mean(name, has)}\n"
+                    f"It has: {', '.join(has)}."
                 )
 
     def __reduce__(self) -> Any:
@@ -249,15 +295,16 @@ def feature(
     """Make a feature of a function of a sample; the function may be async.
 
     Positional parameters name parts of a sample (`prompt`, `completion`, `text`, `reasoning`, `tool_calls`, a column
-    of the data set) or other features. Keyword-only parameters with a default are settings. It returns the input of the
-    reward that has its name, or several inputs by name.
+    of the data set) or other features. Keyword-only parameters are settings and have a default. It returns the input of
+    the reward that has its name, or several inputs by name.
 
     Args:
         function: The function, if the decorator is used without arguments.
         name: Name of the input; the name of the function if omitted.
         version: A label; change it when something changes that the source does not show, such as a model behind an
             address.
-        batch: Call it once a batch, with lists; it returns a list.
+        batch: Call it once a batch, with lists; it returns a list. A part that only some samples have is the default of
+            the parameter for the others.
         group: Call it once for all completions of a prompt, with lists; it returns a list.
         judge: Keep its answers, and do not ask again when rollouts are scored again.
 
@@ -300,6 +347,8 @@ class FeatureSet:
             DuplicateName: Two features have one name.
             DefinitionError: There is none, or two read each other.
         """
+        if isinstance(given, str | Mapping) or not (callable(given) or isinstance(given, Iterable)):
+            raise DefinitionError(f"features are functions, or a list of them, not {given!r:.60}.")
         listed = [given] if callable(given) else list(given)
         made = [each if isinstance(each, Feature) else Feature(each) for each in listed]
         if not made:

@@ -33,6 +33,10 @@ class FeatureChange:
     ran: int = 0
     """How many times it was run; 0 where everything it found was reused."""
 
+    def _to_dict(self) -> dict[str, Any]:
+        means = {"before": self.before, "after": self.after} if self.rollouts else {"before": None, "after": None}
+        return {"rollouts": self.rollouts, "changed": self.changed, **means, "ran": self.ran}
+
 
 @dataclass(slots=True)
 class RolloutChanges:
@@ -55,16 +59,19 @@ class RolloutChanges:
     lost: int = 0
     """Groups that had a gradient and have none now."""
     features: dict[str, FeatureChange] = field(default_factory=dict)
-    """By input of the reward, those that both rewards read."""
+    """By name: inputs that both rewards read, and every feature that was run."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Why rollouts have no new reward, and how many."""
+    examples: dict[str, int] = field(default_factory=dict)
+    """By reason, the first record that has it."""
 
     def __str__(self) -> str:
         """Return a summary."""
         done = self.rescoring
         lines = [f"job {done.job}: {done.records:,} rollouts scored with {done.reward}@{done.version}"]
         lines += [
-            f"{format_count(count, 'rollout')} without a reward: {why}" for why, count in self.reasons.most_common(5)
+            f"{format_count(count, 'rollout')} without a reward: {why}{self._find_example(why)}"
+            for why, count in self.reasons.most_common(5)
         ]
         lines += ["", done.changes.format_rollouts(), ""]
         if self.groups:
@@ -75,23 +82,25 @@ class RolloutChanges:
         if self.features:
             rows = [("feature", "run", "changed", "mean before", "mean after")]
             for name, each in self.features.items():
-                means = (f"{each.before:.4g}", f"{each.after:.4g}")
-                rows.append((name, f"{each.ran:,}", f"{each.changed:,} of {each.rollouts:,}", *means))
+                compared = (f"{each.changed:,} of {each.rollouts:,}", f"{each.before:.4g}", f"{each.after:.4g}")
+                rows.append((name, f"{each.ran:,}", *(compared if each.rollouts else ("", "", ""))))
             lines += ["", format_table(rows)]
         return escape_controls("\n".join(lines))
+
+    def _find_example(self, why: str) -> str:
+        return f" (record {self.examples[why]})" if why in self.examples else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON.
 
         Returns:
-            What `Rescoring.to_dict` has, the counts of groups, the features and the reasons.
+            What `Rescoring.to_dict` has, the counts of groups, the features, and the reasons with an example of each.
         """
         names = ("groups", "flipped", "gained", "lost")
-        features = {
-            name: {part: getattr(each, part) for part in each.__slots__} for name, each in self.features.items()
-        }
+        features = {name: each._to_dict() for name, each in self.features.items()}
         counts = {name: getattr(self, name) for name in names}
-        return {**self.rescoring.to_dict(), **counts, "features": features, "reasons": dict(self.reasons)}
+        reasons = {"reasons": dict(self.reasons), "examples": dict(self.examples)}
+        return {**self.rescoring.to_dict(), **counts, "features": features, **reasons}
 
 
 def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **query: Any) -> RolloutChanges:
@@ -101,7 +110,11 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
         record.id: (record.total, record.signal.inputs) for record in ledger.history(**query) if record.job is None
     }
     for reason, count in count_reasons(ledger._store, done.job).items():
-        found.reasons[re.sub(r" (of|in) sample \d+$", "", reason)] += count
+        place = _RECORD.search(reason)
+        why = reason if place is None else reason[: place.start()]
+        found.reasons[why] += count
+        if place is not None:
+            found.examples[why] = min(int(place[1]), found.examples.get(why, int(place[1])))
     groups: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
     for record in ledger.history(job=done.job):
         old, inputs = before.get(record.origin or 0, (math.nan, {}))
@@ -113,13 +126,18 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
             old_value = inputs.get(name)
             if old_value is not None and not isinstance(value, str) and not isinstance(old_value, str):
                 _add_feature(found.features.setdefault(name, FeatureChange()), old_value, value)
-    for name, each in found.features.items():
-        each.ran = ran.get(name, 0)
+    for each in found.features.values():
         each.before, each.after = each.before / each.rollouts, each.after / each.rollouts
+    for name, count in ran.items():
+        if count or name in found.features:
+            found.features.setdefault(name, FeatureChange()).ran = count
     for pairs in groups.values():
         if len(pairs) > 1:
             _add_group(found, pairs)
     return found
+
+
+_RECORD = re.compile(r" (?:of|in) record (\d+)$")
 
 
 def _add_feature(change: FeatureChange, old: float, new: float) -> None:

@@ -1,28 +1,35 @@
 """Scoring recorded rollouts again: only features that changed are run, and answers of judges are reused."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from plaudit.errors import LedgerError
+from plaudit.errors import Abstained, LedgerError, MissingField
 from plaudit.ledger.context import encode_context
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page, Record, read_records
 from plaudit.ledger.rescore.rescore import ReadAgain, Reading
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
+from plaudit.llm.answers import LaterAnswers
+from plaudit.llm.feature import Feature
 from plaudit.llm.groups import RolloutChanges, compare_rollouts
-from plaudit.llm.rollouts import Rollout, clean_reason, pack_numbers, read_rollouts
+from plaudit.llm.rollouts import APPLIES, Rollout, clean_reason, encode_found, pack_numbers, read_rollouts
+from plaudit.llm.running import Results
 from plaudit.llm.sample import Sample
 from plaudit.llm.scored import Scored
 from plaudit.llm.scoring import Features, Scoring
 from plaudit.reward.reward import Reward
+from plaudit.targets import OnBad
 
 __all__ = ["rescore_rollouts"]
 
 Progress = Callable[[int, int], None]
+_PLACE = re.compile(r"\b(of|in) sample \d+$")
 _TOGETHER = 512
 """Rollouts to read, and whose judges to ask, before what was found is durable."""
 
@@ -32,7 +39,9 @@ def rescore_rollouts(
     reward: Reward,
     features: Features,
     *,
+    applies: Callable[..., bool] | None = None,
     ask: bool = False,
+    on_bad: OnBad = "mask",
     concurrency: int = 64,
     timeout: float | None = 60.0,
     progress: Progress | None = None,
@@ -41,13 +50,17 @@ def rescore_rollouts(
     """Score recorded rollouts with another reward or other features; new scores stand beside the old ones.
 
     Only features whose fingerprint changed are run; of the others, what was recorded is used. Call it again after an
-    interruption to resume: no rollout is scored twice, and no judge asked twice.
+    interruption to resume: no rollout is scored twice, and no judge asked twice, since what judges said until then is
+    recorded as a job of its own.
 
     Args:
         ledger: The ledger, with rollouts that a `Scoring` recorded.
         reward: The reward to score with.
         features: Its features.
+        applies: A function of a sample that says whether the reward applies to it; what was recorded, if omitted.
         ask: Ask judges again, also where their answers were kept.
+        on_bad: What to do with a rollout that cannot be scored; as for `Scoring`. With "raise", nothing of the rollouts
+            that are read with it is recorded.
         concurrency: As for `Scoring`.
         timeout: As for `Scoring`.
         progress: Called with the number of rollouts done and the number in total.
@@ -58,7 +71,9 @@ def rescore_rollouts(
 
     Raises:
         LedgerError: A chosen record is not a rollout.
-        MissingField: No record was chosen, or a feature needs a part that was not recorded.
+        MissingField: No record was chosen, or a feature needs a part that was recorded with none of them.
+        InputError: A rollout cannot be scored, and `on_bad` is "raise".
+        VersionConflict: The ledger has another formula under the reward's label.
 
     Example:
         ```python
@@ -66,27 +81,61 @@ def rescore_rollouts(
         print(changes)
         ```
     """
-    scoring = Scoring(reward, features, on_bad="mask", max_masked=1, concurrency=concurrency, timeout=timeout)
-    reader = _Reader(ledger, scoring, ask=ask)
+    options: dict[str, Any] = {"on_bad": on_bad, "max_masked": 1, "concurrency": concurrency, "timeout": timeout}
+    scoring = Scoring(reward, features, applies=applies, **options)
+    reader = _Reader(ledger, scoring, ask=ask, on_bad=on_bad)
+    reader.check(**query)
     about = {"features": scoring.fingerprints, **({"asked": True} if ask else {})}
-    done = ledger._rescore_read(reward, Reading(about, reader.read, _TOGETHER), progress, **query)
+    about |= {} if applies is None else {APPLIES: Feature(applies).fingerprint}
+    reading = Reading(about, reader.read, _TOGETHER, reader.rescue)
+    done = ledger._rescore_read(scoring.reward, reading, progress, **query)
     return compare_rollouts(ledger, done, reader.ran, **query)
 
 
 class _Reader:
     """Reads pages of rollouts again."""
 
-    def __init__(self, ledger: Ledger, scoring: Scoring, *, ask: bool) -> None:
+    def __init__(self, ledger: Ledger, scoring: Scoring, *, ask: bool, on_bad: OnBad) -> None:
         self._ledger, self._scoring, self._ask = ledger, scoring, ask
         self._features = seal_text(json.dumps(scoring.fingerprints, sort_keys=True), salt=b"")
+        self._raises = on_bad == "raise"
+        self._judges = {each.name: scoring.fingerprints[each.name] for each in scoring.features.ordered if each.judge}
+        self._later = LaterAnswers(ledger, self._judges, ask=ask)
+        self._asked: tuple[Sequence[Page], Sequence[Rollout], Results] | None = None
+        """What is being read, with what features have found so far."""
         self.ran: dict[str, int] = dict.fromkeys(scoring.fingerprints, 0)
         """How many times each feature was run."""
 
-    def read(self, pages: Sequence[Page]) -> list[ReadAgain]:
+    def check(self, **query: Any) -> None:
+        """Raise MissingField if a feature has to be run and needs a part that was recorded with no rollout."""
+        lacking = {each.name: each for each in self._scoring.features.ordered}
+        first: MissingField | None = None
+        for rollout in read_rollouts(self._ledger, self._ledger.history(**query)):
+            for each in list(lacking.values()) if rollout.sample is not None else ():
+                try:
+                    if self._find_kept(each, rollout) is None:
+                        each.require(rollout.sample or {}, self._scoring.features.by_name.keys())
+                    del lacking[each.name]
+                except MissingField as error:
+                    error.add_note(f"in record {rollout.record.id}")
+                    first = first or error
+            if not lacking:
+                return
+        if first is not None:
+            raise first
+
+    def read(self, job: int, pages: Sequence[Page]) -> list[ReadAgain]:
+        self._asked = None
         records = [record for page in pages for record in read_records(page)]
         rollouts = self._list_rollouts(records)
+        if not self._reads_groups:
+            self._later.clear()
+        self._later.load(job, pages)
         around = self._find_rest_of_groups(rollouts) if self._reads_groups else []
-        scored = self._score([*rollouts, *around])
+        scored = self._score(pages, [*rollouts, *around])
+        if self._raises:
+            for at in sorted(at for at in scored.reasons if at < len(rollouts)):
+                raise _name_record(scored.errors[at], rollouts[at])
         packed = pack_numbers(scored, self._ledger._store.specs.get_layout)
         found, start = [], 0
         for page in pages:
@@ -98,6 +147,35 @@ class _Reader:
             found.append(ReadAgain(inputs, contexts, texts))
             start = end
         return found
+
+    def rescue(self) -> list[tuple[Page, ReadAgain]]:
+        """Return the rollouts for which judges were asked before reading was stopped, with what they said."""
+        if self._asked is None:
+            return []
+        pages, rollouts, results = self._asked
+        count = len(rollouts)
+        scored = Scored(results.samples, results.group_of, [None] * count, [None] * count, {}, [self._reward] * count)
+        scored.found = {name: results.values[name] for name in self._judges if name in results.values}
+        scored.answers, scored.outside = results.answers, frozenset(results.outside)
+        scored.abstained = dict.fromkeys(range(count), "the re-scoring was stopped")
+        scored.errors = {at: Abstained(why) for at, why in scored.abstained.items()}
+        width = self._ledger._store.specs.get_layout(self._reward).width
+        found: list[tuple[Page, ReadAgain]] = []
+        start = 0
+        for page in pages:
+            positions = page.positions()
+            said = [at for at in range(len(positions)) if self._list_said(scored, start + at, rollouts[start + at])]
+            texts = [self._features]
+            contexts = [self._describe(rollouts[start + at], scored, start + at, texts) for at in said]
+            if said:
+                blank = np.full((len(said), width), np.nan)
+                found.append((replace(page, chosen=positions[said]), ReadAgain(blank, contexts, texts)))
+            start += len(positions)
+        return found
+
+    @property
+    def _reward(self) -> Reward:
+        return self._scoring.reward
 
     @property
     def _reads_groups(self) -> bool:
@@ -133,39 +211,79 @@ class _Reader:
                 at += way
         return found
 
-    def _score(self, rollouts: Sequence[Rollout]) -> Scored:
+    def _score(self, pages: Sequence[Page], rollouts: Sequence[Rollout]) -> Scored:
         scoring = self._scoring
         known: dict[str, dict[int, Any]] = {name: {} for name in scoring.fingerprints}
         for at, rollout in enumerate(rollouts):
             for each in scoring.features.ordered:
-                kept = self._find_kept(each.name, rollout)
-                if kept is not None and not (self._ask and each.judge):
+                kept = self._find_kept(each, rollout)
+                if kept is not None:
                     known[each.name][at] = kept
-                else:
-                    self.ran[each.name] += rollout.sample is not None
         samples = [rollout.sample or Sample() for rollout in rollouts]
+        groups = [_name_group(rollout) for rollout in rollouts]
         steps = [rollout.record.step for rollout in rollouts]
-        return scoring.score_again(samples, [_name_group(rollout) for rollout in rollouts], known, steps)
+        again = scoring.applies_to_some
+        applies = {at: each.applies for at, each in enumerate(rollouts) if each.sample is None or not again}
+        results = Results(samples, groups)
+        self._asked = pages, rollouts, results
+        scored = scoring.score_again(samples, groups, known, steps, applies=applies, into=results)
+        for name, there in known.items():
+            self.ran[name] += sum(
+                at not in there and at not in scored.outside and bool(sample) for at, sample in enumerate(samples)
+            )
+        for at, rollout in enumerate(rollouts if self._reads_groups else ()):  # which others of its group may need
+            for name, value in self._list_said(scored, at, rollout).items():
+                self._later.add(rollout.record.id, name, value, scored.answers.get(at, {}).get(name))
+        return scored
 
-    def _find_kept(self, name: str, rollout: Rollout) -> Any:
+    def _find_kept(self, each: Feature, rollout: Rollout) -> Any:
+        """Return what a feature found earlier; None where it has changed, or is not known."""
+        found = self._find_recorded(each, rollout)
+        return self._later.find(rollout.record.id, each.name) if found is None and each.judge else found
+
+    def _find_recorded(self, each: Feature, rollout: Rollout) -> Any:
         """Return what a feature found when the rollout was recorded; None where it has changed, or is not known."""
-        if rollout.features.get(name) != self._scoring.fingerprints[name] or rollout.record.masked is not None:
+        if rollout.features.get(each.name) != self._scoring.fingerprints[each.name] or (self._ask and each.judge):
             return None
-        return rollout.record.signal.inputs.get(name)
+        if each.name in rollout.found:
+            return rollout.found[each.name]
+        return None if rollout.record.masked is not None else rollout.record.signal.inputs.get(each.name)
 
     def _describe(self, rollout: Rollout, scored: Scored, at: int, texts: list[StoredText]) -> str:
         """Return the context of the new record, after adding what judges said now to `texts`."""
-        about = dict(rollout.record.context)
-        about.pop(MASKED, None)
+        about = {name: said for name, said in rollout.record.context.items() if name not in (MASKED, APPLIES, FOUND)}
+        about |= {APPLIES: False} if at in scored.outside else {}
         named = {**about[TEXTS], FEATURES: self._features.name}
-        answers = scored.answers.get(at)
-        if answers and rollout.sample is not None:
-            text = seal_text(json.dumps({"answers": {**rollout.answers, **answers}}))
+        answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}
+        said = self._list_said(scored, at, rollout)
+        if (answers or said) and rollout.sample is not None:
+            found = {name: value for name, value in encode_found(scored, at).items() if name in said}
+            text = seal_text(json.dumps({"answers": {**rollout.answers, **answers}, FOUND: found}))
             texts.append(text)
             named["answers"] = text.name
         about[TEXTS] = named
         reason = scored.reasons.get(at) or scored.abstained.get(at)
-        return encode_context(about if reason is None else {**about, MASKED: clean_reason(reason)})
+        if reason is not None:
+            if isinstance(scored.errors[at], MissingField) and rollout.left_out:
+                reason = f"{', '.join(rollout.left_out)}: not recorded, as it is not plain data. {reason}"
+            about[MASKED] = clean_reason(_PLACE.sub(rf"\1 record {rollout.record.id}", reason))
+        return encode_context(about)
+
+    def _list_said(self, scored: Scored, at: int, rollout: Rollout) -> dict[str, Any]:
+        """Return what judges found since the rollout was recorded, by feature."""
+        found = {name: scored.found[name][at] for name in self._judges if name in scored.found}
+        by_name = self._scoring.features.by_name
+        return {
+            name: value
+            for name, value in found.items()
+            if value is not None and self._find_recorded(by_name[name], rollout) is None
+        }
+
+
+def _name_record(error: Exception, rollout: Rollout) -> Exception:
+    """Return an error that names the record instead of its place among those that were read with it."""
+    error.__notes__ = [_PLACE.sub(rf"\1 record {rollout.record.id}", note) for note in getattr(error, "__notes__", ())]
+    return error
 
 
 def _name_group(rollout: Rollout) -> tuple[Any, ...]:

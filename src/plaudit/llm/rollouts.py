@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,17 +22,23 @@ from plaudit.ledger.storage.batch import score_batch
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
 from plaudit.llm.feature import FeatureSet
-from plaudit.llm.sample import Sample
+from plaudit.llm.plain import NotPlain, decode_plain, encode_plain, is_large
+from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
 from plaudit.reward.reward import Reward
 
+_LOG = logging.getLogger("plaudit")
 Keep = str | Callable[[str], str]
 """What is kept of texts: "keep" all, "hash" only digests, or a function from a text to what is kept of it."""
 _TOGETHER = 256
 """Rollouts to read the texts of at a time."""
 _PARTS = _PROMPT, _ROLLOUT, _ANSWERS = "prompt", "rollout", "answers"
+_TOKENS = "prompt_ids", "completion_ids"
+"""Parts that say in numbers what is recorded as text: kept only if a feature reads them."""
+APPLIES = "applies"
+"""Under which name the context of a record says that the reward is not about its sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,15 @@ class Rollout:
     """The version of the policy that wrote it."""
     features: Mapping[str, str]
     """The fingerprint of each feature."""
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """What features found, by feature: judges, and those that give the reward its inputs; also without a reward."""
+    left_out: tuple[str, ...] = ()
+    """Parts of the sample that were not recorded, since they are not plain data."""
+
+    @property
+    def applies(self) -> bool:
+        """Whether the reward is about its sample, as `applies` of the `Scoring` said."""
+        return self.record.context.get(APPLIES) is not False
 
 
 class RolloutRecorder:
@@ -81,7 +98,8 @@ class RolloutRecorder:
         """
         if not isinstance(ledger, Ledger):
             raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; pass Ledger('rewards.db').")
-        self._packer = RolloutPacker(texts, features.fingerprints)
+        reads = {name for each in features.ordered for name in each.reads}
+        self._packer = RolloutPacker(texts, features.fingerprints, reads=reads)
         ledger.register(reward)
         self._ledger, self._given = ledger, (run, actor)
         self._begin()
@@ -146,11 +164,12 @@ class Place(NamedTuple):
 class RolloutPacker:
     """Makes records of scored samples, and the texts that they name."""
 
-    def __init__(self, texts: Keep, fingerprints: Mapping[str, str]) -> None:
-        """Keep what is kept of texts, and the fingerprint of each feature that the samples were read with."""
+    def __init__(self, texts: Keep, fingerprints: Mapping[str, str], *, reads: Collection[str] = ()) -> None:
+        """Keep what is kept of texts, the fingerprint of each feature, and which parts of samples they read."""
         if not callable(texts) and texts not in ("keep", "hash"):
             raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
-        self._texts = texts
+        self._texts, self._reads = texts, frozenset(reads)
+        self._warned: set[str] = set()
         self._key = os.urandom(16)
         self._features = seal_text(json.dumps(dict(fingerprints), sort_keys=True), salt=b"")
 
@@ -172,6 +191,9 @@ class RolloutPacker:
             about["text_id"] = self._name(sample.get("completion"))
             about |= {} if place.policy is None else {"policy": place.policy}
             about |= place.about
+            about |= {APPLIES: False} if at in scored.outside else {}
+            if self._texts == "hash" and (numbers_found := _list_numbers(scored, at)):
+                about[FOUND] = numbers_found
             if at in scored.errors:
                 about[MASKED] = clean_reason(self._keep_reason(scored, at))
             layout, target, inputs, outputs = numbers[at]
@@ -184,14 +206,45 @@ class RolloutPacker:
         """Return the texts of a sample to keep; a prompt once for all its completions."""
         if self._texts == "hash":
             return {}
-        parts = {name: part for name, part in scored.samples[at].items() if _is_plain(part) and name[-4:] != "_ids"}
+        parts, left_out = self._encode_parts(scored.samples[at])
         answers: Mapping[str, Any] = scored.answers.get(at, {})
+        found = encode_found(scored, at)
         if callable(self._texts):
-            parts, answers = _redact(parts, self._texts), _redact(answers, self._texts)
-        prompt = json.dumps({"prompt": parts.pop("prompt", None)})
+            answers = _redact(answers, self._texts)
+            found = {name: value for name, value in found.items() if self._tells_nothing(scored.found[name][at], value)}
+        prompt = json.dumps({"prompt": parts.pop("prompt")} if "prompt" in parts else {})
         if prompt not in prompts:
             prompts[prompt] = seal_text(prompt)
-        return {_PROMPT: prompts[prompt], _ROLLOUT: seal_text(json.dumps({"parts": parts, "answers": answers}))}
+        about = {"parts": parts, "answers": answers, FOUND: found, **({"left_out": left_out} if left_out else {})}
+        return {_PROMPT: prompts[prompt], _ROLLOUT: seal_text(json.dumps(about))}
+
+    def _encode_parts(self, sample: Sample) -> tuple[dict[str, Any], list[str]]:
+        """Return the parts of a sample that are plain data, and the names of the others."""
+        parts: dict[str, Any] = {}
+        left_out = []
+        given: Iterable[tuple[Any, Any]] = sample.items()
+        for name, part in given:
+            if not isinstance(name, str):  # which no feature can read
+                left_out.append(repr(name))
+                continue
+            if name not in self._reads and (name in _TOKENS or is_large(part)):
+                continue
+            try:
+                parts[name] = encode_plain(_redact(part, self._texts) if callable(self._texts) else part)
+            except NotPlain as error:
+                left_out.append(name)
+                if name in self._reads and name not in self._warned:
+                    self._warned.add(name)
+                    text = "the part %r of samples is not recorded, as %s; features that read it cannot be run again"
+                    _LOG.warning(text, name, error)
+        return parts, left_out
+
+    def _tells_nothing(self, value: Any, encoded: Any) -> bool:
+        """Return whether nothing would be redacted in what a feature found: with another value it could not be used."""
+        assert callable(self._texts)
+        with suppress(NotPlain):
+            return bool(encode_plain(_redact(value, self._texts)) == encoded)
+        return False
 
     def _keep_reason(self, scored: Scored, at: int) -> str:
         """Return why a sample has no reward; the message of an error may quote the sample."""
@@ -202,8 +255,8 @@ class RolloutPacker:
 
     def _name(self, part: Any) -> str:
         """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""
-        said = part if isinstance(part, str) else json.dumps(part, sort_keys=True, default=repr)
-        return hashlib.blake2s(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=6).hexdigest()
+        said = spell_part(part).encode("utf-8", "surrogatepass")
+        return hashlib.blake2s(said, key=self._key, digest_size=6).hexdigest()
 
 
 def pack_numbers(
@@ -254,7 +307,7 @@ def read_rollouts(ledger: Ledger, records: Iterable[Record]) -> Iterator[Rollout
     """
     left = iter(records)
     while some := list(islice(left, _TOGETHER)):
-        for record, texts in zip(some, ledger._read_texts_of(some), strict=True):
+        for record, texts in zip(some, ledger._read_texts_of([each.context for each in some]), strict=True):
             if FEATURES in texts:
                 yield _build_rollout(record, texts)
 
@@ -262,24 +315,52 @@ def read_rollouts(ledger: Ledger, records: Iterable[Record]) -> Iterator[Rollout
 def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
     found = {name: {} if (text := texts.get(name)) is None else json.loads(text) for name in _PARTS}
     whole = all(texts.get(name) is not None for name in (_PROMPT, _ROLLOUT))
-    sample = Sample({**found[_PROMPT], **found[_ROLLOUT]["parts"]}) if whole else None
+    parts = decode_plain({**found[_PROMPT], **found[_ROLLOUT]["parts"]}) if whole else None
     answers = {**found[_ROLLOUT].get("answers", {}), **found[_ANSWERS].get("answers", {})}
     group, prompt_id, policy = (record.context.get(name) for name in ("group", "prompt_id", "policy"))
-    return Rollout(record, sample, answers, group, prompt_id, policy, json.loads(texts[FEATURES] or "{}"))
+    own = found[_ROLLOUT] if record.job is None else found[_ANSWERS]  # of a new record, what was found for it
+    values = decode_plain(own.get(FOUND) or record.context.get(FOUND, {}))
+    return Rollout(
+        record,
+        None if parts is None else Sample(parts),
+        answers,
+        group,
+        prompt_id,
+        policy,
+        json.loads(texts[FEATURES] or "{}"),
+        values,
+        tuple(found[_ROLLOUT].get("left_out", ())),
+    )
+
+
+def encode_found(scored: Scored, at: int) -> dict[str, Any]:
+    """Return what features found in a sample, as JSON can represent it; what is not plain data is left out."""
+    found = {}
+    for name, column in scored.found.items():
+        if column[at] is not None:
+            with suppress(NotPlain):
+                found[name] = encode_plain(column[at])
+    return found
+
+
+def _list_numbers(scored: Scored, at: int) -> dict[str, Any]:
+    """Return the numbers that features found in a sample: unlike other values, they quote nothing of it."""
+    inputs = scored.rewards[at].inputs
+    return {
+        name: value
+        for name, value in encode_found(scored, at).items()
+        if _is_number(value)
+        or (isinstance(value, dict) and all(each in inputs and _is_number(value[each]) for each in value))
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
 
 
 def clean_reason(reason: str) -> str:
     """Return a reason, which may quote a sample, as any database can keep it."""
     return reason.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")[:2000]
-
-
-def _is_plain(part: Any) -> bool:
-    """Return whether a part of a sample is plain data: what else a trainer passes is not kept."""
-    if isinstance(part, str | int | float | bool) or part is None:
-        return True
-    if isinstance(part, Mapping):
-        return all(isinstance(name, str) and _is_plain(each) for name, each in part.items())
-    return isinstance(part, list | tuple) and all(map(_is_plain, part))
 
 
 def _redact(part: Any, redact: Callable[[str], str]) -> Any:
@@ -291,4 +372,10 @@ def _redact(part: Any, redact: Callable[[str], str]) -> Any:
         return found
     if isinstance(part, Mapping):
         return {name: each if name in ("role", "type") else _redact(each, redact) for name, each in part.items()}
-    return [_redact(each, redact) for each in part] if isinstance(part, list | tuple) else part
+    if isinstance(part, list | tuple):
+        redacted = [_redact(each, redact) for each in part]
+        return tuple(redacted) if isinstance(part, tuple) else redacted
+    is_numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in "biuf"
+    if part is None or isinstance(part, int | float) or is_numbers:
+        return part
+    raise NotPlain(f"the function for texts cannot be applied to a {type(part).__name__}")

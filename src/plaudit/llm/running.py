@@ -4,13 +4,12 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from plaudit.errors import Abstained, MissingField, ShapeMismatch, WrongType
+from plaudit.errors import Abstained, InputError, MissingField, ShapeMismatch, WrongType
 from plaudit.llm.deadline import Deadline, describe_timeout
 from plaudit.llm.feature import Answer, Feature, FeatureSet
 from plaudit.llm.sample import Sample
@@ -39,6 +38,8 @@ class Results:
     """Which features have no result, by sample."""
     answers: dict[int, dict[str, str]] = field(default_factory=dict)
     """The words of judges, by sample and feature."""
+    outside: set[int] = field(default_factory=set)
+    """The samples that the reward is not about."""
     _columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def list_column(self, name: str, own: str) -> list[Any]:
@@ -130,9 +131,7 @@ class Runner:
                 continue
             for name in computed:
                 found[name] = results.values[name][at]
-            if each.takes_everything:
-                found = {**sample, **found}
-            yield at, found | each.changed
+            yield at, each.take_rest(sample) | found | each.changed
 
     def _run_plain(self, each: Feature, results: Results, which: Sequence[int]) -> None:
         column, function = results.values[each.name], each.function
@@ -160,13 +159,11 @@ class Runner:
     async def _gather(self, results: Results, waiting: Sequence[tuple[Feature, int, dict[str, Any]]]) -> None:
         """Call features side by side: async ones in this loop, blocking ones in threads."""
         turns = asyncio.Semaphore(self.concurrency)
-        blocking = sum(not each.is_async for each, _, _ in waiting)
-        pool = ThreadPoolExecutor(min(self.concurrency, blocking), "plaudit-feature") if blocking else None
 
         async def call(each: Feature, at: int, arguments: dict[str, Any]) -> None:
             try:
                 async with turns:
-                    found = await self._call_once(each, arguments, pool)
+                    found = await self._call_once(each, arguments)
                 results.values[each.name][at] = self._take(each, results, at, found)
             except Exception as error:
                 self._fail(each, results, at, error)
@@ -178,15 +175,12 @@ class Runner:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if pool is not None:  # what blocks for longer than it may is not waited for
-                pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _call_once(self, each: Feature, arguments: dict[str, Any], pool: ThreadPoolExecutor | None) -> Any:
+    async def _call_once(self, each: Feature, arguments: dict[str, Any]) -> Any:
         if each.is_async:
             work = each.function(**arguments)
         else:
-            inside = partial(contextvars.copy_context().run, each.function, **arguments)
-            work = asyncio.get_running_loop().run_in_executor(pool, inside)
+            work = _start_thread(partial(contextvars.copy_context().run, each.function, **arguments))
         return await _wait_within(self.timeout, work)
 
     async def _run_together(self, each: Feature, results: Results, known: Mapping[int, Any]) -> None:
@@ -211,8 +205,10 @@ class Runner:
                     zip(places, await self._call_together(each, [listed[at][1] for at in places]), strict=True)
                 )
             except Exception as error:
+                failed = replace_stop(error)
+                failed.add_note(f"in feature {each.name!r} of the {each.scope} of sample {own[0][1]}")
                 for _, at in own:
-                    self._fail(each, results, at, error)
+                    self._fail(each, results, at, failed, noted=True)
                 continue
             for place, at in own:
                 try:
@@ -221,9 +217,13 @@ class Runner:
                     self._fail(each, results, at, error)
 
     async def _call_together(self, each: Feature, listed: Sequence[dict[str, Any]]) -> Sequence[Any]:
-        """Call a feature with a list for each of its parameters."""
-        names = [name for name in listed[0] if name not in each.changed]
-        columns = {name: [arguments[name] for arguments in listed] for name in names} | each.changed
+        """Call a feature with a list for each of its parameters; a part that some lack has its default there."""
+        names = dict.fromkeys(name for arguments in listed for name in arguments if name not in each.changed)
+        columns: dict[str, Any] = {}
+        for name in names:
+            default = each.get_default(name)
+            columns[name] = [arguments.get(name, default) for arguments in listed]
+        columns |= each.changed
         limit = None if self.timeout is None else self.timeout * len(listed)
         if each.is_async:
             found = await _wait_within(limit, each.function(**columns))
@@ -241,11 +241,11 @@ class Runner:
             raise WrongType(f"feature {each.name!r} returned None; to give no reward, raise Abstained('why').")
         return found
 
-    def _fail(self, each: Feature, results: Results, at: int, error: Exception) -> None:
+    def _fail(self, each: Feature, results: Results, at: int, error: Exception, *, noted: bool = False) -> None:
+        error = replace_stop(error)
         if at not in results.errors:
-            note = f"in feature {each.name!r} of sample {at}"
-            if each.scope == "sample":
-                error.add_note(note)
+            if not noted:
+                error.add_note(f"in feature {each.name!r} of sample {at}")
             results.errors[at] = error
         results.failed.setdefault(at, set()).add(each.name)
         if self.stops and not isinstance(error, Abstained):
@@ -258,6 +258,45 @@ _PLAIN = frozenset({float, int, bool, str, dict})
 def _is_blocking(each: Feature) -> bool:
     """Return whether a plain function waits for somebody else, so that many are asked at once."""
     return each.judge and not each.is_async and each.scope == "sample"
+
+
+def replace_stop(error: Exception) -> Exception:
+    """Return the error of a feature; in place of StopIteration, which ends a coroutine, one that says what happened."""
+    stops = StopIteration | StopAsyncIteration
+    if not isinstance(error, stops) and not (isinstance(error, RuntimeError) and isinstance(error.__cause__, stops)):
+        return error
+    replaced = InputError("StopIteration: next() found nothing; give it a default, as in next(found, None).")
+    replaced.__cause__ = error
+    return replaced
+
+
+async def _start_thread(function: Callable[[], Any]) -> Any:
+    """Return what a function returns in a thread of its own; one that hangs keeps neither this nor the exit waiting."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(found: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(found)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        found: Any = None
+        failed: BaseException | None = None
+        try:
+            found = function()
+        except Exception as error:
+            failed = replace_stop(error)
+        except BaseException as error:
+            failed = error
+        with suppress(RuntimeError):  # of a loop that is closed: nothing waits for this any more
+            loop.call_soon_threadsafe(settle, found, failed)
+
+    threading.Thread(target=run, name="plaudit-feature", daemon=True).start()
+    return await done
 
 
 async def _wait_within(seconds: float | None, work: Awaitable[Any]) -> Any:
@@ -275,6 +314,10 @@ def _check_list(each: Feature, found: Any, count: int) -> Sequence[Any]:
     """Return the results of a batch or a group; ShapeMismatch if there is not one for each sample."""
     if hasattr(found, "tolist"):
         found = found.tolist()
+    if isinstance(found, set | frozenset):
+        raise WrongType(
+            f"feature {each.name!r} returned a set, whose order is random; return a list, as sorted() does."
+        )
     if isinstance(found, str | bytes | Mapping) or not hasattr(found, "__len__"):
         raise WrongType(f"feature {each.name!r} must return a list with one result for each sample, not {found!r:.60}")
     if len(found) != count:

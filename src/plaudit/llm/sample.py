@@ -1,5 +1,6 @@
 """A sample: what a model was asked, what it wrote, and the columns of the data set that belong to it."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ class Sample(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """Return the names of its parts."""
-        return escape_controls(f"Sample({', '.join(self._parts)})")
+        return escape_controls(f"Sample({', '.join(map(str, self._parts))})")
 
     @property
     def text(self) -> str:
@@ -111,6 +112,16 @@ def text_of(completion: Conversation) -> str:
     'Four.'
     """
     return "\n".join(filter(None, (_join_text(message.get("content")) for message in _list_messages(completion))))
+
+
+def spell_part(part: Any) -> str:
+    """Return a part of a sample as a string that is the same for equal parts."""
+    if isinstance(part, str):
+        return part
+    try:
+        return json.dumps(part, sort_keys=True, default=repr)
+    except (TypeError, ValueError):  # names of several types, or a circle
+        return repr(part)
 
 
 def split_reasoning(text: str) -> tuple[str, str]:

@@ -39,6 +39,10 @@ class Scored:
     """Why features gave no reward to samples, by sample; they do not count as failures."""
     answers: dict[int, dict[str, str]] = field(default_factory=dict)
     """What judges said, by sample and feature."""
+    outside: frozenset[int] = frozenset()
+    """The samples that the reward is not about, as `applies` says; they are among those of `abstained`."""
+    found: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """What judges, and features that give the reward its inputs, found in each sample; None where there is nothing."""
     errors: dict[int, Exception] = field(default_factory=dict)
     lost_terms: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The terms that samples are scored without, by sample, with `on_lost_term="group"`."""

@@ -1,6 +1,5 @@
 """Scoring samples of text: features are run, a batch is scored by columns, and what has no reward is counted."""
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,11 +17,12 @@ from plaudit.errors import (
     WrongType,
     did_you_mean,
 )
+from plaudit.ledger.context import validate_integer, validate_string
 from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
 from plaudit.llm.rollouts import Keep, RolloutRecorder
-from plaudit.llm.running import Gather, Known, Results, Runner
-from plaudit.llm.sample import Sample
+from plaudit.llm.running import Gather, Known, Results, Runner, replace_stop
+from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
 from plaudit.reward.reward import Reward
 from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
@@ -91,7 +91,7 @@ class Scoring:
                 a function from a text to what is kept of it.
 
         Raises:
-            DefinitionError: An argument is invalid, or two features read each other.
+            DefinitionError: An argument is invalid or has no effect, or two features read each other.
             DuplicateName: Two features have one name.
             ActorInUse: Another live writer has the actor.
             VersionConflict: The ledger has another formula under the reward's label.
@@ -103,8 +103,16 @@ class Scoring:
             raise DefinitionError(f"on_lost_term={on_lost_term!r} is not one of {', '.join(get_args(Lost))}.{near}")
         if type(concurrency) is not int or concurrency < 1:
             raise DefinitionError(f"concurrency={concurrency!r:.60} is not a number of calls, such as 64.")
-        if timeout is not None and (type(timeout) not in (int, float) or timeout <= 0):
-            raise DefinitionError(f"timeout={timeout!r:.60} is not a number of seconds; None allows any time.")
+        if timeout is not None and (type(timeout) not in (int, float) or not 0 < timeout <= _LONGEST_TIMEOUT):
+            raise DefinitionError(
+                f"timeout={timeout!r:.60} is not a number of seconds up to {_LONGEST_TIMEOUT:,}; None allows any time."
+            )
+        given = {"run": run is not None, "actor": actor is not None, "texts": texts != "keep"}
+        if ledger is None and any(given.values()):
+            name = next(name for name in given if given[name])
+            raise DefinitionError(
+                f"{name}= says what to record, and there is no ledger; pass ledger=Ledger('rewards.db')."
+            )
         self.reward = apply_on_bad(reward, on_bad)
         self.features = FeatureSet(features)
         self.masks, self._loses_terms = on_bad == "mask", on_lost_term == "group"
@@ -126,8 +134,10 @@ class Scoring:
         read, features = self.reward.inputs, self.features
         self._counters = [name for name in read if name in self.reward.program.counters]
         self._single = [each.name for each in features.ordered if each.name in read]
+        judges = {each.name for each in features.ordered if each.judge}
         rest = [each.name for each in features.ordered if each.name not in read]
         self._mappings = [name for name in rest if name not in features.read_by_others]
+        self._kept = [name for name in features.by_name if name in judges or name in (*self._single, *self._mappings)]
         if self._mappings and not set(read) - {*self._single, *self._counters}:
             name = self._mappings[0]
             raise DefinitionError(
@@ -166,6 +176,17 @@ class Scoring:
         named = [*self.features.ordered, *filter(None, (self._applies,))]
         return any(part in each.reads for each in named)
 
+    def require(self, samples: Sequence[Sample]) -> None:
+        """Check that features can be called: that one of the samples has every part that they need.
+
+        Args:
+            samples: The samples.
+
+        Raises:
+            MissingField: None has: then a feature is wrong, and no sample.
+        """
+        _require_of_one(self.features.require, samples)
+
     @property
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint of each feature."""
@@ -195,11 +216,12 @@ class Scoring:
             Their rewards.
 
         Raises:
+            WrongType: `samples` is not a list of mappings, or `step` not an integer.
             MissingField: No sample has a part that a feature needs.
             TooManyMasked: More than `max_masked` could not be scored.
             InputError: A sample cannot be scored, and `on_bad` is not "mask".
         """
-        results = self._begin(samples, groups)
+        step, results = validate_integer("step", step), self._begin(samples, groups, policy)
         if gather is not None and self._loses_terms:
             raise DefinitionError("on_lost_term='group' needs all completions of a prompt in one process.")
         return self._finish(replace(self._runner, gather=gather).run(results), step, policy)
@@ -223,13 +245,20 @@ class Scoring:
         Returns:
             Their rewards.
         """
-        results = self._begin(samples, groups)
+        step, results = validate_integer("step", step), self._begin(samples, groups, policy)
         return self._finish(await self._runner.run_async(results), step, policy)
 
     def score_again(
-        self, samples: Sequence[Sample], groups: Sequence[Any], known: Known, steps: Sequence[int | None]
+        self,
+        samples: Sequence[Sample],
+        groups: Sequence[Any],
+        known: Known,
+        steps: Sequence[int | None],
+        *,
+        applies: Mapping[int, bool] | None = None,
+        into: Results | None = None,
     ) -> Scored:
-        """Score samples of which results of some features are known; nothing is recorded or counted.
+        """Score samples of which results of some features are known; nothing is recorded, counted or raised.
 
         A sample without texts is scored where everything is known.
 
@@ -238,58 +267,74 @@ class Scoring:
             groups: What tells completions of one prompt from others, by sample.
             known: Results by feature and by position of the sample.
             steps: The trainer's step of each.
+            applies: Whether the reward is about a sample, by position, where that is known.
+            into: Results to fill in, for a caller who looks at them if scoring is stopped.
 
         Returns:
             Their rewards.
         """
-        results = Results(samples, list(groups))
+        results = into or Results(samples, list(groups))
+        self._ask_whether_it_applies(results, applies or {}, masks=True)
         for at, sample in enumerate(samples):
-            needed = [each for each in self.features.ordered if at not in known.get(each.name, {})]
-            if needed and not sample:
-                results.errors[at] = Abstained("its texts were not kept, or were forgotten")
-            for each in needed if sample else ():
-                each.require(sample, self.features.by_name.keys())
-        return self._score_results(replace(self._runner, stops=False).run(results, known), steps)
+            if not sample and any(at not in known.get(each.name, {}) for each in self.features.ordered):
+                results.errors.setdefault(at, Abstained("its texts were not kept, or were forgotten"))
+        return self._score_results(replace(self._runner, stops=False).run(results, known), steps, masks=True)
 
     # -- before and after features ----------------------------------------------------------------------------------
 
-    def _begin(self, samples: Iterable[Mapping[str, Any]], groups: Sequence[Any] | None) -> Results:
-        listed = [each if isinstance(each, Sample) else Sample(each) for each in samples]
-        for sample in listed[:1]:  # either all samples have a part, or none
-            self.features.require(sample)
-            if self._applies is not None:
-                self._applies.require(sample)
+    def _begin(self, samples: Iterable[Mapping[str, Any]], groups: Sequence[Any] | None, policy: str | None) -> Results:
+        listed = list_samples(samples)
+        if self._recorder is not None:
+            validate_string("policy", policy)  # before a judge is asked
+        if groups is not None and not hasattr(groups, "__len__"):
+            raise WrongType(f"groups={groups!r:.60} is not a list with what tells groups apart, one for each sample.")
         if groups is not None and len(groups) != len(listed):
             raise ShapeMismatch(f"groups has {len(groups)} entries for {len(listed)} samples.")
         results = Results(listed, [*map(_name_group, listed)] if groups is None else [*map(_make_hashable, groups)])
         if self._applies is not None:
-            for at, sample in enumerate(listed):
-                try:
-                    if not self._applies.function(**self._applies.collect(sample)):
-                        results.errors[at] = Abstained("the reward does not apply")
-                except Exception as error:
-                    error.add_note(f"in sample {at}")
-                    if not self.masks:
-                        raise
-                    results.errors[at] = error
+            _require_of_one(self._applies.require, listed)
+        self._ask_whether_it_applies(results, {}, masks=self.masks)
+        self.require([each for at, each in enumerate(listed) if at not in results.errors])
         return results
+
+    def _ask_whether_it_applies(self, results: Results, known: Mapping[int, bool], *, masks: bool) -> None:
+        """Note the samples that the reward is not about, and those of which that cannot be found out."""
+        for at, sample in enumerate(results.samples if self._applies is not None or known else ()):
+            error: Exception | None = None
+            try:
+                if not (known[at] if at in known else self._applies is None or self._concerns(sample)):
+                    results.outside.add(at)
+                    error = Abstained("the reward does not apply")
+            except Exception as failed:
+                error = replace_stop(failed)
+                error.add_note(f"in sample {at}")
+            if error is not None:
+                results.errors[at] = error
+                if not masks and not isinstance(error, Abstained):
+                    raise error
+
+    def _concerns(self, sample: Sample) -> bool:
+        assert self._applies is not None
+        self._applies.require(sample)
+        return bool(self._applies.function(**self._applies.collect(sample)))
 
     def _finish(self, results: Results, step: int | None, policy: str | None) -> Scored:
         count = len(results.samples)
-        scored = self._score_results(results, [step] * count)
+        scored = self._score_results(results, [step] * count, masks=self.masks)
         if self._recorder is not None:
             self._recorder.record(scored, step=step, policy=policy)
         if self.masks:
             self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
         return scored
 
-    def _score_results(self, results: Results, steps: Sequence[int | None]) -> Scored:
+    def _score_results(self, results: Results, steps: Sequence[int | None], *, masks: bool) -> Scored:
         count, terms = len(results.samples), self.reward.program.terms
         values: dict[str, list[float | None]] = {name: [None] * count for name in terms}
         scored = Scored(
             results.samples, results.group_of, [None] * count, [None] * count, values, [self.reward] * count
         )
-        scored.answers, scored.errors = results.answers, results.errors
+        scored.answers, scored.errors, scored.outside = results.answers, results.errors, frozenset(results.outside)
+        scored.found = {name: results.values[name] for name in self._kept}
         scored.lost_terms = lost = self._find_lost(results)
         if lost:
             text = "%s: %d of %d samples are scored without a term, as a feature failed in their groups; the first: %s"
@@ -311,7 +356,7 @@ class Scoring:
             if row is not None:
                 by_reward.setdefault(lost.get(at, ()), []).append(at)
         for names, which in by_reward.items():
-            self._score_rows(scored, self._reduce(names), which)
+            self._score_rows(scored, self._reduce(names), which, masks=masks)
         for at, error in results.errors.items():
             listed = scored.abstained if isinstance(error, Abstained) else scored.reasons
             listed[at] = describe_error(error)
@@ -359,13 +404,13 @@ class Scoring:
             row.update(found)
         return {name: row[name] for name in self._reduce(lost).inputs if name in row} if lost else row
 
-    def _score_rows(self, scored: Scored, reward: Reward, which: Sequence[int]) -> None:
+    def _score_rows(self, scored: Scored, reward: Reward, which: Sequence[int], *, masks: bool) -> None:
         """Fill in what a reward pays samples."""
         found = self._score_columns(reward, [scored.inputs[at] for at in which])
         for place, at in enumerate(which):
             scored.rewards[at] = reward
             if found is None or not found.ok[place]:
-                self._score_row(scored, at)
+                self._score_row(scored, at, masks=masks)
                 continue
             scored.totals[at] = found.total[place]
             for name, column in found.values.items():
@@ -387,14 +432,14 @@ class Scoring:
             return None
         return convert_scores(scores, lambda column: np.broadcast_to(column, count).tolist())
 
-    def _score_row(self, scored: Scored, at: int) -> None:
+    def _score_row(self, scored: Scored, at: int, *, masks: bool) -> None:
         row = scored.inputs[at]
         assert row is not None
         try:
             signal = scored.rewards[at].score(**row)
         except Exception as error:
             error.add_note(f"in sample {at}")
-            if not self.masks:
+            if not masks:
                 raise
             scored.errors[at] = error
             return
@@ -419,6 +464,22 @@ class Scoring:
             _LOG.warning(text, self.reward.name, len(errors), due, first)
 
 
+def list_samples(samples: Iterable[Mapping[str, Any]], *, first: int = 0) -> list[Sample]:
+    """Return samples as such; WrongType, which counts them from `first`, where they are not a list of mappings."""
+    given: Any = samples
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        one = "one sample; write [sample]" if isinstance(given, Mapping) else f"{given!r:.60}"
+        raise WrongType(f"samples are a list of mappings, not {one}.")
+    listed = []
+    for at, each in enumerate(given, first):
+        if not isinstance(each, Mapping):
+            raise WrongType(f"sample {at} is not a mapping from the names of parts to the parts, but {each!r:.60}.")
+        listed.append(each if isinstance(each, Sample) else Sample(each))
+    return listed
+
+
+_LONGEST_TIMEOUT = 10_000_000
+"""Seconds: more than the timers of some systems take."""
 _FEWEST = 8
 """Samples that are worth columns."""
 _COLUMNS = (float, int, bool, str)
@@ -428,13 +489,31 @@ def _name_group(sample: Sample) -> Any:
     return _make_hashable(sample.get("group", sample.get("prompt")))
 
 
+def _require_of_one(require: Callable[[Sample], None], samples: Sequence[Sample]) -> None:
+    """Raise MissingField if not one of the samples has all parts that are needed: then no sample is to blame."""
+    first: MissingField | None = None
+    for sample in samples:
+        try:
+            require(sample)
+        except MissingField as error:
+            first = first or error
+        else:
+            return
+    if first is not None:
+        raise first
+
+
 def _make_hashable(value: Any) -> Any:
-    return value if isinstance(value, str | int) else json.dumps(value, sort_keys=True, default=repr)
+    return value if isinstance(value, str | int) else spell_part(value)
 
 
 def describe_error(error: Exception) -> str:
     """Return an error with its kind and its notes in one line."""
-    return " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    try:
+        said = str(error)
+    except Exception:  # its message is made by code of a feature
+        said = "(its message cannot be made)"
+    return " ".join([f"{type(error).__name__}: {said}", *getattr(error, "__notes__", ())])
 
 
 def _make_definition_error(first: Exception, samples: int) -> MissingField | UnknownInput:

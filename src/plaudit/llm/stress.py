@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from itertools import cycle, islice
 from typing import Any
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError, WrongType, did_you_mean
+from plaudit.ledger.context import validate_integer
 from plaudit.llm.sample import Sample, text_of
 from plaudit.llm.scored import Scored
-from plaudit.llm.scoring import Scoring
+from plaudit.llm.scoring import Scoring, list_samples
 from plaudit.terminal import escape_controls, format_count, format_table
 
 __all__ = ["ATTACKS", "AttackResult", "Example", "StressReport", "stress"]
@@ -27,6 +28,7 @@ _SLACK = 1e-9
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _ENCLOSED = re.compile(r"<(\w+)>(?:(?!<\1>).)*</\1>\s*\Z", re.DOTALL)
 _TAG = re.compile(r"<(\w+)>")
+_PLACE = re.compile(r" (of|in) sample \d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class AttackResult:
     gain: float = 0.0
     """What those above the honest completion earn more, on average."""
     worst: Example | None = None
+    unscored: int = 0
+    """How many attacks have no reward, where the honest completion has one."""
 
     @property
     def share(self) -> float:
@@ -84,6 +88,8 @@ class StressReport:
     """Most successful first."""
     reasons: Mapping[str, int] = field(default_factory=dict)
     """Why completions, honest or not, have no reward, and how many."""
+    examples: Mapping[str, int] = field(default_factory=dict)
+    """By reason, the first sample that has it: its place among the samples, from 0."""
 
     def list_failing(self, share: float) -> list[AttackResult]:
         """Return the attacks that earn more than the honest completion in more than a share of the samples.
@@ -96,12 +102,23 @@ class StressReport:
         """
         return [each for each in self.attacks if each.share > share]
 
+    def list_unscored(self) -> list[AttackResult]:
+        """Return the attacks of which nothing is known: they were built, and none could be scored.
+
+        Returns:
+            The attacks.
+        """
+        return [each for each in self.attacks if each.unscored and not each.samples]
+
     def __str__(self) -> str:
         """Return a table of the attacks, and the worst example of each that succeeds."""
         honest = f"{format_count(self.samples, 'honest completion')}: mean {self.mean:.4g}, best {self.best:.4g}"
         rows = [("attack", "above honest", "above the best", "gain")]
         for each in self.attacks:
-            above, best = (f"{count:,} of {each.samples:,}" for count in (each.above, each.above_best))
+            if each.samples:
+                above, best = (f"{count:,} of {each.samples:,}" for count in (each.above, each.above_best))
+            else:
+                above, best = ("not scored" if each.unscored else "cannot be built"), ""
             rows.append((each.name, above, best, f"{each.gain:+.4g}" if each.above else ""))
         lines = [f"{self.reward}@{self.version}", honest, "", format_table(rows)]
         for each in self.attacks:
@@ -110,7 +127,8 @@ class StressReport:
                 said = each.worst.completion if len(each.worst.completion) <= 200 else f"{each.worst.completion[:200]}…"
                 lines += ["", f"{each.name}, sample {each.worst.sample + 1}: {paid}", f"  {said!r}"]
         if self.reasons:
-            lines += ["", *(f"{count:,} not scored: {why}" for why, count in Counter(self.reasons).most_common(5))]
+            listed = Counter(self.reasons).most_common(5)
+            lines += ["", *(f"{count:,} not scored: {why} (sample {self.examples[why] + 1})" for why, count in listed)]
         return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +139,7 @@ class StressReport:
         """
         attacks = [{**asdict(each), "share": each.share} for each in self.attacks]
         about = {name: getattr(self, name) for name in ("reward", "version", "samples", "mean", "best")}
-        return {**about, "attacks": attacks, "reasons": dict(self.reasons)}
+        return {**about, "attacks": attacks, "reasons": dict(self.reasons), "examples": dict(self.examples)}
 
 
 def stress(
@@ -134,7 +152,8 @@ def stress(
 ) -> StressReport:
     """Score attacks built from real samples beside the honest completions; nothing is recorded.
 
-    Every attack keeps the prompt and the columns of a sample and replaces its completion. Judges are asked.
+    Every attack keeps the prompt and the columns of a sample and replaces its completion. Judges are asked. A sample
+    whose honest completion has no reward is not attacked.
 
     Args:
         scoring: The reward with its features.
@@ -148,7 +167,8 @@ def stress(
 
     Raises:
         DefinitionError: There is no sample or no such attack, or no honest completion can be scored.
-        MissingField: A sample lacks a part that a feature needs.
+        WrongType: `samples` is not a list of mappings, or a prompt or a completion is not a text or a conversation.
+        MissingField: No sample has every part that features need.
 
     >>> from plaudit import Field, Reward, term
     >>> from plaudit.llm import feature
@@ -164,8 +184,14 @@ def stress(
     >>> [(each.name, each.above) for each in report.attacks]
     [('answer spray', 5), ('empty text', 0)]
     """
-    honest = [each if isinstance(each, Sample) else Sample(each) for each in samples]
+    if not isinstance(scoring, Scoring):
+        raise DefinitionError(f"{scoring!r:.60} is not a Scoring: write Scoring(reward, features).")
+    honest, step = list_samples(samples, first=1), validate_integer("step", step) or 0
+    if isinstance(attacks, str):
+        raise DefinitionError(f"attacks={attacks!r:.60} is one name; write attacks=[{attacks!r:.60}].")
     chosen = list(ATTACKS) if attacks is None else list(attacks)
+    if not chosen:
+        raise DefinitionError(f"there is no attack to try; name some of: {', '.join(ATTACKS)}.")
     for name in chosen:
         if name not in ATTACKS:
             raise DefinitionError(f"there is no attack {name!r}.{did_you_mean(name, ATTACKS)}")
@@ -173,20 +199,33 @@ def stress(
         for part in ("prompt", "completion"):
             if part not in each:
                 raise DefinitionError(f"sample {at + 1} has no {part!r}.{did_you_mean(part, each)}")
+            _check_conversation(f"the {part} of sample {at + 1}", each[part])
     if not honest:
         raise DefinitionError("there is no sample to attack.")
+    scoring.require(honest)
     plan = _Plan(scoring, step, progress, len(honest) * (1 + len(chosen)))
     totals = plan.score(honest)
     known = [total for total in totals if total is not None]
     if not known:
-        why = next(iter(plan.reasons), "features gave none a reward")
-        raise DefinitionError(f"none of the honest completions can be scored: {why}")
+        why, at = next(iter(plan.examples.items()))
+        raise DefinitionError(f"none of the honest completions can be scored; sample {at + 1}: {why}")
     build = _Builder(honest)
     found = [_compare(name, honest, build.attack(name), totals, plan) for name in chosen]
     ranked = sorted(found, key=lambda each: (-each.above_best, -each.above, -each.gain))
     label = scoring.reward
     mean = sum(known) / len(known)
-    return StressReport(label.name, label.version, len(known), mean, max(known), ranked, plan.reasons)
+    return StressReport(label.name, label.version, len(known), mean, max(known), ranked, plan.reasons, plan.examples)
+
+
+def _check_conversation(what: str, given: Any) -> None:
+    """Refuse a prompt or a completion that is neither a text nor a list of messages."""
+    listed = isinstance(given, list | tuple) and all(isinstance(each, Mapping) for each in given)
+    if not listed and not isinstance(given, str):
+        raise WrongType(f"{what} is a string or a list of messages, not {given!r:.60}.")
+    try:
+        text_of(given)
+    except WrongType as error:
+        raise WrongType(f"{what}: {error}") from None
 
 
 class _Plan:
@@ -196,6 +235,7 @@ class _Plan:
         self._scoring, self._step, self._progress, self._total = scoring, step, progress, total
         self._done = 0
         self.reasons: Counter[str] = Counter()
+        self.examples: dict[str, int] = {}
 
     def score(self, samples: Sequence[Sample | None]) -> list[float | None]:
         """Return the totals of samples; None where there is no sample, or it has no reward."""
@@ -210,10 +250,10 @@ class _Plan:
             scored = self._score([sample for at in part if (sample := samples[at]) is not None])
             for at, total in zip(part, scored.totals, strict=True):
                 found[at] = total
-            self.reasons.update(
-                re.sub(r" (of|in) sample \d+", "", why)
-                for why in [*scored.reasons.values(), *scored.abstained.values()]
-            )
+            for place, said in sorted({**scored.reasons, **scored.abstained}.items()):
+                why = _PLACE.sub("", said)
+                self.reasons[why] += 1
+                self.examples[why] = min(part[place], self.examples.get(why, part[place]))
             self._tell(len(part))
         self._tell(len(samples) - len(there))
         return found
@@ -245,15 +285,20 @@ def _compare(
     totals: Sequence[float | None],
     plan: _Plan,
 ) -> AttackResult:
-    attacked = [None if text is None else _replace(sample, text) for sample, text in zip(honest, texts, strict=True)]
+    attacked = [
+        None if text is None or total is None else _replace(sample, text)
+        for sample, text, total in zip(honest, texts, totals, strict=True)
+    ]
     best = max(total for total in totals if total is not None)
     gains: dict[int, float] = {}
-    above_best = 0
+    above_best = unscored = 0
     paid = plan.score(attacked)
     for at, (before, after) in enumerate(zip(totals, paid, strict=True)):
         if before is not None and after is not None:
             gains[at] = after - before
             above_best += after > best + _SLACK
+        elif before is not None and attacked[at] is not None:
+            unscored += 1
     above = [gain for gain in gains.values() if gain > _SLACK]
     worst = max(gains, key=lambda at: gains[at], default=None)
     example = None
@@ -262,7 +307,8 @@ def _compare(
         assert before is not None
         assert after is not None
         example = Example(worst, before, after, texts[worst] or "")
-    return AttackResult(name, len(gains), len(above), above_best, sum(above) / len(above) if above else 0.0, example)
+    gain = sum(above) / len(above) if above else 0.0
+    return AttackResult(name, len(gains), len(above), above_best, gain, example, unscored)
 
 
 def _replace(sample: Sample, text: str) -> Sample:

@@ -49,6 +49,13 @@ def _make_terms(reward: str, functions: object, batched: bool) -> list[Term]:
             f"reward {reward!r}: from_functions takes the weight of each function, {{near: 1.0, effort: -0.1}}, "
             f"and not a {type(functions).__name__}"
         )
+    for each, weight in functions.items():
+        if isinstance(each, str):
+            near = getattr(weight, "__name__", "near")
+            raise DefinitionError(
+                f"reward {reward!r}: from_functions takes the weight of each function, and {each!r} is a string; write "
+                f"{{term(name={each!r})({near}): 1.0}}"
+            )
     return [
         each.with_(weight=weight) if isinstance(each, Term) else term(weight=weight, batched=batched)(each)
         for each, weight in functions.items()

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack, overload
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError
 from plaudit.language.field import Field
 from plaudit.language.parameters import Number
 from plaudit.language.program import Builder, Program
@@ -15,6 +15,7 @@ from plaudit.language.schedule import Schedule
 from plaudit.language.writing.mathml import FormulaText, build_formula_text
 from plaudit.language.writing.render import render_python
 from plaudit.reward import spec_writer, variants
+from plaudit.reward.advice import describe_unknown
 from plaudit.reward.composition import Override
 from plaudit.reward.declared import add_fact_guards
 from plaudit.reward.definition import (
@@ -36,7 +37,7 @@ from plaudit.reward.python_writer import write_definition
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State
-from plaudit.reward.task.task import Task, TaskChanges
+from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
@@ -124,7 +125,7 @@ class Reward(Definition):
         """
         arguments = locals()  # what it is called with, by the names above
         for keyword in unknown:
-            raise TypeError(_describe_unknown(keyword))
+            raise TypeError(describe_unknown(keyword, inspect.signature(Reward).parameters))
         define(self, arguments)
 
     @classmethod
@@ -176,7 +177,7 @@ class Reward(Definition):
         {'near': 1.0, 'effort': -0.5}
         """
         for keyword in options.keys() - (RewardChanges.__annotations__.keys() - {"terms"}):
-            raise TypeError(_describe_unknown(keyword))
+            raise TypeError(describe_unknown(keyword, inspect.signature(Reward).parameters))
         made = cls.__new__(cls)
         usual = {key: each.default for key, each in inspect.signature(cls).parameters.items()}
         given = {**usual, **options, "name": name, "version": version, "fields": fields}
@@ -791,13 +792,3 @@ class Reward(Definition):
         from plaudit.reward.spec_reader import from_json
 
         return from_json(text)
-
-
-def _describe_unknown(keyword: str) -> str:
-    """Return what to write instead of a keyword that a reward does not take."""
-    if keyword == "params":
-        return "Reward() takes the parameters that terms share as shared=, not as params="
-    if keyword in TaskChanges.__annotations__:
-        return f"Reward() takes {keyword}= through its task: task=Task({keyword}=...)"
-    known = inspect.signature(Reward).parameters
-    return f"Reward() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}"

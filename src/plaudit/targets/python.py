@@ -8,10 +8,10 @@ line raise one of `UNUSUAL`, and `PythonReward.convert_row` handles other shapes
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any, NoReturn, TypeVar
 
-from plaudit.errors import InputError, ShapeMismatch, UnknownInput
+from plaudit.errors import InputError, ShapeMismatch, UnknownInput, WrongType
 from plaudit.language.field import LARGEST_INTEGER, RECORDS
 from plaudit.language.program import Program
 from plaudit.language.shapes import flatten_entries
@@ -285,12 +285,17 @@ class FastPath:
         The names are put into the code object as data, so no text of a reward is ever compiled.
         """
         if self.keywords is not None:
-            extra, *rest = made.__code__.co_varnames[len(self.keywords) :]
-            while extra in self.keywords:
-                extra += "_"
-            made.__code__ = made.__code__.replace(co_varnames=(*self.keywords, extra, *rest))
+            given, extra, *rest = made.__code__.co_varnames[len(self.keywords) :]
+            given, extra = (_find_free(name, self.keywords) for name in (given, extra))
+            made.__code__ = made.__code__.replace(co_varnames=(*self.keywords, given, extra, *rest))
             made.__kwdefaults__ = dict(zip(self.keywords, (made.__kwdefaults__ or {}).values(), strict=True))
         return made
+
+
+def _find_free(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def build_fast_path(program: Program, converters: Sequence[Callable[[Any], Any]], *, keywords: bool) -> FastPath:
@@ -303,8 +308,10 @@ def build_fast_path(program: Program, converters: Sequence[Callable[[Any], Any]]
     if keywords:
         names |= {"absent": ABSENT, "collect_keywords": collect_keywords}
         pairs = "".join(f"(q{i}, y{i}), " for i in range(len(top)))
-        arguments = [*(["*"] if top else []), *(f"y{i}=absent" for i in range(len(top))), "**extra"]
-        path = FastPath(arguments, [], names, f"collect_keywords(({pairs}), extra)", keywords=top)
+        names["refuse"] = partial(_refuse_positional, program.name, top)
+        arguments = ["*given", *(f"y{i}=absent" for i in range(len(top))), "**extra"]
+        collected = f"refuse(given) if given else collect_keywords(({pairs}), extra)"
+        path = FastPath(arguments, [], names, collected, keywords=top)
     else:
         path = FastPath(["inputs"], [], names, "inputs")
     path.lines.append("t = ()")
@@ -320,6 +327,15 @@ def build_fast_path(program: Program, converters: Sequence[Callable[[Any], Any]]
 def collect_keywords(pairs: Sequence[tuple[str, Any]], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return keyword arguments as a mapping, without those that were not given."""
     return {name: value for name, value in pairs if value is not ABSENT} | dict(extra)
+
+
+def _refuse_positional(reward: str, names: Sequence[str], given: Sequence[object]) -> NoReturn:
+    listed = ", ".join(f"{name}=..." for name in names[:4]) + (", ..." if len(names) > 4 else "")
+    row = "; a mapping goes in as score(**row)" if isinstance(given[0], Mapping) else ""
+    raise WrongType(
+        f"reward {reward!r}: score() takes the inputs of one step by keyword, score({listed}){row}. For a batch write "
+        "reward.compile('numpy')(columns)."
+    )
 
 
 class VectorReader:
@@ -406,7 +422,7 @@ def _format_argument(path: FastPath, name: str, top: list[str]) -> str:
 def _format_unexpected(path: FastPath, program: Program, found: Sequence[InputSlot], top: list[str]) -> str:
     """Return the test that something was passed that the reward does not read."""
     if path.keywords is not None:
-        return "extra"
+        return "given or extra"
     if any(_find_default(program, slot) is not None for slot in found):
         path.names["top"] = frozenset(top)
         return "not (inputs.keys() <= top)"

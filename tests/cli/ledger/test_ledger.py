@@ -125,3 +125,10 @@ def test_the_password_in_an_address_that_fails_is_not_printed(plaudit, write, ad
         assert result.stdout == ""
         assert result.stderr.startswith("Error: ")
         assert "s3cret" not in result.stderr
+
+
+@pytest.mark.parametrize(("name", "meant"), [("worst", "rank"), ("best", "rank --best"), ("histry", "history")])
+def test_a_command_that_is_not_there_is_guessed(plaudit, name, meant):
+    result = plaudit("ledger", name, "rewards.db")
+    assert result.exit_code == 2
+    assert f"No such command '{name}'. Did you mean '{meant}'?" in result.stderr

@@ -13,16 +13,12 @@ from support.strategies import load
 
 STATEMENTS = {
     "while": ("«while x > 0:»\n        x -= 1\n    return x", "no known number of iterations", "for i in range"),
-    "an item as target": ("«x[0]» += 1\n    return x", "changed in place", "its own name"),
     "an expression": ("«x + 1»\n    return x", "no effect", "drop this line"),
-    "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "no effect", "drop this line"),
-    "a docstring alone": ("«'''Nothing else.'''»", "no effect", "return the value"),
     "a class": ("«class A:»\n        b = 1\n    return x", "class inside a term", "above the term"),
     "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
     "raise": ("«raise ValueError»", "exceptions", "range of the field"),
-    "global": ("«global y»\n    return x", "side effects", "pass it in"),
+    "global": ("«global y»\n    return x", "side effects", r'State\("y", reset=0.0'),
     "with": ("«with x:»\n        return x", "`with`", "before scoring"),
-    "del": ("«del x»\n    return 1", "`del`", "Drop this line"),
     "return alone": ("«return»", "without a value", "every path"),
     "yield": ("y = «yield x»\n    return y", "returns once", "Return the value"),
     "a loop in a branch": (
@@ -45,7 +41,7 @@ EXPRESSIONS = {
     "is not": ("«x is not True»", "identity", "!="),
     "a bitwise and": ("«x & 1.0»", "bit operations", "`and`"),
     "a bitwise or": ("«x | 1.0»", "bit operations", "`or`"),
-    "a bitwise xor": ("«x ^ 1.0»", "bit operations", "`not`"),
+    "a bitwise xor": ("«x ^ 1.0»", "`\\^` is exclusive or", r"`x \*\* 2` for a power"),
     "a shift": ("1 + («x << 1.0»)", "bit operations", "conditions"),
     "a large power": ("«x ** 65»", "from -64 to 64", r"math\.exp"),
     "a large power below": ("«x ** -65.0»", "from -64 to 64", r"math\.exp"),

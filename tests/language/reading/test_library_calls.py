@@ -180,6 +180,7 @@ REFUSED = {
     ),
     "a function that is not read": ("np.exp2(x)", "`np.exp2` of numpy cannot be read.\n", "before scoring"),
     "a misspelt function": ("np.hypott(x, x)", "'np.hypott' does not exist. Did you mean 'hypot'?", "dir(np)"),
+    "a method that is close to others": ("v.long()", "`.long()` cannot be read.\n", "before scoring"),
     "a misspelt method": ("v.clp(0, 1)", "Did you mean 'clip'?", "before scoring"),
     "a method that is not read": ("v.setflags(1)", "`.setflags()` cannot be read.\n", "before scoring"),
     "an unknown keyword": ("np.sum(v, where=v > 0)", "cannot be read with where=", "axis"),

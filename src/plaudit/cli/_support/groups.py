@@ -4,6 +4,7 @@ import importlib
 import shutil
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -43,15 +44,32 @@ class LazyGroup(click.Group):
 
     context_class = HelpContext
 
-    def __init__(self, name: str | None = None, *, package: str, summaries: Mapping[str, str], **options: Any) -> None:
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        package: str,
+        summaries: Mapping[str, str],
+        others: Mapping[str, str] = MappingProxyType({}),
+        **options: Any,
+    ) -> None:
         """Take the command `name` from the module `name` in `package`, or from `module` for a key "module:name".
 
         A command named like a Python keyword or builtin has an underscore there: `list_`. The values of `summaries`
-        are the first lines of the commands' help.
+        are the first lines of the commands' help. `others` has names that are no commands, and what to suggest there.
         """
+        self._others = others
         self.summaries = {key.rpartition(":")[2]: summary for key, summary in summaries.items()}
         modules = {key.rpartition(":")[2]: f"{package}.{key.partition(':')[0]}" for key in summaries}
         super().__init__(name, commands=_ModuleCommands(modules), **options)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the named command; where there is none, the error says which one may be meant."""
+        if (meant := self._others.get(args[0])) is not None and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summary of each command, without importing it."""

@@ -25,6 +25,8 @@ TASK = "Task to judge by, merged over the reward's own: task.json, file.py:name,
 SINCE = "Only records since this time: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h."
 UNTIL = "Only records before this time."
 LONGEST_TIMEOUT = 3600.0
+_MOST_VALUES = 8
+"""How many values of an option are listed when none of the records has the one that was asked for."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -179,9 +181,14 @@ def _add_query_options(names: Sequence[str], describe: Callable[[str], str]) -> 
 
 
 def explain_nothing(history: "History", *, more: str = "") -> NotInLedger:
-    """Return the error for options that match no record, with a suggestion."""
-    near = history.suggest()
-    hint = "" if near is None else f" Did you mean --{near[0].replace('_', '-')} {shlex.quote(near[1])}?"
+    """Return the error for options that match no record: with a suggestion, or with the values that there are."""
+    hint = ""
+    if (near := history.suggest()) is not None:
+        hint = f" Did you mean --{near[0].replace('_', '-')} {shlex.quote(near[1])}?"
+    elif (known := history.list_known_values(_MOST_VALUES + 1)) is not None and known[1]:
+        values = [shlex.quote(value) for value in known[1][:_MOST_VALUES]]
+        rest = ", …" if len(known[1]) > _MOST_VALUES else ""
+        hint = f" The ledger has --{known[0].replace('_', '-')} {', '.join(values)}{rest}."
     return NotInLedger(f"No matching records.{hint}{more}")
 
 

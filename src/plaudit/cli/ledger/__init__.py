@@ -31,6 +31,7 @@ SUMMARIES = {
     cls=LazyGroup,
     package="plaudit.cli.ledger",
     summaries=SUMMARIES,
+    others={"worst": "rank", "best": "rank --best", "show": "history", "list": "history", "records": "history"},
     epilog="Example: plaudit ledger history rewards.db --run night-3",
 )
 def ledger() -> None:

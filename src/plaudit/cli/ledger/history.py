@@ -1,6 +1,7 @@
 """`plaudit ledger history`: records, newest last."""
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -102,7 +103,8 @@ def print_records(records: Iterator[Record]) -> bool:
 def _build_row(record: Record) -> tuple[str, ...]:
     at = format_moment(record.at)
     reward = shorten_text(f"{record.signal.reward}@{record.signal.version}")
-    return str(record.id), at, reward, format_value(record.signal.total), describe_place(record)
+    total = "-" if math.isnan(record.total) else format_value(record.total)
+    return str(record.id), at, reward, total, describe_place(record)
 
 
 def describe_place(record: Record) -> str:

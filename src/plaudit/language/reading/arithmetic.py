@@ -24,6 +24,7 @@ from plaudit.language.reading.expressions import (
     read_truth,
     spread,
 )
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.texts import is_text, join_texts
 from plaudit.language.reading.values import (
     Constant,
@@ -187,6 +188,7 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
             return Ref(add_number(context, value, node), NUMBER) if number is None else Constant(+number)
         case ast.Not():
             return negate(context, value, node)
+    refuse_record(context, value, node)
     raise context.error(node, *explain_unsupported(op))
 
 

@@ -5,12 +5,20 @@ from dataclasses import replace
 
 from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
-from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
+from plaudit.language.reading.advice import explain_state, explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key, look_up_key
-from plaudit.language.reading.dropped import Dropped, drop, find_written, is_harmless_here
-from plaudit.language.reading.dtypes import find_dtype, fit_entry
+from plaudit.language.reading.dropped import (
+    Dropped,
+    drop,
+    fills_part,
+    find_container,
+    find_written,
+    is_harmless_here,
+    mention_fields,
+)
+from plaudit.language.reading.dtypes import FLOAT, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import choose
 from plaudit.language.reading.expressions import fit, list_items, spread
 from plaudit.language.reading.flow import runs
@@ -42,6 +50,7 @@ from plaudit.language.reading.values import (
     has_items,
     is_array,
     is_open,
+    is_record,
 )
 from plaudit.language.reading.vectors import build_array, find_shape, list_entries, map_entries
 
@@ -86,7 +95,7 @@ def _keep_error(
 ) -> Value:
     """Return what stands for a value that cannot be read; an error where reading it would assign something."""
     names = all(isinstance(target, ast.Name) for target in targets)
-    parts = all(isinstance(target, ast.Name | ast.Attribute) for target in targets)
+    parts = all(isinstance(target, ast.Name | ast.Attribute) or fills_part(context, target) for target in targets)
     assert statement.value is not None
     changes = any(isinstance(node, ast.Attribute) and node.attr in IN_PLACE for node in ast.walk(statement.value))
     unknown = names and isinstance(error, UnknownField)
@@ -101,11 +110,14 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
     left = context.read(_load(target))
     if isinstance(left, Vector) and isinstance(target, ast.Name) and is_given(context, left):
         name = ast.unparse(target)
-        advice = f"Write a new value: `{name} = {name} + ...`."
+        advice = f"Write a new value: `{name} = {name} + ...`. {explain_state(name)}"
         raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):
-        forget_shared(context, left, ast.unparse(target))
+        changed: ast.expr = target
+        while isinstance(changed, ast.Subscript):  # what it is an entry of is changed where it is assigned
+            changed = changed.value
+        forget_shared(context, left, ast.unparse(changed))
     return value
 
 
@@ -171,10 +183,15 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
 @binds(ast.Subscript)
 def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     local = find_local(context, target.value)
+    if local is None and _fill_part(context, target, value):
+        return None
     if local is None:
         statement = ast.copy_location(ast.Expr(target), target)
         if (written := find_written(context, target, statement, put=(target,))) is not None:
             return drop(context, written)
+        if find_container(context, target.value) is not None:
+            what = f"`{ast.unparse(target.value)}` may be a value that the function goes on to read."
+            raise context.error(target, what, "Drop this line, or put a copy there first: `value.copy()`.")
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):
@@ -186,6 +203,34 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     if is_array(old) and is_mask(parts[0]):
         return change(context, old, _write_masked(context, old, parts, value, target))
     return change(context, old, _replace_entries(context, old, parts, value, target))
+
+
+def _fill_part(context: Context, target: ast.Subscript, value: Value) -> bool:
+    """Read `self.rew_buf[:] = value`: from here on that part has these entries; return whether it is such a line."""
+    if not fills_part(context, target):
+        return False
+    part = target.value
+    assert isinstance(part, ast.Attribute)
+    if not is_record(context.read(part.value)):
+        return False
+    if isinstance(value, Unassigned) or find_open(value) is not None:
+        pass
+    elif find_container(context, part) is None:
+        old = context.read(part)
+        if not is_array(old):
+            return False
+        dtype = find_dtype(context, list_entries(old))
+        value = fit(
+            context, map_entries, lambda _, one: fit_entry(context, dtype, one, target), old, value, node=target
+        )
+        forget_shared(context, old)
+    else:
+        if context.batch and not is_array(value):
+            value = Vector((value,) * context.batch, array=True)
+        value = spread(context, lambda one: fit_entry(context, FLOAT, one, target), value, node=target)
+    mention_fields(context, target)
+    _assign_part(context, part, value)
+    return True
 
 
 def _write_masked(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:

@@ -148,7 +148,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
 
 def _is_record_call(context: Context, base: Value, name: str) -> bool:
     if isinstance(base, Undeclared):
-        return bool(base.path) and (name == "get" or not (name in METHODS or name in METHOD_ADVICE))
+        listing = name in ("get", "items", "keys", "values")
+        return bool(base.path) and (listing or not (name in METHODS or name in METHOD_ADVICE))
     return isinstance(base, Record)
 
 

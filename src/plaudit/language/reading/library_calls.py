@@ -67,6 +67,9 @@ REFUSED: Mapping[str, str] = {
 }
 """What to write instead of spellings that mean different things in different libraries, or that no target has."""
 
+_ELSEWHERE = {"bmm", "byte", "char", "half", "long", "mm", "mode", "mv", "short", "sort", "svd", "t", "type"}
+"""Methods of arrays with short names, which are not misspelt although they are close to others."""
+
 _ARRAYS = {"numpy": "ndarray", "jax": "Array", "torch": "Tensor"}
 
 _MODULES = ("numpy", "numpy.linalg", "jax.numpy", "jax.numpy.linalg", "jax.nn", "torch", "torch.functional",
@@ -180,7 +183,7 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     if name in METHODS:
         raise context.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
     advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
-    near = "" if advice or _exists(name) else did_you_mean(name, METHODS)
+    near = "" if advice or name in _ELSEWHERE or _exists(name) else did_you_mean(name, METHODS)
     raise context.error(node, f"the method `.{name}()` cannot be read.{near}", advice or LISTED)
 
 

@@ -171,10 +171,14 @@ def store_spec(backend: Backend, cursor: Any, layout: RecordLayout, chain_rows: 
 def build_conflict(ledger: str, new: Reward, old: Reward | None) -> VersionConflict:
     """Return the error for a label that stands for another formula, with what differs."""
     shown = "" if old is None else "".join(f"\n  {line}" for line in describe_differences(old, new))
+    advice = "Give the changed reward a new label: reward.with_version(...), or --label on the command line."
+    if old is not None and old.fingerprint == new._with_clipped_inputs().fingerprint:
+        advice = f"The one in the ledger clips numbers: use on_bad='clip' (--on-bad clip) here too.\nOr: {advice}"
+    elif old is not None and new.fingerprint == old._with_clipped_inputs().fingerprint:
+        advice = f"The one in the ledger does not clip numbers: use another on_bad (--on-bad) here.\nOr: {advice}"
     return VersionConflict(
         f"{ledger}: the label {new.name}@{new.version} belongs to another formula "
-        f"({'' if old is None else old.fingerprint[:12]} in the ledger, {new.fingerprint[:12]} here).{shown}\n"
-        "Give the changed reward a new label: reward.with_version(...), or --label on the command line."
+        f"({'' if old is None else old.fingerprint[:12]} in the ledger, {new.fingerprint[:12]} here).{shown}\n{advice}"
     )
 
 

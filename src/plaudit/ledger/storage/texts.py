@@ -22,6 +22,8 @@ TEXTS = "texts"
 """Under which name the context of a record names its texts."""
 FEATURES = "features"
 """The text that says how a rollout was read, which many records share and nobody needs to forget."""
+FOUND = "found"
+"""Under which name a text or a context says what features found."""
 FORGET_TOGETHER = 2000
 """Texts to forget in one transaction."""
 _NAME = re.compile('"text:([0-9a-f]{64})"')

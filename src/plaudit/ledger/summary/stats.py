@@ -65,7 +65,7 @@ class Stats:
         if self.first is not None and self.last is not None:
             parts.append(f"from {_format_time(self.first)} to {_format_time(self.last)}")
         if masked := sum(totals.masked for totals in self.rewards.values()):
-            parts.append(f"{masked:,} of them masked, because they could not be scored")
+            parts.append(f"{masked:,} of them masked: they have no score")
         if self.jobs:
             parts.append(f"{format_count(self.rescored, 'new score')} from {format_count(self.jobs, 're-scoring')}")
         if self.quarantined:
