@@ -297,6 +297,7 @@ class Builder:
 
     def __init__(self, nodes: Iterable[n.Node] = ()) -> None:
         self.nodes = list(nodes)
+        self.calls: dict[str, list[Any]] = {}  # of methods of records: how each is shown, and what it was passed
         self._at = {_identify(node): at for at, node in enumerate(self.nodes)}
 
     def add(self, node: n.Node) -> int:

@@ -14,6 +14,7 @@ from plaudit.language.program import Builder, Guard, Program, find_reachable, pr
 from plaudit.language.reading.context import Computed, Note, Scope
 from plaudit.language.reading.functions import Reading, read_term
 from plaudit.language.reading.inputs import hold_within_range
+from plaudit.language.reading.paths import claim_parts
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, TotalFunction, build_total, read_total_function
 from plaudit.reward.schedules import find_counters, lower_numbers
@@ -88,13 +89,15 @@ def build_formula(
     """
     builder = Builder()
     transition = find_transitions(functions, states)
-    carried = read_states(builder, states, fields, transition, shared) if states else ReadStates({}, {}, (), {})
+    carried = read_states(builder, states, fields, transition, shared) if states else ReadStates({}, {}, (), {}, {})
     inputs: dict[str, Field] = dict(carried.inputs)
     scores: dict[str, int] = {}
     guards: list[Guard] = list(carried.guards)
     notes: list[Note] = []
+    claims = dict(carried.claimed)
     for term in functions:
         reading = read_term_into(builder, term, fields, transition, shared, carried.computed)
+        claim_parts(term.name, reading.claimed, claims, fields)
         score = reading.result
         if term.terminal:
             inputs["terminal"] = TERMINAL

@@ -13,6 +13,7 @@ from plaudit.language.program import Builder, Carried, Guard
 from plaudit.language.reading.context import Computed, Scope
 from plaudit.language.reading.functions import read_update
 from plaudit.language.reading.owners import read_source
+from plaudit.language.reading.paths import Claim, claim_parts
 from plaudit.language.reading.source import ReadFunction, Source
 from plaudit.language.reading.values import Ref, Value, build_vector
 from plaudit.language.schedule import Schedule
@@ -252,6 +253,7 @@ class ReadStates:
     entries: Mapping[str, tuple[int, ...]]
     guards: tuple[Guard, ...]
     inputs: Mapping[str, Field]
+    claimed: Mapping[str, Claim]
 
 
 def read_states(
@@ -266,6 +268,7 @@ def read_states(
     entries: dict[str, tuple[int, ...]] = {}
     guards: list[Guard] = []
     inputs: dict[str, Field] = {}
+    claimed: dict[str, Claim] = {}
     for name, state in states.items():
         if state.source is None:
             raise DefinitionError(f"state {name!r} was loaded from a specification and works only in its own reward")
@@ -277,7 +280,8 @@ def read_states(
         entries[name] = tuple(value.at for value in values if isinstance(value, Ref))
         guards += reading.guards
         inputs |= reading.inputs
-    return ReadStates(computed, entries, tuple(guards), inputs)
+        claim_parts(name, reading.claimed, claimed, fields)
+    return ReadStates(computed, entries, tuple(guards), inputs, claimed)
 
 
 def validate_states(reward: str, states: Mapping[str, State], terms: Iterable[Term], shared: Iterable[str]) -> None:

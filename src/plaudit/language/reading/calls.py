@@ -29,6 +29,7 @@ from plaudit.language.reading.expressions import (
 )
 from plaudit.language.reading.helpers import read_helper, read_nested
 from plaudit.language.reading.in_place import IN_PLACE, change_temporary
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.instances import is_callable, read_isinstance
 from plaudit.language.reading.library_calls import (
     METHODS,
@@ -38,6 +39,7 @@ from plaudit.language.reading.library_calls import (
     refuse_library,
 )
 from plaudit.language.reading.methods import read_method
+from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
@@ -81,6 +83,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         if node.func.attr in IN_PLACE:
             return change_temporary(context, base, node)
         if _is_record_call(context, base, node.func.attr):
+            _refuse_reduction(context, base, node)
             return read_record_call(context, base, node)
         if isinstance(base, Dictionary):
             return read_dict_method(context, base, node)
@@ -151,6 +154,15 @@ def _is_record_call(context: Context, base: Value, name: str) -> bool:
         listing = name in ("get", "items", "keys", "values")
         return bool(base.path) and (listing or not (name in METHODS or name in METHOD_ADVICE))
     return isinstance(base, Record)
+
+
+def _refuse_reduction(context: Context, base: Value, node: ast.Call) -> None:
+    """Refuse `self.body.pos.sum()` where neither the sum nor `pos` is declared: `pos` is what to declare."""
+    assert isinstance(node.func, ast.Attribute)
+    if not isinstance(base, Record) or len(base.path) < 2 or node.func.attr not in METHODS - {"copy", "clone"}:
+        return
+    if not find_declared(context, (*base.path, show_call(context, node))):
+        refuse_record(context, base, node)
 
 
 def _refuse_keywords(context: Context, node: ast.Call) -> None:

@@ -256,8 +256,8 @@ class Context:
             self.names = outer
 
     @contextmanager
-    def trying(self) -> Iterator[None]:
-        """Read something that may fail: then nothing of it is left."""
+    def trying(self, *, keep: bool = True) -> Iterator[None]:
+        """Read something that may fail: then nothing of it is left; nor is it where it is not to be kept."""
         lists: list[list[Any]] = [
             self.guards,
             self.marks,
@@ -269,6 +269,7 @@ class Context:
         ]
         tables: tuple[dict[Any, Any], ...] = (
             self.inputs,
+            self.known,
             self.reads,
             self.params,
             self.claimed,
@@ -280,12 +281,15 @@ class Context:
         try:
             yield
         except PlauditError:
-            for made, kept in zip(lists, before[0], strict=True):
-                del made[kept:]
-            for table, known in zip(tables, before[1], strict=True):
-                table.clear()
-                table.update(known)
+            keep = False
             raise
+        finally:
+            if not keep:
+                for made, kept in zip(lists, before[0], strict=True):
+                    del made[kept:]
+                for table, known in zip(tables, before[1], strict=True):
+                    table.clear()
+                    table.update(known)
 
     @contextmanager
     def under(self, flag: int) -> Iterator[None]:

@@ -14,6 +14,7 @@ from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
+from plaudit.language.reading.paths import show_call
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -154,10 +155,7 @@ def read_argument(context: Context, node: ast.expr) -> Value | None:
 
 
 def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
-    """Return what `record.get(...)` or another method gives: the field of that name, with any arguments.
-
-    `self.state(0)` is the field `state_0`, or `state`. Calls with other arguments would be another field.
-    """
+    """Return what `record.get(...)` or another method gives: the field of that name, `state_0` or `state`."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
     if name in ("items", "keys", "values") and not node.args and isinstance(base, Record):
@@ -169,12 +167,7 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
         key, *default = [read_argument(context, argument) for argument in node.args]
         if isinstance(key, Constant) and isinstance(key.value, str):
             return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
-    known = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
-    if known and len(known) == len(node.args):
-        found = read_member(context, base, "_".join([name, *map(str, known)]), node)
-        if not isinstance(found, Record | Undeclared):
-            return found
-    return read_member(context, base, ast.unparse(node).removeprefix(f"{ast.unparse(node.func.value)}."), node)
+    return read_member(context, base, show_call(context, node), node)
 
 
 def read_attribute_call(context: Context, called: object, node: ast.Call) -> Value:

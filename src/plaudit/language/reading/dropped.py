@@ -11,8 +11,8 @@ from plaudit.errors import PlauditError
 from plaudit.language.field import RECORDS
 from plaudit.language.reading.context import Context, Path
 from plaudit.language.reading.effects import is_reporting, list_changes
-from plaudit.language.reading.inputs import find_declared, list_part_names
 from plaudit.language.reading.owners import MISSING, find_member, has_setter
+from plaudit.language.reading.paths import find_declared, list_part_names
 from plaudit.language.reading.values import Constant, Record, Ref, Unassigned, Undeclared
 
 _FILLING = {

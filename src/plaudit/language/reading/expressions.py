@@ -47,6 +47,7 @@ from plaudit.language.reading.vectors import (
     find_shape,
     list_entries,
     map_entries,
+    reshape,
     transpose,
 )
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
@@ -89,11 +90,15 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
     """Return the attribute that `node` names, of what it is read from."""
     if node.attr in ("values", "indices") and is_open(base) and isinstance(base, Ref):
         return base  # of `torch.max(v, dim=0)`
-    if node.attr in ("shape", "size", "ndim", "T") and (is_open(base) or is_array(base)):
+    if node.attr == "torch" and is_array(base):
+        return base  # of Isaac Lab: the tensor of an array
+    if node.attr in ("shape", "size", "ndim", "T", "flat") and (is_open(base) or is_array(base)):
         if (unknown := find_open(base)) is not None:
             return unknown
         if node.attr == "T":
             return fit(context, transpose, base, node=node)
+        if node.attr == "flat":
+            return fit(context, reshape, base, (-1,), node=node)
         shape = fit(context, find_shape, base, node=node)
         return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
     if is_record(base):

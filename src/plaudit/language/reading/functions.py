@@ -15,7 +15,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.parameters import Fixed, name_knob
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, side_effects, statements  # noqa: F401  # each registers
-from plaudit.language.reading.context import Context, Mark, Note, Returned, Scope
+from plaudit.language.reading.context import Context, Mark, Note, Path, Returned, Scope
 from plaudit.language.reading.doubts import settle_doubts
 from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
@@ -44,6 +44,8 @@ class Reading:
     names: Mapping[int, str]
     """What the author called the values of local names, by position."""
     notes: tuple[Note, ...]
+    claimed: Mapping[str, Path]
+    """Which parameter, or part of a record, each field and shared parameter is."""
 
 
 def read_term(
@@ -206,6 +208,7 @@ def _finish_reading(context: Context, result: int) -> Reading:
         marks=tuple(context.marks),
         names=context.labels,
         notes=tuple(context.notes),
+        claimed=context.claimed,
     )
 
 

@@ -1,7 +1,6 @@
 """What a function reads: fields, parts of records, and parameters, each an input or a parameter of the Program."""
 
 import ast
-import re
 from collections.abc import Mapping
 
 from plaudit.errors import UnknownField, did_you_mean
@@ -12,6 +11,14 @@ from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
 from plaudit.language.reading.advice import explain_state
 from plaudit.language.reading.context import Context, Path
+from plaudit.language.reading.paths import (
+    claim_name,
+    drop_indices,
+    find_declared,
+    format_part_name,
+    list_part_names,
+    suggest_name,
+)
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -21,6 +28,7 @@ from plaudit.language.reading.values import (
     Value,
     Vector,
     build_vector,
+    format_path,
 )
 from plaudit.language.shapes import infer_shape
 
@@ -48,11 +56,7 @@ def read_parameter(context: Context, name: str, node: ast.AST) -> Value:
 
 def _read_field(context: Context, name: str, path: tuple[str, ...], node: ast.AST) -> Value:
     """Return a field that is read plainly: its value after the step. `path` is the parameter or part it is."""
-    if context.claimed.setdefault(name, path) != path:
-        one, other = (".".join(each) for each in (context.claimed[name], path))
-        both = " and ".join(f"Field({'_'.join(each)!r})" for each in (context.claimed[name], path))
-        what = f"`{one}` and `{other}` would both be the field {name!r}."
-        raise context.error(node, what, f"Declare one for each: {both}.")
+    claim_name(context, name, path, node)
     context.reads[name] = None
     if name in context.scope.states:
         return _read_state(context, name, node)
@@ -64,18 +68,20 @@ def _read_field(context: Context, name: str, path: tuple[str, ...], node: ast.AS
 def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
     """Return a part of a record: the field, or the shared parameter, whose name is the longest that ends its path.
 
-    `self.robot.pos` is the field `robot_pos`, or `pos`. Where neither is declared, it is a record itself.
+    `self.robot.pos` is the field `robot_pos`, or `pos`, and `env.speed("n")` is `speed_n`, or `speed`. Where none is
+    declared, it is a record itself.
     """
     refuse_written(context, path, node)
     names = list_part_names(path)
     if context.scope.fields is None:
-        above = _format_field_name(path[-2])
+        above = format_part_name(path[-2])
         if above in context.parts:  # it is no field, but a record
             context.reads.pop(above, None)
         context.parts.update(names)
         context.reads[names[-1]] = None
         return Undeclared(context.add(n.Input(names[-1])), names[-1], path)
     if (name := find_declared(context, path)) in context.scope.params and name not in context.scope.fields:
+        claim_name(context, name, path, node)
         return read_shared(context, name)
     if name:
         return _read_field(context, name, path, node)
@@ -92,21 +98,9 @@ def refuse_written(context: Context, path: Path, node: ast.AST) -> None:
         *above, last = path[:length]
         where = context.written.get((*above, "()" if "(" in last else last))
         if where is not None:
-            what = f"`{'.'.join(path)}` is changed by {where}, and what it holds then is not read."
-            kept = explain_state(_format_field_name(path[-1]))
+            what = f"`{format_path(path)}` is changed by {where}, and what it holds then is not read."
+            kept = explain_state(format_part_name(path[-1]))
             raise context.error(node, what, f"Give the value a local name, and read that. {kept}")
-
-
-def list_part_names(path: tuple[str, ...]) -> list[str]:
-    """Return what the field of a part of a record may be called, the longest name first."""
-    plain = [_format_field_name(part) for part in path]
-    return ["_".join(plain[at:]) for at in range(len(path))]
-
-
-def find_declared(context: Context, path: tuple[str, ...]) -> str:
-    """Return the name under which a part of a record is declared, or shared; an empty string where it is neither."""
-    known = (*(context.scope.fields or ()), *context.scope.params, TERMINAL.name)
-    return next((name for name in list_part_names(path) if name in known), "")
 
 
 def read_member(context: Context, base: Value, part: str, node: ast.AST) -> Value:
@@ -193,11 +187,10 @@ def refuse_record(context: Context, value: Value, node: ast.AST, *, listed: bool
         for length in range(2, len(path) + 1):
             if path[:length] in context.failures:
                 raise context.failures[path[:length]]
-        while path[-1].isdigit():  # an index of what is not declared
-            path = path[:-1]
-        name = _format_field_name(path[-1])
+        path = drop_indices(path)  # into what is not declared
+        name = suggest_name(path)
         part = f"Of a list of objects, declare an array for each part that is read: Field('{name}_pos', shape=(3, 2))."
-        raise _make_unknown(context, ".".join(path), name, node, f"\n{part}" if listed else "")
+        raise _make_unknown(context, format_path(path), name, node, f"\n{part}" if listed else "")
 
 
 def _list_readable(context: Context) -> list[str]:
@@ -260,15 +253,6 @@ def _read_number(context: Context, name: str, value: object) -> Value:
 def _add_parameter(context: Context, name: str, value: object) -> Ref:
     context.params[name] = None
     return Ref(context.add(n.Param(name)), FLAG if isinstance(value, bool) else NUMBER)
-
-
-def _format_field_name(part: str) -> str:
-    """Return what the field of a part of a record is called.
-
-    >>> _format_field_name("joint pos"), _format_field_name("distance(a, b)")
-    ('joint_pos', 'distance')
-    """
-    return re.sub(r"\W+", "_", part.partition("(")[0])
 
 
 def hold_within_range(builder: Builder, at: int, field: Field) -> int:

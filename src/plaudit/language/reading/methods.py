@@ -15,7 +15,7 @@ from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import read_record_call
 from plaudit.language.reading.expressions import find_attribute, read_constant, read_name
 from plaudit.language.reading.helpers import read_helper
-from plaudit.language.reading.inputs import find_declared, list_part_names, refuse_record, refuse_written
+from plaudit.language.reading.inputs import refuse_record, refuse_written
 from plaudit.language.reading.owners import (
     MISSING,
     find_function,
@@ -24,6 +24,7 @@ from plaudit.language.reading.owners import (
     find_rival,
     find_setter,
 )
+from plaudit.language.reading.paths import find_declared, list_part_names, show_call
 from plaudit.language.reading.source import Owner
 from plaudit.language.reading.values import (
     Constant,
@@ -68,7 +69,7 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
     if found is None:
         return None
     owner, member = found
-    if declared := _find_declared_call(context, path, node):
+    if declared := find_declared(context, (*path[:-1], show_call(context, node))):
         _note_declared(context, owner, member, node.func, declared)
         return None
     bound = _bind(owner, member, base)
@@ -111,13 +112,6 @@ def _bind(owner: Owner, member: object, base: Value) -> list[Value]:
 def _find_owner(context: Context, path: tuple[str, ...]) -> Owner | None:
     """Return the class of the method that is read, where a path leads from its `self`."""
     return context.owner if context.owner is not None and path and path[0] == context.receiver else None
-
-
-def _find_declared_call(context: Context, path: tuple[str, ...], node: ast.Call) -> str:
-    """Return the field or shared parameter that a call is declared as: `self.state(0)` is `state_0`, or `state`."""
-    known = [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
-    numbered = (*path[:-1], "_".join([path[-1], *known]))
-    return (find_declared(context, numbered) if len(known) == len(node.args) else "") or find_declared(context, path)
 
 
 def _read_own(

@@ -181,7 +181,8 @@ def describe(value: Value) -> str:
         case Dictionary(items):
             return f"a dict of {len(items)}"
         case Record():
-            return f"the whole of `{value.name}`; read one of its fields, `{value.name}.something`"
+            shown = format_path(value.path)
+            return f"the whole of `{shown}`; read one of its fields, `{shown}.something`"
         case Undeclared(_, name):
             return f"the field {name!r}"
         case Nested(source):
@@ -194,6 +195,15 @@ def describe(value: Value) -> str:
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+def format_path(path: Sequence[str]) -> str:
+    """Return a path as people write it: `env.cars[0].speed`."""
+    shown = ""
+    for part in path:
+        part = part.partition("#")[0] if "(" in part else part
+        shown += f"[{part}]" if part.lstrip("-").isdigit() else f".{part}" if shown else part
+    return shown
 
 
 def format_part(base: Value, part: str) -> str:
