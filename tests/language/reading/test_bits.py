@@ -59,6 +59,14 @@ def test_the_bits_of_arrays_are_those_of_numpy():
         assert reward.score(k=row).total == float(function(np.array(row)))
 
 
+def test_the_bits_of_a_batch_are_those_of_each_row():
+    field = Field("k", length=2, values=WHOLE.values)
+    reward = reward_of(plain("def f(k): return (k[:, 0] >> 1) & 3 | 8"), field, batched=True)
+    columns = np.array([[-9, 0], [5, 1], [39, 2]])
+    found = reward.compile("numpy")({"k": columns}).total
+    np.testing.assert_array_equal(found, (columns[:, 0] >> 1) & 3 | 8)
+
+
 def test_int_makes_an_integer():
     function = plain("def f(x): return (int(x) & 3) + (int(x) >> 1) - ~int(x)")
     reward = reward_of(function)

@@ -249,3 +249,26 @@ def f(self):
     columns = draw()
     wanted = function(SimpleNamespace(speed=torch.as_tensor(columns["speed"])))
     np.testing.assert_allclose(score(reward, columns), wanted.numpy(), rtol=1e-13)
+
+
+BUFFERS = {
+    "the buffer alone": "self.rew_buf[:] = self.height * 2\n        self.rew_buf[self.fallen] = -1.0\n"
+    "        self.rew_buf[self.height > 1] += 0.5\n        self.rew_buf.clamp_(min=-1.5)",
+    "a local that becomes the buffer": "rew = self.height * 2\n        rew[self.fallen] -= self.height[self.fallen]\n"
+    "        self.rew_buf = rew\n        self.rew_buf[self.height > 1] *= 3.0\n        return rew + self.rew_buf",
+    "a buffer of bools": "self.reset_buf = torch.zeros_like(self.fallen)\n        self.reset_buf[self.height > 1] = 1\n"
+    "        return self.height * (1.0 - self.reset_buf.float()) + 1.0 * self.fallen",
+}
+
+
+@pytest.mark.parametrize("body", BUFFERS.values(), ids=BUFFERS)
+def test_masks_write_into_the_buffers_of_an_environment(body):
+    torch = pytest.importorskip("torch")
+    function = load(f"import torch\nclass Env:\n    def compute(self):\n        {body}\n")["Env"].compute
+    reward = Reward("r", version="1", terms=[term(batched=True)(function)], fields=[FIELDS[0], FIELDS[2]])
+    columns = draw()
+    env = SimpleNamespace(**{name: torch.as_tensor(columns[name]) for name in reward.fields})
+    env.rew_buf = torch.zeros(len(columns["height"]), dtype=torch.float64)
+    returned = function(env)
+    wanted = env.rew_buf if returned is None else returned
+    np.testing.assert_allclose(score(reward, columns), wanted.numpy(), rtol=1e-13)

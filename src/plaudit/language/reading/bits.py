@@ -15,6 +15,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import add_number
+from plaudit.language.reading.inputs import OTHER_ROW
 from plaudit.language.reading.values import Constant, Ref, Value, find_kind, find_open
 
 MOST_BITS = 32
@@ -102,7 +103,7 @@ def _add_integer(context: Context, op: ast.operator | ast.unaryop, value: Value,
 def _is_integer(context: Context, at: int) -> bool:
     match context.builder.nodes[at]:
         case n.Input(name):
-            field = context.inputs.get(name)
+            field = context.inputs.get(name.partition(OTHER_ROW)[0])
             return field is not None and field.is_integer
         case n.Floor() | n.Ceil() | n.Round() | n.Number():
             return True
@@ -111,6 +112,8 @@ def _is_integer(context: Context, at: int) -> bool:
         case n.Select(_, left, right):
             return _is_integer(context, left) and _is_integer(context, right)
         case n.Mod(left, right) | n.Mul(left, right) | n.Add(left, right) | n.Sub(left, right):
+            return _is_integer(context, left) and _is_integer(context, right)
+        case n.Min(left, right) | n.Max(left, right):
             return _is_integer(context, left) and _is_integer(context, right)
         case n.Const(number):
             return float(number).is_integer()

@@ -4,12 +4,24 @@ import ast
 
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import read_name
-from plaudit.language.reading.values import Dictionary, Ref, Unassigned, Value, Vector, is_array, is_open
+from plaudit.language.reading.values import (
+    Dictionary,
+    Ref,
+    Unassigned,
+    Value,
+    Vector,
+    format_part,
+    is_array,
+    is_open,
+    is_record,
+)
 from plaudit.language.reading.vectors import list_entries
 
 
 def find_local(context: Context, node: ast.expr) -> tuple[str, Value] | None:
     """Return the local name that is changed in place, and its value; None where it is not the function's own."""
+    if isinstance(node, ast.Attribute) and is_record(base := context.read(node.value)):
+        node = ast.copy_location(ast.Name(format_part(base, node.attr), ast.Load()), node)
     if not isinstance(node, ast.Name) or node.id not in context.names:
         return None
     value = read_name(context, node)
