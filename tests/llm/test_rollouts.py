@@ -404,9 +404,11 @@ def test_a_rollout_without_a_reward_has_no_return(where, together):
 
 def test_prompts_of_any_data_are_recorded(tmp_path):
     row = {**samples(1)[0], "prompt": {1: "a", "b": 2}}
+    odd = {3: "three", ("a", "b"): 4, None: object()}
     with Ledger(tmp_path / "rewards.db") as ledger:
-        assert scoring(ledger).score([row]).totals[0] is not None
-        assert len(list(ledger.history())) == 1
+        assert scoring(ledger).score([{**row, **odd}]).totals[0] is not None
+        (rollout,) = read_rollouts(ledger, ledger.history())
+    assert dict(rollout.sample) == row
 
 
 def test_a_step_is_an_integer_and_checked_before_a_judge_is_asked(tmp_path):

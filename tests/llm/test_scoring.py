@@ -346,6 +346,9 @@ def test_mistakes_in_the_definition_are_never_masked():
         ({"on_lost_term": "grup"}, "Did you mean 'group'"),
         ({"concurrency": 0}, "concurrency=0 is not a number of calls"),
         ({"timeout": 0}, "timeout=0 is not a number of seconds"),
+        ({"timeout": math.inf}, "timeout=inf is not a number of seconds"),
+        ({"timeout": math.nan}, "timeout=nan is not a number of seconds"),
+        ({"timeout": 1e12}, "None allows any time"),
         ({"max_masked": 2}, "max_masked=2 must be a fraction"),
     ],
 )

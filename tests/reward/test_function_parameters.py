@@ -293,7 +293,7 @@ def raise_gain(x, robot=ROBOT):
 
 @pytest.mark.parametrize("function", [collect, look_up, accumulate, overwrite, raise_gain])
 def test_a_default_that_is_changed_in_place_is_memory(function):
-    with pytest.raises(ReadError, match=r"\n.*What is kept from step to step is a State\.$"):
+    with pytest.raises(ReadError, match=r"\n.*To keep a value from step to step, declare State"):
         made(term(function), fields=[Field("x")])
 
 

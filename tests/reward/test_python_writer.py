@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pytest
@@ -140,8 +141,14 @@ class Follower:
     wanted: float
     slack: float = 0.5
 
+    def __call__(self, speed):
+        return -abs(speed - self.wanted)
+
     def miss(self, speed):
         return abs(speed - self.wanted) > self.slack
+
+
+FOLLOWER = Follower(2.0)
 
 
 def torques(env, scale, asset_cfg=ROBOT):
@@ -239,6 +246,13 @@ def test_methods_of_classes_and_of_objects(keep):
     terms = [term(Robot.falls), term(HEAVY.tracking), term(name="light", weight=0.0)(Robot.tracking)]
     made = Reward("robot", version="1", terms=terms, fields=FIELDS, shared={"sigma": 0.25})
     assert "HEAVY.tracking" in made.to_python()
+    assert_same(keep(made), made)
+
+
+def test_partial_functions_and_objects_that_are_called(keep):
+    terms = [term(partial(forward, far=1.5)), term(Follower(2.0)), term(name="named")(FOLLOWER)]
+    made = Reward("r", version="1", terms=terms, fields=FIELDS[:1], shared={"wanted": 2.0})
+    assert 'params={"far": 1.5})(forward)' in made.to_python()
     assert_same(keep(made), made)
 
 

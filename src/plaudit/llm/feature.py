@@ -186,7 +186,7 @@ class Feature:
         found = {name: sample[name] for name in self.reads if name in sample}
         return {**self.take_rest(sample), **found, **self.changed}
 
-    def take_rest(self, sample: Mapping[str, Any]) -> dict[str, Any]:
+    def take_rest(self, sample: Mapping[Any, Any]) -> dict[str, Any]:
         """Return every part of a sample, where the function takes all that it does not name.
 
         Args:
@@ -195,7 +195,8 @@ class Feature:
         Returns:
             The parts by name.
         """
-        return {name: part for name, part in sample.items() if isinstance(name, str)} if self.takes_everything else {}
+        parts = dict[Any, Any](sample if self.takes_everything else {})
+        return {name: part for name, part in parts.items() if isinstance(name, str)}
 
     def get_default(self, part: str) -> Any:
         """Return what the function takes for a part that a sample lacks.

@@ -222,7 +222,11 @@ class RolloutPacker:
         """Return the parts of a sample that are plain data, and the names of the others."""
         parts: dict[str, Any] = {}
         left_out = []
-        for name, part in sample.items():
+        given: Iterable[tuple[Any, Any]] = sample.items()
+        for name, part in given:
+            if not isinstance(name, str):  # which no feature can read
+                left_out.append(repr(name))
+                continue
             if name not in self._reads and (name in _TOKENS or is_large(part)):
                 continue
             try:
@@ -303,7 +307,7 @@ def read_rollouts(ledger: Ledger, records: Iterable[Record]) -> Iterator[Rollout
     """
     left = iter(records)
     while some := list(islice(left, _TOGETHER)):
-        for record, texts in zip(some, ledger._read_texts_of(some), strict=True):
+        for record, texts in zip(some, ledger._read_texts_of([each.context for each in some]), strict=True):
             if FEATURES in texts:
                 yield _build_rollout(record, texts)
 

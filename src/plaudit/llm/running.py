@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -314,7 +314,7 @@ def _check_list(each: Feature, found: Any, count: int) -> Sequence[Any]:
     """Return the results of a batch or a group; ShapeMismatch if there is not one for each sample."""
     if hasattr(found, "tolist"):
         found = found.tolist()
-    if isinstance(found, Set):
+    if isinstance(found, set | frozenset):
         raise WrongType(
             f"feature {each.name!r} returned a set, whose order is random; return a list, as sorted() does."
         )

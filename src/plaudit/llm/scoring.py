@@ -103,8 +103,10 @@ class Scoring:
             raise DefinitionError(f"on_lost_term={on_lost_term!r} is not one of {', '.join(get_args(Lost))}.{near}")
         if type(concurrency) is not int or concurrency < 1:
             raise DefinitionError(f"concurrency={concurrency!r:.60} is not a number of calls, such as 64.")
-        if timeout is not None and (type(timeout) not in (int, float) or timeout <= 0):
-            raise DefinitionError(f"timeout={timeout!r:.60} is not a number of seconds; None allows any time.")
+        if timeout is not None and (type(timeout) not in (int, float) or not 0 < timeout <= _LONGEST_TIMEOUT):
+            raise DefinitionError(
+                f"timeout={timeout!r:.60} is not a number of seconds up to {_LONGEST_TIMEOUT:,}; None allows any time."
+            )
         given = {"run": run is not None, "actor": actor is not None, "texts": texts != "keep"}
         if ledger is None and any(given.values()):
             name = next(name for name in given if given[name])
@@ -254,6 +256,7 @@ class Scoring:
         steps: Sequence[int | None],
         *,
         applies: Mapping[int, bool] | None = None,
+        into: Results | None = None,
     ) -> Scored:
         """Score samples of which results of some features are known; nothing is recorded, counted or raised.
 
@@ -265,11 +268,12 @@ class Scoring:
             known: Results by feature and by position of the sample.
             steps: The trainer's step of each.
             applies: Whether the reward is about a sample, by position, where that is known.
+            into: Results to fill in, for a caller who looks at them if scoring is stopped.
 
         Returns:
             Their rewards.
         """
-        results = Results(samples, list(groups))
+        results = into or Results(samples, list(groups))
         self._ask_whether_it_applies(results, applies or {}, masks=True)
         for at, sample in enumerate(samples):
             if not sample and any(at not in known.get(each.name, {}) for each in self.features.ordered):
@@ -474,6 +478,8 @@ def list_samples(samples: Iterable[Mapping[str, Any]], *, first: int = 0) -> lis
     return listed
 
 
+_LONGEST_TIMEOUT = 10_000_000
+"""Seconds: more than the timers of some systems take."""
 _FEWEST = 8
 """Samples that are worth columns."""
 _COLUMNS = (float, int, bool, str)

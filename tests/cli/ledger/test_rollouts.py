@@ -43,6 +43,9 @@ def test_a_rollout_without_a_reward_has_a_dash(plaudit, rollouts):
     assert [each["total"] for each in listed] == [pytest.approx(0.2), None, pytest.approx(10000.2)]
     done = plaudit("ledger", "rank", "rewards.db", "--episode", "2")
     assert "No finished episodes to rank (0 unfinished, 1 without a score)." in done.stderr
+    done = plaudit("ledger", "rank", "rewards.db", "--episode", "2", "--by", "step")
+    assert "None of these records has a score; `plaudit ledger why rewards.db 2` says why." in done.stderr
+    assert "nothing to count" in plaudit("ledger", "why", "rewards.db", "2").stdout
 
 
 def test_the_middle_of_a_long_text_is_left_out(plaudit, rollouts):

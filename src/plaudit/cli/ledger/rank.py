@@ -1,5 +1,6 @@
 """`plaudit ledger rank`: the episodes, steps or rollouts that earned least, or most."""
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,9 @@ def rank(
             _print_texts([found.why(record.id) for record in records], as_json=as_json)
             return
         if not (print_json(records) if as_json else print_records(iter(records))):
+            if (unscored := next(iter(history), None)) is not None:
+                why = f"plaudit ledger why {shlex.quote(ledger)} {unscored.id}"
+                raise NotInLedger(f"None of these records has a score; `{why}` says why.")
             raise explain_nothing(history)
 
 
