@@ -60,9 +60,19 @@ def test_a_reward_shows_its_arguments_and_what_people_do_with_it():
     arguments = [name for name in inspect.signature(plaudit.Reward).parameters if name != "unknown"]
     assert {name for name in dir(reward) if not name.startswith("_")} == {
         *arguments,  # so that `evolve` can be given what there is and more
-        *("states", "params", "constants", "inputs", "program", "fingerprint", "domain_fingerprint"),
+        *("states", "params", "constants", "inputs", "program", "notes", "fingerprint", "domain_fingerprint"),
         *("score", "score_episodes", "score_terminal", "compile", "encode", "initial_state"),
-        *("formula", "source", "gradients", "to_dict", "from_dict", "to_json", "from_json", "from_functions"),
+        *(
+            "formula",
+            "source",
+            "gradients",
+            "to_dict",
+            "from_dict",
+            "to_json",
+            "from_json",
+            "to_python",
+            "from_functions",
+        ),
         *("evolve", "select_terms", "with_params", "with_weights", "with_file", "with_version", "with_task"),
     }
 

@@ -152,6 +152,22 @@ def test_a_reward_without_inputs_takes_none():
         reward.score(1.0)
 
 
+OPTIONS = {
+    "clip": "write low=0.0, high=1.0",
+    "scale": "write weight=0.5",
+    "knobs": "write params={'reach': 2.0}",
+    "gate": "write Reward(gate=...)",
+    "weigth": "Did you mean 'weight'?",
+    "reach": "given in params={'reach': 1}",
+}
+
+
+@pytest.mark.parametrize(("keyword", "said"), OPTIONS.items())
+def test_what_is_no_option_of_a_term(keyword, said):
+    with pytest.raises(TypeError, match=re.escape(said)):
+        term(**{keyword: 1})(near)
+
+
 def test_what_term_is_given_for_a_function():
     with pytest.raises(DefinitionError, match=re.escape("write term(weight=0.5)(near)")):
         term(0.5)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pytest
@@ -135,6 +136,21 @@ class Robot:
 HEAVY = Robot(0.5)
 
 
+@dataclass
+class Follower:
+    wanted: float
+    slack: float = 0.5
+
+    def __call__(self, speed):
+        return -abs(speed - self.wanted)
+
+    def miss(self, speed):
+        return abs(speed - self.wanted) > self.slack
+
+
+FOLLOWER = Follower(2.0)
+
+
 def torques(env, scale, asset_cfg=ROBOT):
     return scale * env.scene[asset_cfg.name].data.torque[:, asset_cfg.joint_ids].square().sum(dim=1)
 
@@ -233,6 +249,20 @@ def test_methods_of_classes_and_of_objects(keep):
     assert_same(keep(made), made)
 
 
+def test_partial_functions_and_objects_that_are_called(keep):
+    terms = [term(partial(forward, far=1.5)), term(Follower(2.0)), term(name="named")(FOLLOWER)]
+    made = Reward("r", version="1", terms=terms, fields=FIELDS[:1], shared={"wanted": 2.0})
+    assert 'params={"far": 1.5})(forward)' in made.to_python()
+    assert_same(keep(made), made)
+
+
+def test_the_method_of_a_dataclass_is_written_with_its_object(keep):
+    shared = {"wanted": 2.0, "slack": 0.5}
+    made = Reward("r", version="1", terms=[term(Follower(2.0).miss)], fields=FIELDS[:1], shared=shared)
+    assert "term(Follower(wanted=2.0).miss)" in made.to_python()
+    assert_same(keep(made), made)
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_part_of_a_reward_is_written_without_the_rest(keep, name):
     whole = importlib.import_module(f"plaudit.systems.{name}").reward
@@ -298,6 +328,12 @@ def test_functions_that_nobody_can_import_are_named():
     assert f"term 'inner': {where}" in message
     assert f"the gate: {where}" in message
     assert "forward" not in message
+
+
+def test_the_method_of_an_object_that_nobody_can_name_is_told():
+    made = Reward("r", version="1", terms=[term(Robot(1.0).tracking)], fields=FIELDS[:1], shared={"sigma": 1.0})
+    with pytest.raises(DefinitionError, match=r"term 'tracking': tracking\(\) is of an object that has no name"):
+        made.to_python()
 
 
 def test_a_value_without_a_text_is_named():

@@ -14,7 +14,7 @@ from typing import Any
 from plaudit.errors import shorten
 from plaudit.language.parameters import is_array
 from plaudit.language.reading.owners import MISSING, find_function
-from plaudit.language.reading.source import Source
+from plaudit.language.reading.source import Owner, Source
 from plaudit.language.schedule import Schedule, cosine, exponential, linear, piecewise
 from plaudit.reward.function_parameters import is_same
 from plaudit.reward.task.text import OURS, WIDTH, write_value
@@ -84,12 +84,17 @@ class Names:
         elif isinstance(owner.receiver, type):
             name = self.find(owner.receiver)
         else:
-            outer = function.__globals__
-            known = next((key for key, value in outer.items() if value is owner.receiver), None)
-            name = None if known is None else self.add(function.__module__, known, owner.receiver)
+            name = self._refer_object(owner.receiver, function)
         if name is None:
-            self.problems.append(f"{what}: {_describe_place(function)}")
+            self.problems.append(f"{what}: {_describe_place(function, owner)}")
         return f"{name}.{owner.method}" if owner is not None and owner.receiver is not None else str(name)
+
+    def _refer_object(self, value: Any, function: types.FunctionType) -> str | None:
+        """Return how the text names an object whose method is read: a name of its module, or as a dataclass is made."""
+        known = next((key for key, each in function.__globals__.items() if each is value), None)
+        if known is not None:
+            return self.add(function.__module__, known, value)
+        return self._write_object("", value) if dataclasses.is_dataclass(value) and self.find(type(value)) else None
 
     def resolve(self, name: str) -> Any:
         """Return what a dotted name of the text stands for; None where it stands for nothing."""
@@ -162,7 +167,9 @@ def _find_module(name: str) -> str | None:
     return None if name == "__main__" else name
 
 
-def _describe_place(function: types.FunctionType) -> str:
+def _describe_place(function: types.FunctionType, owner: Owner | None) -> str:
+    if owner is not None and owner.receiver is not None and not isinstance(owner.receiver, type):
+        return f"{owner.method}() is of an object that has no name in the module {function.__module__!r}"
     outer, inside, _ = function.__qualname__.rpartition(".<locals>.")
     where = f"inside {outer}()" if inside else f"not as {function.__qualname__!r} of the module {function.__module__!r}"
     return f"{function.__name__}() is defined {where}"

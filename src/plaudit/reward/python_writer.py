@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from plaudit.errors import DefinitionError, PlauditError
+from plaudit.errors import DefinitionError
 from plaudit.language.field import Field
 from plaudit.language.parameters import TERM_NUMBERS, validate_vector_parameter
 from plaudit.language.reading.owners import MISSING
@@ -48,7 +48,7 @@ def write_definition(reward: Definition) -> str:
         listed = "".join(f"\n  {problem}" for problem in dict.fromkeys(names.problems))
         raise DefinitionError(
             f"reward {reward.name!r} cannot be written as Python:{listed}\n"
-            "Define functions and classes at the top of a module. reward.to_json() needs none of them."
+            "Define functions, classes and objects at the top of a module. reward.to_json() needs none of them."
         )
     _verify(reward, "\n".join(body), names)
     imports = [*write_imports("\n".join([*definitions, *task]), also=names.ours), *names.list_imports()]
@@ -173,8 +173,8 @@ def _verify(reward: Definition, text: str, names: Names) -> None:
     known: dict[str, Any] = {"Reward": type(reward), "Field": Field, "np": np, "task": reward.task, **names.values}
     try:
         exec(text, known)
-    except PlauditError as error:
-        raise DefinitionError(f"{what}: the text makes no reward: {error}") from None
+    except Exception as error:
+        raise DefinitionError(f"{what}: the text makes no reward: {error}") from error
     made = known["reward"]
     if any(compute(made) != compute(reward) for compute in (compute_fingerprint, compute_domain_fingerprint)):
         raise DefinitionError(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, NoReturn, get_args, overload
 
-from plaudit.errors import DefinitionError, PlauditError, ReadError
+from plaudit.errors import DefinitionError, PlauditError, ReadError, did_you_mean, shorten
 from plaudit.language.field import NAME
 from plaudit.language.parameters import (
     TERM_NUMBERS,
@@ -334,6 +334,7 @@ def term(
     part: int | str | None = None,
     batched: bool = False,
     params: Mapping[str, Any] | None = None,
+    **unknown: NoReturn,
 ) -> Term | Callable[[Callable[..., Any]], Term]:
     """Make a term from a plain function.
 
@@ -357,6 +358,7 @@ def term(
         batched: Whether the function was written for a batch, with the rows along the first axis of all its arguments.
         params: Values of parameters of the function by name, in place of their defaults: a number is a knob, and
             anything else a constant.
+        unknown: Not used; any other argument is a TypeError that says what to write.
 
     Returns:
         The term; or, with options, the decorator that makes it.
@@ -372,6 +374,8 @@ def term(
     >>> effort(3.0), effort.weight, dict(effort.knobs)
     (6.0, -1.0, {'scale': 2.0})
     """
+    for keyword in unknown:
+        raise TypeError(_describe_unknown(keyword, unknown[keyword]))
 
     def decorate(plain: Callable[..., Any]) -> Term:
         if isinstance(plain, str | int | float | Schedule):
@@ -399,6 +403,25 @@ def term(
         )
 
     return decorate if function is None else decorate(function)
+
+
+_CLAMP, _WEIGHT, _PARAMS = "low=0.0, high=1.0", "weight=0.5", "params={'reach': 2.0}"
+_INSTEAD = {
+    **dict.fromkeys(("clip", "clamp", "bounds", "range"), _CLAMP),
+    **dict.fromkeys(("scale", "coef", "coefficient", "factor", "gain"), _WEIGHT),
+    **dict.fromkeys(("knobs", "kwargs", "constants"), _PARAMS),
+    **{part: f"Reward({part}=...)" for part in ("fields", "shared", "gate", "override", "action", "version")},
+}
+"""What to write for options that a term does not have."""
+
+
+def _describe_unknown(keyword: str, value: object) -> str:
+    """Return what to write for an option that a term does not take, perhaps a parameter of its function."""
+    if keyword in _INSTEAD:
+        return f"term() has no argument {keyword!r}; write {_INSTEAD[keyword]}"
+    near = did_you_mean(keyword, term.__kwdefaults__ or {})
+    params = f" A value of a parameter of the function is given in params={{{keyword!r}: {shorten(value, 40)}}}."
+    return f"term() got an unexpected keyword argument {keyword!r}.{near or params}"
 
 
 def _write_small(name: str) -> str:

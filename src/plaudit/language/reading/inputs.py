@@ -159,9 +159,8 @@ def _make_unknown(context: Context, shown: str, name: str, node: ast.AST, more: 
     advice = f"\nDeclare Field({name!r}), or pass it in {given} if it never changes."
     if shown == name:  # a parameter
         given = f"give it a value with term(params={{{name!r}: ...}})"
-        advice = (
-            f"\nDeclare Field({name!r}), or {given} if it never changes." if context.what == "term" and not near else ""
-        )
+        wanted = context.what == "term" and not near
+        advice = f"\nDeclare Field({name!r}), or {given} if it never changes." if wanted else ""
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
