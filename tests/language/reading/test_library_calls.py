@@ -46,6 +46,9 @@ NUMPY = [
     "statistics.mean(v) + statistics.fmean(w) + sum(v.tolist() + [x]) + m[:, [0, 2]].sum() + m[0, [0, 2]].sum() + m[[0, 1], 2].sum()",
     "np.arcsinh(v).sum() + np.arccosh(np.abs(x) + 1) + np.arctanh(np.tanh(v)).sum() + np.ndim(m) * x + u[0]",
     "math.asinh(x) + math.acosh(abs(x) + 1) + math.atanh(math.tanh(x)) + (x if np.isscalar(x) else 5.0) + (5.0 if np.isscalar(v) else v.ndim) * v[0]",
+    "np.hstack([m, m])[1, 4] + np.vstack([m, v])[2, 1] + np.dstack([v, w])[0, 1, 1] + np.column_stack((v, w))[2, 0] + np.hstack((x, v[1]))[0]",
+    "np.tile(v, (2, 2))[1, 4] + np.tile(x, 3).sum() + np.repeat(v, 2)[3] + np.repeat(m, 2, axis=1)[1, 3] + np.sort(v)[1] + np.sort(m)[1, 2]",
+    "np.cross(m, v)[1, 0] + np.cross(m, -m[::-1], axis=-1).sum() + np.finfo(np.float32).eps + np.finfo(float).max * (x > 99) + np.iinfo(np.int32).max + x",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
 ]  # fmt: skip
 
@@ -75,6 +78,8 @@ TORCH = [
     "F.cosine_similarity(v, w, dim=0) + F.normalize(v, dim=0)[0] + F.softplus(x) + torch.softmax(v, dim=0)[1]",
     "torch.asinh(v).sum() + torch.acosh(v.abs() + 1).sum() + torch.arctanh(torch.tanh(v))[0] + (v[0] if torch.is_tensor(v) else 5.0)",
     "v.unsqueeze(0).squeeze(0)[1] + v.to('cpu')[0] + torch.zeros(3, device='cpu', dtype=torch.float64) @ v + v.cpu().numpy()[0] + x",
+    "torch.sort(v).values[0] + torch.sort(m, dim=1, descending=True)[0][1, 2] + torch.repeat_interleave(v, 2)[3] + torch.cross(m, m[[1, 0]], dim=-1)[0, 1]",
+    "torch.hstack((m, m))[1, 4] + torch.column_stack((v, w))[2, 1] + torch.tile(v, (2,))[4] + torch.finfo(torch.float64).eps + x",
     "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
     "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
 ]  # fmt: skip
@@ -150,7 +155,7 @@ REFUSED = {
     "a narrow dtype": ("np.sum(v.astype(np.float16))", "the dtype float16 cannot be read", "every number is a float"),
     "another norm": ("np.linalg.norm(v, ord=3)", "this norm cannot be read", "ord=1, 2 or np.inf"),
     "a norm of a matrix": ("np.linalg.norm(m, ord=2)", "this norm cannot be read", "for a vector"),
-    "a cross product of others": ("np.cross(u, u)[0]", "two vectors of length 3, and these are (6,) and (6,)", ""),
+    "a cross product of others": ("np.cross(u, u)[0]", "vectors of length 3, and these are (6,) and (6,)", ""),
     "an inner product of matrices": ("np.sum(np.inner(m, m))", "these have the shapes (2, 3) and (2, 3)", "a @ b"),
     "differences of a matrix": ("np.sum(np.diff(m))", "differences of a vector", "m[1:] - m[:-1]"),
     "keepdims of data": ("np.sum(m, axis=0, keepdims=x > 0)[0]", "keepdims= must be a constant", "keepdims=True"),
@@ -164,7 +169,11 @@ REFUSED = {
     "float of an array": ("float(v)", "a number is needed here", "Reduce it"),
     "bool of an array": ("bool(v)", "a condition is needed here", "any(v > 0)"),
     "joined numbers": ("np.sum(np.concatenate([x, v]))", "one of these is a number", "np.array([a, b])"),
-    "shapes that do not join": ("np.sum(np.concatenate([v, m]))", "the shapes (3,) and (2, 3) do not fit", ""),
+    "shapes that do not join": (
+        "np.sum(np.concatenate([v, m]))",
+        "the shapes (3,) and (2, 3) cannot be joined along axis 0",
+        "",
+    ),
     "shapes that do not stack": ("np.sum(np.stack([v, u]))", "differ in shape: (3,) and (6,)", ""),
     "an array for a function of a number": ("math.tan(v)", "takes one number at a time", "np.tan(v)"),
     "places without values": ("np.interp(x, [0.0, 1.0], [2.0])", "2 points for 1 values", "same number of both"),

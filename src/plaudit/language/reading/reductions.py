@@ -33,6 +33,7 @@ from plaudit.language.reading.vectors import (
     list_entries,
     normalise_axis,
     reduce_axis,
+    stack_arrays,
 )
 
 
@@ -351,12 +352,19 @@ def _inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
 
 @spells("cross", f"{X_Y} axis?|dim|axis")
 def _cross(context: Context, node: ast.AST, x: Value, y: Value, axis: Value | None = None) -> Value:
+    """Return the cross product of vectors of length 3, or of each row of one array with that of another."""
     shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
-    if shapes != [(3,), (3,)]:
-        raise context.error(
-            node, f"a cross product takes two vectors of length 3, and these are {shapes[0]} and {shapes[1]}."
-        )
-    a, b = list_entries(x), list_entries(y)
-    times, minus = partial(apply_arithmetic, context, ast.Mult()), partial(apply_arithmetic, context, ast.Sub())
-    pairs = ((1, 2), (2, 0), (0, 1))
-    return build_array([minus(times(a[i], b[j], node), times(a[j], b[i], node), node) for i, j in pairs], (3,))
+    if any(shape[-1:] != (3,) for shape in shapes):
+        what = f"a cross product takes vectors of length 3, and these are {shapes[0]} and {shapes[1]}."
+        raise context.error(node, what, "Give vectors, or rows, of three numbers.")
+    rank = len(max(shapes, key=len))
+    along = axis.value if isinstance(axis, Constant) else -1
+    if fit(context, normalise_axis, along, rank, node=node) != rank - 1 or (axis is None and 3 in shapes[0][:-1]):
+        raise context.error(node, "the cross product is read along the last axis.", "Write axis=-1, in PyTorch dim=-1.")
+    a, b = (
+        [build_array(list_entries(each)[at::3], s[:-1]) for at in range(3)]
+        for each, s in zip((x, y), shapes, strict=True)
+    )
+    times, minus = partial(apply_operator, context, node, ast.Mult()), partial(apply_operator, context, node, ast.Sub())
+    parts = [minus(times(a[i], b[j]), times(a[j], b[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return fit(context, stack_arrays, parts, -1, node=node)
