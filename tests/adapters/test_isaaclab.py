@@ -343,6 +343,20 @@ def test_what_the_example_lacks_is_named():
         read_rewards({"lean": RewTerm(lean, 1.0)}, example={"torque": torch.ones(2, 4)})
 
 
+def test_an_inverted_part_that_the_example_lacks_is_named():
+    def alive(env):
+        return 1.0 * (~env.fallen)
+
+    with pytest.raises(UnknownField, match=r"term 'alive' reads 'env.fallen'"):
+        read_rewards({"alive": RewTerm(alive, 1.0)})
+
+
+@pytest.mark.parametrize("cfg", [None, "cfg.yaml", [RewTerm(lean, 1.0)], lean])
+def test_what_is_no_config_is_refused(cfg):
+    with pytest.raises(DefinitionError, match="takes a config, an object, a class or a dict of terms by name"):
+        read_rewards(cfg, example=draw_batch())
+
+
 def test_a_config_is_left_as_it_was():
     cfg = {"hips": RewTerm(off_pose, 1.0, {"asset_cfg": EntityCfg("robot", joint_names=".*_hip")})}
     assert isinstance(read_rewards(cfg, example=draw_batch(), scene=SCENE), Reward)

@@ -53,6 +53,32 @@ def checked(result) -> list[dict]:
     return json.loads(result.stdout)["rewards"]
 
 
+LOGGED = """\
+from plaudit import Field, Reward, term
+
+
+@term
+def near(distance, info):
+    print(distance)
+    info["seen"] = distance
+    return 1 - distance / 9
+
+
+reward = Reward("logged", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+"""
+
+
+def test_what_makes_no_difference_in_a_function_is_shown(plaudit, tmp_path):
+    (tmp_path / "logged.py").write_text(LOGGED, encoding="utf-8")
+    shown = plaudit("check", "logged.py").stdout
+    assert "as read    near: `print(distance)` is dropped: it makes no difference to the" in shown
+    (one,) = checked(plaudit("check", "logged.py", "--json"))
+    assert [(note["term"], note["line"], note["text"]) for note in one["notes"]] == [
+        ("near", 6, "print(distance)"),
+        ("near", 7, 'info["seen"] = distance'),
+    ]
+
+
 def test_a_clean_reward_is_a_line_and_exit_code_0(plaudit):
     result = plaudit("check", PLAIN)
     assert (result.exit_code, result.stderr) == (0, "")

@@ -117,3 +117,35 @@ def f(self):
     tensors = {name: torch.as_tensor(column) for name, column in columns.items()}
     wanted = function(SimpleNamespace(**tensors, device="cpu", num_envs=5))
     np.testing.assert_allclose(reward.compile("numpy")(columns).total, wanted.numpy(), rtol=1e-12)
+
+
+SHARED = {
+    "an error": "return quat_error(self.orientation, self.target)",
+    "a rotation": "return quat_rotate(self.orientation, self.velocity)[:, 2]",
+    "a constant vector": "return quat_rotate_inverse(self.orientation, (0.0, 0.0, -1.0))[:, 1]",
+    "taken apart": "x, y, z = quat_rotate(self.orientation, self.velocity).T\n    return x - y * z",
+    "one after the other": "return quat_to_yaw(quat_multiply(self.orientation, quat_inverse(self.target)))",
+    "w last": "return quat_angle(self.orientation, w_last=True)",
+    "numbers": "return tolerance(self.height, bounds=(0.5, np.inf), margin=0.5) + huber(self.velocity[:, 0], 0.5)",
+    "entries": "return np.sum(wrap_to_pi(self.velocity), axis=1)",
+    "of constants": "return self.height * smoothstep(0.25)",
+}
+
+
+@pytest.mark.parametrize("body", SHARED.values(), ids=SHARED)
+def test_shared_functions_are_called_for_each_row(body):
+    one_row = body.replace("[:, ", "[").replace(".T", "").replace(", axis=1", "")
+    one_row = one_row.replace("wrap_to_pi(self.velocity)", "[wrap_to_pi(v) for v in self.velocity]")
+    header = "import numpy as np\nfrom plaudit.functions import *\ndef f(self):\n    "
+    fields = [*FIELDS.values(), Field("orientation", length=4), Field("target", length=4)]
+    fields = [field for field in fields if f"self.{field.name}" in body]
+    function = load(f"{header}{body}\n")["f"]
+    reward = Reward("r", version="1", terms=[term(batched=True)(function)], fields=fields)
+    random = np.random.default_rng(6)
+    columns = {field.name: random.normal(size=(8, *field.shape)) for field in fields}
+    for name in columns.keys() & {"orientation", "target"}:
+        columns[name] /= np.linalg.norm(columns[name], axis=1, keepdims=True)
+    plain = load(f"{header}{one_row}\n")["f"]
+    rows = [SimpleNamespace(**{name: column[at] for name, column in columns.items()}) for at in range(8)]
+    wanted = [float(plain(row)) for row in rows]
+    np.testing.assert_allclose(reward.compile("numpy")(columns).total, wanted, rtol=1e-12, atol=1e-13)

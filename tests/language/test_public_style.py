@@ -20,22 +20,8 @@ from support.pasted import draw_columns, join
 from support.running import SCORING, installed, scored
 
 REFUSED = {
-    "driving.kart_reward": "`logger.debug(",
-    "isaac_gym_tasks.compute_blimp_reward": "`torch.bmm` of torch cannot be read",
-    "isaac_gym_tasks.crane": "only a local name can be assigned here",
-    "isaac_gym_tasks.slider": "only a local name can be assigned here",
-    "legged_gym._reward_yaw": "a cross product takes two vectors of length 3",
-    "legged_gym._reward_end_stops": "the method `.clip_()` cannot be read",
-    "legged_gym._reward_watts": "only a local name can be assigned here",
-    "metaworld.peg": "warnings.warn",
-    "metaworld.hatch": "warnings.warn",
-    "other_tasks.cave_reward": "bit operations cannot be read",
-    "other_tasks.pointing": "`torch.bmm` of torch cannot be read",
-    "other_tasks.herd_reward": "`.where` of a unknown cannot be read",
-    "playground._cost_dragging_paws": "entries can only be picked by a list of constant integers or bools",
-    "playground.get_reward": "`del` cannot be read",
-    "trading.compound_gain": "the field 'history' cannot be indexed",
-    "trading.ratio": "self.gains.append",
+    "other_tasks.herd_reward": "`is not` compares identity",
+    "trading.ratio": "`self.gains` is changed by `self.gains.append(wealth / wealth_before - 1)`",
 }
 """What is not read as it stands yet, and what the product says instead. Whoever makes one readable takes it off."""
 

@@ -1,5 +1,8 @@
 """Scoring rollouts again: what was found is found again, with its type; who abstained abstains; one bad sample is one."""
 
+import asyncio
+import signal
+
 import numpy as np
 import pytest
 
@@ -305,3 +308,77 @@ def test_numbers_out_of_range_are_treated_as_they_were(ledger):
     assert raised.value.__notes__ == ["in record 2"]
     with pytest.raises(VersionConflict, match="The one in the ledger does not clip numbers"):
         rescore_rollouts(ledger, NEXT, [right, far], on_bad="clip")
+
+
+# -- judges that were asked after a rollout was recorded ------------------------------------------------------------
+
+
+def build_judge(answer):
+    """Return a judge that is not the recorded one, and the texts that it is asked about."""
+    seen: list[str] = []
+
+    @feature(judge=True, name="clear", version="later")
+    async def clear(text):
+        seen.append(text)
+        return Answer(answer(text), f"heard {text}")
+
+    return clear, seen
+
+
+def test_what_a_judge_said_in_one_rescoring_is_known_in_the_next(ledger):
+    record(ledger, [both])
+    judge, seen = build_judge(lambda text: 0.5)
+    assert count_ran(rescore_rollouts(ledger, NEXT, [right, judge])) == {"right": 3, "clear": 3}
+    other = feature(name="right")(lambda text: False)
+    found = rescore_rollouts(ledger, REWARD.with_version("3"), [other, judge])
+    assert (count_ran(found), len(seen)) == ({"right": 3}, 3)
+    assert list_totals(ledger, found) == [0.25] * 3
+    new = list(read_rollouts(ledger, ledger.history(job=found.rescoring.job)))
+    assert [each.answers["clear"] for each in new] == ["heard 5", "heard 6", "heard five"]
+    rescore_rollouts(ledger, REWARD.with_version("4"), [other, judge], ask=True)
+    assert len(seen) == 6
+
+
+@pytest.mark.parametrize("ask", [False, True])
+def test_what_judges_said_before_a_rescoring_is_stopped_is_not_lost(ledger, ask):
+    samples = [{"prompt": f"{n}", "completion": f"{n}", "answer": "5"} for n in range(40)]
+    record(ledger, [both], samples[:30])
+    record(ledger, [both], samples[30:], actor="other")
+    seen: list[str] = []
+    stops = {"25", "35"}
+
+    @feature(judge=True, name="clear")
+    async def judge(text):
+        if text in stops:
+            stops.discard(text)
+            signal.raise_signal(signal.SIGINT)  # as Ctrl-C does
+            await asyncio.sleep(60)
+        seen.append(text)
+        return Answer(int(text) / 100, f"heard {text}")
+
+    for count in (25, 35):
+        with pytest.raises(KeyboardInterrupt):
+            rescore_rollouts(ledger, NEXT, [right, judge], ask=ask, concurrency=1)
+        assert len(seen) == count
+    found = rescore_rollouts(ledger, NEXT, [right, judge], ask=ask, concurrency=1)
+    assert sorted(map(int, seen)) == list(range(40))
+    wanted = Scoring(REWARD, [right, judge]).score(samples).totals
+    assert list_totals(ledger, found) == wanted
+    texts = [each.answers["clear"] for each in read_rollouts(ledger, ledger.history(job=found.rescoring.job))]
+    assert texts == [f"heard {n}" for n in range(40)]
+    assert [job.finished is None for job in ledger.jobs()] == [False, True, True]
+    assert ledger.verify().ok
+    assert ledger.forget(run="a") > 0
+    assert not any(each.sample or each.answers for each in read_rollouts(ledger, ledger.history(job=2)))
+
+
+def test_a_judge_of_which_a_group_lies_in_two_batches_is_asked_once(ledger, monkeypatch):
+    monkeypatch.setattr("plaudit.llm.rescoring._TOGETHER", 2)
+    monkeypatch.setattr("plaudit.ledger.storage.codec.INLINE_RECORDS", 3)
+    samples = [{"prompt": "one", "completion": f"{n}", "answer": "5"} for n in range(8)]
+    record(ledger, [both], samples)
+    judge, seen = build_judge(lambda text: int(text) / 10)
+    first = feature(group=True, name="right")(lambda clear: [each == min(clear) for each in clear])
+    found = rescore_rollouts(ledger, NEXT, [first, judge])
+    assert sorted(seen) == [f"{n}" for n in range(8)]
+    assert [each.signal.inputs["right"] for each in ledger.history(job=found.rescoring.job)] == [True, *[False] * 7]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
-from plaudit.errors import DefinitionError, FileError, LedgerError, UnknownParameter
-from plaudit.llm import Scoring
+from plaudit.errors import Abstained, DefinitionError, FileError, LedgerError, UnknownParameter
+from plaudit.llm import Scoring, feature
 from plaudit.page.addresses import PARTS, UnknownDocument, format_address
 from plaudit.page.documents.run import Reduction
 from plaudit.page.library import Library
@@ -554,3 +554,28 @@ def test_a_step_that_is_a_rollout_shows_its_whole_text(tmp_path):
             ("prompt", None),
             ("rollout", None),
         ]
+
+
+def test_a_rollout_without_a_reward_has_no_return(tmp_path):
+    @feature(name="words")
+    def count(text):
+        if text == "skip":
+            raise Abstained("nothing to count")
+        return len(text.split())
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        scoring = Scoring(BRIEF, [count], ledger=ledger, run="night")
+        scoring.score([{"prompt": "why?", "completion": text} for text in ("so", "skip")])
+    library = Library([str(tmp_path / "rewards.db")])
+    [run] = library.get("index")["sources"][0]["runs"]
+    assert (run["episodes"], run["unfinished"], run["masked"]) == (2, 0, 1)
+    assert run["return"]["min"] == run["return"]["max"] == pytest.approx(0.9)
+    table = library.get("episodes/l0/night")
+    columns = table["columns"]
+    assert (columns["return"], columns["so_far"], table["unfinished"]) == ([pytest.approx(0.9), None], [None] * 2, 0)
+    assert columns["terms"]["short"] == [pytest.approx(0.9), None]
+    episode = library.get(format_address("episode", "l0", "night", columns["episode"][1]))
+    assert (episode["return"], episode["so_far"]) == (None, None)
+    for address in list_addresses(library):
+        json.dumps(library.get(address), allow_nan=False)
+    library.close()

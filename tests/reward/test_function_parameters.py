@@ -16,10 +16,11 @@ from plaudit import (
     fact,
     term,
 )
-from plaudit.errors import DuplicateName, ReadError, UnknownParameter
+from plaudit.errors import DuplicateName, ReadError, UnknownField, UnknownParameter
 from plaudit.schedules import linear
 
 ROBOT = SimpleNamespace(name="robot", gain=3.0)
+ROBOT_SUMS = np.zeros(2)
 
 
 @term
@@ -263,6 +264,50 @@ def broken(x, scale=object()):  # noqa: B008 - the mistake
 def test_what_cannot_be_is_one_clear_message(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+def collect(x, seen=[]):  # noqa: B006 - the mistake
+    seen.append(x)
+    return len(seen)
+
+
+def look_up(x, cache={}):  # noqa: B006 - the mistake
+    cache["x"] = x
+    return x
+
+
+def accumulate(x, sums=ROBOT_SUMS):
+    sums += x
+    return sums.sum()
+
+
+def overwrite(x, sums=ROBOT_SUMS):
+    sums[0] = x
+    return sums.sum()
+
+
+def raise_gain(x, robot=ROBOT):
+    robot.gain = robot.gain + x
+    return robot.gain
+
+
+@pytest.mark.parametrize("function", [collect, look_up, accumulate, overwrite, raise_gain])
+def test_a_default_that_is_changed_in_place_is_memory(function):
+    with pytest.raises(ReadError, match=r"\n.*To keep a value from step to step, declare State"):
+        made(term(function), fields=[Field("x")])
+
+
+def test_a_parameter_that_is_no_field_may_be_given_a_value():
+    def reach(distance, far):
+        return distance < far
+
+    with pytest.raises(
+        UnknownField, match=r"\nDeclare Field\('far'\), or give it a value with term\(params=\{'far': ...\}"
+    ):
+        made(term(reach), fields=[Field("distance")])
+    assert made(term(params={"far": 2.0})(reach), fields=[Field("distance")]).score(distance=1.0).total == 1.0
+    with pytest.raises(UnknownField, match="Did you mean 'fare'\\?$"):  # a misspelt name is no constant
+        made(term(reach), fields=[Field("distance"), Field("fare")])
 
 
 # -- gates, overrides, states and facts ----------------------------------------------------------------------------

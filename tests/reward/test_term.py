@@ -1,12 +1,14 @@
 """A term: still the plain function it was, with a weight and clamps."""
 
 import dataclasses
+import functools
 import inspect
 import math
 
 import pytest
 
 from plaudit import DefinitionError, Fact, Field, Reward, Term, term
+from plaudit.errors import UnknownField
 from support.strategies import load
 
 
@@ -136,3 +138,58 @@ def test_a_term_from_a_specification_has_no_function_and_says_so():
 
 def test_a_term_can_be_put_into_a_set():
     assert len({cost, cost}) == 1
+
+
+def scaled(x, scale, *, steep=1.0, mode="up"):
+    """Scaled."""
+    return x * scale * steep if mode == "up" else -x
+
+
+class SmoothReward:
+    """An object that is called."""
+
+    def __init__(self, gain):
+        self.gain = gain
+
+    def __call__(self, x):
+        """Smooth."""
+        return self.gain * x + self.twice(x)
+
+    def twice(self, x):
+        return 2 * x
+
+
+def reward_with(made, **options):
+    return Reward("r", version="1", terms=[made], fields=[Field("x")], **options)
+
+
+@pytest.mark.parametrize("bound", [{"scale": 3.0}, {"scale": 0.5, "mode": "down"}, {"scale": 2, "steep": -1.5}])
+def test_what_a_partial_function_binds_is_a_knob_or_a_constant(bound):
+    plain = functools.partial(scaled, **bound)
+    made = term(plain)
+    reward = reward_with(made)
+    assert (made.name, made.doc) == ("scaled", "Scaled.")
+    for x in (-2.0, 0.25):
+        assert reward.score(x=x).total == made(x) == plain(x)
+    assert reward.params["scaled.scale"] == bound["scale"]
+
+
+def test_params_come_before_what_a_partial_function_binds():
+    made = term(params={"steep": 4.0})(functools.partial(functools.partial(scaled, scale=3.0), steep=2.0))
+    assert reward_with(made).score(x=1.0).total == 12.0
+
+
+def test_a_partial_function_binds_by_name():
+    with pytest.raises(DefinitionError, match=r"functools\.partial\(scaled, x=2\.0\)"):
+        term(functools.partial(scaled, 2.0))
+
+
+def test_an_object_that_can_be_called_is_a_term():
+    smooth = SmoothReward(0.5)
+    made = term(smooth)
+    assert (made.name, made.doc) == ("smooth_reward", "Smooth.")
+    with pytest.raises(UnknownField, match=r"pass it in shared=\{'gain': 0\.5\} if it never changes"):
+        reward_with(made)
+    reward = reward_with(made, shared={"gain": 0.5})
+    for x in (-2.0, 0.25):
+        assert reward.score(x=x).total == made(x) == smooth(x)

@@ -94,7 +94,7 @@ def by_row(reward, columns, *, params=None, **settings):
     labels = {place.column: place.field.labels for place in list_slots(reward.program)}
     size = max((len(array) for array in columns.values()), default=1)
     found = [
-        compiled(as_inputs({name: _cell(labels[name], array[i]) for name, array in columns.items()}), params)
+        compiled(as_inputs({name: _cell(labels.get(name), array[i]) for name, array in columns.items()}), params)
         for i in range(size)
     ]
     terms = reward.program.terms

@@ -71,6 +71,10 @@ def read_rewards(
     >>> reward.score(fallen=False).total, dict(reward.params)
     (1.0, {'staying.bonus': 0.5, 'staying.weight': 2.0})
     """
+    if cfg is None or isinstance(cfg, str | list | tuple) or inspect.isroutine(cfg):
+        raise DefinitionError(
+            f"read_rewards() takes a config, an object, a class or a dict of terms by name, and not {shorten(cfg, 60)}"
+        )
     listed = dict(_list_terms(cfg))
     instead = dict(terms or {})
     for each in instead:

@@ -108,6 +108,7 @@ def check(
         undecided=tuple(dict.fromkeys(run.undecided)),
         failed=tuple(run.failed),
         skipped=run.skipped,
+        notes=reward.notes,
         rest={name: field.at_rest for name, field in reward._bound.inputs.items()},
         seconds=time.perf_counter() - started,
     )

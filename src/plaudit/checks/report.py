@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Self
 
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Severity, Suppressed, Undecided
@@ -16,6 +17,7 @@ from plaudit.checks.formats.text import (
     wrap_paragraph,
 )
 from plaudit.html import MOST_ROWS, build_element, build_heading, build_list, build_note, join
+from plaudit.language.reading.context import Note
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.reward.task.task import Task
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 """Default line width in characters."""
+
+MOST_NOTES = 5
+"""Notes on functions that the text form shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Report:
     """What was read from a ledger or played in an environment, and what was left out."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Rules that did not run, and why."""
+    notes: tuple[Note, ...] = ()
+    """What in the functions makes no difference to a score, such as `print(...)`, and where fields come first."""
     rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
     """The value of each input at rest, which a printed witness leaves out."""
     seconds: float = field(default=0.0, compare=False)
@@ -212,6 +219,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
         yield from _format_summary(report, width)
         yield from _format_remarks(report, width)
         yield from format_incentive_lines(report.incentives, width)
+        yield from _format_notes(report, width)
         yield from _format_skipped(report, width)
         return
     asides = list(_format_asides(report, width))
@@ -274,6 +282,7 @@ def _format_asides(report: Report, width: int) -> Iterator[Line]:
         yield from _format_aside("failed", text, width)
     for each in report.undecided:
         yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_line(each.why)}", width)
+    yield from _format_notes(report, width)
     yield from _format_skipped(report, width)
     if report.contradicted:
         count = format_count(len(report.contradicted), "finding")
@@ -281,6 +290,15 @@ def _format_asides(report: Report, width: int) -> Iterator[Line]:
     for allowed in report.suppressed:
         text = f"{allowed.finding.code}  {allowed.finding.term}: {escape_line(allowed.reason)}"
         yield from _format_aside("allowed", text, width)
+
+
+def _format_notes(report: Report, width: int) -> Iterator[Line]:
+    """Yield what to know of the functions: the first notes, and how many more there are."""
+    for note in report.notes[:MOST_NOTES]:
+        place = f"{PurePath(note.place.file).name}, line {note.place.line}"
+        yield from _format_aside("as read", f"{note.term}: {escape_line(note.what)} ({escape_line(place)})", width)
+    if len(report.notes) > MOST_NOTES:
+        yield from _format_aside("as read", f"{len(report.notes) - MOST_NOTES} more notes (--json shows them)", width)
 
 
 def _format_skipped(report: Report, width: int) -> Iterator[Line]:

@@ -78,6 +78,8 @@ class Program:
     """The rows after the declared terms that separate the sum of the values from the total."""
     counters: frozenset[str] = frozenset()
     """Inputs that schedules follow."""
+    unused: frozenset[str] = frozenset()
+    """Declared fields that make no difference to a score: a row may hold them."""
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What walks have found out and want to keep."""
 

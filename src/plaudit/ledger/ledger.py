@@ -499,12 +499,12 @@ class Ledger:
             NotInLedger: The record does not exist.
             LedgerBroken: A text was changed after being written.
         """
-        (found,) = self._read_texts_of([record if isinstance(record, Record) else self[record]])
+        (found,) = self._read_texts_of([(record if isinstance(record, Record) else self[record]).context])
         return found
 
-    def _read_texts_of(self, records: Sequence[Record]) -> list[dict[str, str | None]]:
-        """Return the texts of each record by name."""
-        named = [name_texts(record.context) for record in records]
+    def _read_texts_of(self, contexts: Sequence[Any]) -> list[dict[str, str | None]]:
+        """Return the texts that each context of a record names, by name."""
+        named = [name_texts(context) for context in contexts]
         wanted = [digest for each in named for digest in each.values()]
         backend = self._store.backend
         with backend.snapshot() as connection, report_damage(backend.name, "a text"):

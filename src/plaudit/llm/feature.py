@@ -195,7 +195,8 @@ class Feature:
         Returns:
             The parts by name.
         """
-        return {name: part for name, part in sample.items() if isinstance(name, str)} if self.takes_everything else {}
+        parts = dict[Any, Any](sample if self.takes_everything else {})
+        return {name: part for name, part in parts.items() if isinstance(name, str)}
 
     def get_default(self, part: str) -> Any:
         """Return what the function takes for a part that a sample lacks.

@@ -3,20 +3,23 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from plaudit.errors import LedgerError, MissingField
+from plaudit.errors import Abstained, LedgerError, MissingField
 from plaudit.ledger.context import encode_context
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page, Record, read_records
 from plaudit.ledger.rescore.rescore import ReadAgain, Reading
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
+from plaudit.llm.answers import LaterAnswers
 from plaudit.llm.feature import Feature
 from plaudit.llm.groups import RolloutChanges, compare_rollouts
 from plaudit.llm.rollouts import APPLIES, Rollout, clean_reason, encode_found, pack_numbers, read_rollouts
+from plaudit.llm.running import Results
 from plaudit.llm.sample import Sample
 from plaudit.llm.scored import Scored
 from plaudit.llm.scoring import Features, Scoring
@@ -47,7 +50,8 @@ def rescore_rollouts(
     """Score recorded rollouts with another reward or other features; new scores stand beside the old ones.
 
     Only features whose fingerprint changed are run; of the others, what was recorded is used. Call it again after an
-    interruption to resume: no rollout is scored twice, and no judge asked twice.
+    interruption to resume: no rollout is scored twice, and no judge asked twice, since what judges said until then is
+    recorded as a job of its own.
 
     Args:
         ledger: The ledger, with rollouts that a `Scoring` recorded.
@@ -83,7 +87,8 @@ def rescore_rollouts(
     reader.check(**query)
     about = {"features": scoring.fingerprints, **({"asked": True} if ask else {})}
     about |= {} if applies is None else {APPLIES: Feature(applies).fingerprint}
-    done = ledger._rescore_read(scoring.reward, Reading(about, reader.read, _TOGETHER), progress, **query)
+    reading = Reading(about, reader.read, _TOGETHER, reader.rescue)
+    done = ledger._rescore_read(scoring.reward, reading, progress, **query)
     return compare_rollouts(ledger, done, reader.ran, **query)
 
 
@@ -94,6 +99,10 @@ class _Reader:
         self._ledger, self._scoring, self._ask = ledger, scoring, ask
         self._features = seal_text(json.dumps(scoring.fingerprints, sort_keys=True), salt=b"")
         self._raises = on_bad == "raise"
+        self._judges = {each.name: scoring.fingerprints[each.name] for each in scoring.features.ordered if each.judge}
+        self._later = LaterAnswers(ledger, self._judges, ask=ask)
+        self._asked: tuple[Sequence[Page], Sequence[Rollout], Results] | None = None
+        """What is being read, with what features have found so far."""
         self.ran: dict[str, int] = dict.fromkeys(scoring.fingerprints, 0)
         """How many times each feature was run."""
 
@@ -115,11 +124,15 @@ class _Reader:
         if first is not None:
             raise first
 
-    def read(self, pages: Sequence[Page]) -> list[ReadAgain]:
+    def read(self, job: int, pages: Sequence[Page]) -> list[ReadAgain]:
+        self._asked = None
         records = [record for page in pages for record in read_records(page)]
         rollouts = self._list_rollouts(records)
+        if not self._reads_groups:
+            self._later.clear()
+        self._later.load(job, pages)
         around = self._find_rest_of_groups(rollouts) if self._reads_groups else []
-        scored = self._score([*rollouts, *around])
+        scored = self._score(pages, [*rollouts, *around])
         if self._raises:
             for at in sorted(at for at in scored.reasons if at < len(rollouts)):
                 raise _name_record(scored.errors[at], rollouts[at])
@@ -134,6 +147,35 @@ class _Reader:
             found.append(ReadAgain(inputs, contexts, texts))
             start = end
         return found
+
+    def rescue(self) -> list[tuple[Page, ReadAgain]]:
+        """Return the rollouts for which judges were asked before reading was stopped, with what they said."""
+        if self._asked is None:
+            return []
+        pages, rollouts, results = self._asked
+        count = len(rollouts)
+        scored = Scored(results.samples, results.group_of, [None] * count, [None] * count, {}, [self._reward] * count)
+        scored.found = {name: results.values[name] for name in self._judges if name in results.values}
+        scored.answers, scored.outside = results.answers, frozenset(results.outside)
+        scored.abstained = dict.fromkeys(range(count), "the re-scoring was stopped")
+        scored.errors = {at: Abstained(why) for at, why in scored.abstained.items()}
+        width = self._ledger._store.specs.get_layout(self._reward).width
+        found: list[tuple[Page, ReadAgain]] = []
+        start = 0
+        for page in pages:
+            positions = page.positions()
+            said = [at for at in range(len(positions)) if self._list_said(scored, start + at, rollouts[start + at])]
+            texts = [self._features]
+            contexts = [self._describe(rollouts[start + at], scored, start + at, texts) for at in said]
+            if said:
+                blank = np.full((len(said), width), np.nan)
+                found.append((replace(page, chosen=positions[said]), ReadAgain(blank, contexts, texts)))
+            start += len(positions)
+        return found
+
+    @property
+    def _reward(self) -> Reward:
+        return self._scoring.reward
 
     @property
     def _reads_groups(self) -> bool:
@@ -169,7 +211,7 @@ class _Reader:
                 at += way
         return found
 
-    def _score(self, rollouts: Sequence[Rollout]) -> Scored:
+    def _score(self, pages: Sequence[Page], rollouts: Sequence[Rollout]) -> Scored:
         scoring = self._scoring
         known: dict[str, dict[int, Any]] = {name: {} for name in scoring.fingerprints}
         for at, rollout in enumerate(rollouts):
@@ -182,14 +224,24 @@ class _Reader:
         steps = [rollout.record.step for rollout in rollouts]
         again = scoring.applies_to_some
         applies = {at: each.applies for at, each in enumerate(rollouts) if each.sample is None or not again}
-        scored = scoring.score_again(samples, groups, known, steps, applies=applies)
+        results = Results(samples, groups)
+        self._asked = pages, rollouts, results
+        scored = scoring.score_again(samples, groups, known, steps, applies=applies, into=results)
         for name, there in known.items():
             self.ran[name] += sum(
                 at not in there and at not in scored.outside and bool(sample) for at, sample in enumerate(samples)
             )
+        for at, rollout in enumerate(rollouts if self._reads_groups else ()):  # which others of its group may need
+            for name, value in self._list_said(scored, at, rollout).items():
+                self._later.add(rollout.record.id, name, value, scored.answers.get(at, {}).get(name))
         return scored
 
     def _find_kept(self, each: Feature, rollout: Rollout) -> Any:
+        """Return what a feature found earlier; None where it has changed, or is not known."""
+        found = self._find_recorded(each, rollout)
+        return self._later.find(rollout.record.id, each.name) if found is None and each.judge else found
+
+    def _find_recorded(self, each: Feature, rollout: Rollout) -> Any:
         """Return what a feature found when the rollout was recorded; None where it has changed, or is not known."""
         if rollout.features.get(each.name) != self._scoring.fingerprints[each.name] or (self._ask and each.judge):
             return None
@@ -202,9 +254,10 @@ class _Reader:
         about = {name: said for name, said in rollout.record.context.items() if name not in (MASKED, APPLIES, FOUND)}
         about |= {APPLIES: False} if at in scored.outside else {}
         named = {**about[TEXTS], FEATURES: self._features.name}
-        answers = scored.answers.get(at, {})
-        found = {name: value for name, value in encode_found(scored, at).items() if self._asked(name, rollout)}
-        if (answers or found) and rollout.sample is not None:
+        answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}
+        said = self._list_said(scored, at, rollout)
+        if (answers or said) and rollout.sample is not None:
+            found = {name: value for name, value in encode_found(scored, at).items() if name in said}
             text = seal_text(json.dumps({"answers": {**rollout.answers, **answers}, FOUND: found}))
             texts.append(text)
             named["answers"] = text.name
@@ -216,10 +269,15 @@ class _Reader:
             about[MASKED] = clean_reason(_PLACE.sub(rf"\1 record {rollout.record.id}", reason))
         return encode_context(about)
 
-    def _asked(self, name: str, rollout: Rollout) -> bool:
-        """Return whether a judge was asked now."""
-        each = self._scoring.features.by_name[name]
-        return each.judge and self._find_kept(each, rollout) is None
+    def _list_said(self, scored: Scored, at: int, rollout: Rollout) -> dict[str, Any]:
+        """Return what judges found since the rollout was recorded, by feature."""
+        found = {name: scored.found[name][at] for name in self._judges if name in scored.found}
+        by_name = self._scoring.features.by_name
+        return {
+            name: value
+            for name, value in found.items()
+            if value is not None and self._find_recorded(by_name[name], rollout) is None
+        }
 
 
 def _name_record(error: Exception, rollout: Rollout) -> Exception:

@@ -307,7 +307,7 @@ def read_rollouts(ledger: Ledger, records: Iterable[Record]) -> Iterator[Rollout
     """
     left = iter(records)
     while some := list(islice(left, _TOGETHER)):
-        for record, texts in zip(some, ledger._read_texts_of(some), strict=True):
+        for record, texts in zip(some, ledger._read_texts_of([each.context for each in some]), strict=True):
             if FEATURES in texts:
                 yield _build_rollout(record, texts)
 

@@ -256,6 +256,7 @@ class Scoring:
         steps: Sequence[int | None],
         *,
         applies: Mapping[int, bool] | None = None,
+        into: Results | None = None,
     ) -> Scored:
         """Score samples of which results of some features are known; nothing is recorded, counted or raised.
 
@@ -267,11 +268,12 @@ class Scoring:
             known: Results by feature and by position of the sample.
             steps: The trainer's step of each.
             applies: Whether the reward is about a sample, by position, where that is known.
+            into: Results to fill in, for a caller who looks at them if scoring is stopped.
 
         Returns:
             Their rewards.
         """
-        results = Results(samples, list(groups))
+        results = into or Results(samples, list(groups))
         self._ask_whether_it_applies(results, applies or {}, masks=True)
         for at, sample in enumerate(samples):
             if not sample and any(at not in known.get(each.name, {}) for each in self.features.ordered):

@@ -16,6 +16,7 @@ from plaudit.errors import (
     UnusedField,
     did_you_mean,
 )
+from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.parameters import (
     Fixed,
@@ -32,7 +33,7 @@ from plaudit.language.schedule import Schedule
 from plaudit.reward.advice import describe_no_field, describe_no_fields, describe_no_term, list_terms
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
 from plaudit.reward.declared import validate_allow
-from plaudit.reward.function_parameters import is_same, split_shared
+from plaudit.reward.function_parameters import is_same, list_names, split_shared
 from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions, read_term_into
 from plaudit.reward.schedules import validate_counters
 from plaudit.reward.state import State, read_states, validate_states
@@ -251,10 +252,10 @@ def define(
         for known in ("params", "_numbers", "_schedules"):
             parts.pop(known, None)
         parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
-    if unused := reward._list_unused(optional):
-        parts["terms"] = tuple(_mention(term, unused) for term in reward.terms)
-        notes = (*reward.notes, *(_note_unused(field, reward) for field in unused))
-        parts["_formula"] = replace(reward._formula, notes=notes)
+    unused = reward._list_unused(optional)
+    parts["terms"] = tuple(_mention(term, unused) for term in reward.terms)
+    notes = [*(_note_unused(field, reward) for field in unused), *_note_unused_shared(reward)]
+    parts["_formula"] = replace(reward._formula, notes=(*reward.notes, *notes))
     if reward.task.is_empty:
         return
     if old is None or reward.task is not old.task:
@@ -305,26 +306,37 @@ def _keep_shared(reward: Definition, part: str, old: Definition) -> Mapping[str,
 def _mention(term: Term, fields: Iterable[str]) -> Term:
     """Return a term that reads what its function only mentions, such as a field that it logs."""
     known = {read.rpartition(".")[2] for read in term.reads}
-    new = tuple(field for field in fields if field in term.parts and field not in known)
+    new = tuple(field for field in fields if field in term.mentioned and field not in known)
     return replace(term, reads=(*term.reads, *new)) if new else term
 
 
 def _note_unused(field: str, reward: Definition) -> Note:
-    """Return a note on a declared field that makes no difference to a score; UnusedField where nothing mentions it."""
+    """Return a note on a declared field that makes no difference to any score; UnusedField if no function has it."""
     for function in reward._functions:
         if function.source is None or all(field != read.rpartition(".")[2] for read in function.reads):
             continue
         tree = function.source.tree
         taken = next((each for each in tree.args.args if each.arg == field), None)
         used = taken is None or any(isinstance(node, ast.Name) and node.id == field for node in ast.walk(tree))
-        what = "but it does not affect any score" if used else "and does not use it"
-        place = function.source.locate(taken or tree)
-        return Note(function.name, f"{'reads' if used else 'takes'} the field {field!r}, {what}.", place)
+        why = "but it does not affect any score" if used else "and does not use it"
+        what = f"{'reads' if used else 'takes'} the field {field!r}, {why}."
+        return Note(function.name, what, function.source.locate(taken or tree))
     near = did_you_mean(field, {each.name for each in reward._formula.inputs.values()})
     raise UnusedField(
         f"reward {reward.name!r}: no term reads the declared field {field!r}.{near} Use it or drop it. If it matters "
         "anyway, use it in a task: better=, aim=, a preference, a goal or a fact."
     )
+
+
+def _note_unused_shared(reward: Definition) -> Iterator[Note]:
+    """Yield a note on each shared parameter that is a part of a record and makes no difference to any score."""
+    used = {node.name.partition("[")[0] for node in reward._formula.nodes if isinstance(node, n.Param)}
+    for name in reward.shared.keys() - used:
+        for term in reward.terms:
+            if term.source is not None and name in term.shared and name not in list_names(term.source):
+                what = f"reads the shared parameter {name!r}, but it does not affect any score."
+                yield Note(term.name, what, term.source.locate(term.source.tree))
+                break
 
 
 def validate_definition(reward: Definition) -> None:

@@ -266,6 +266,7 @@ def assemble(
         carried,
         adjustments=rows,
         counters=frozenset(counted),
+        unused=frozenset(fields) - {field.name for field in inputs.values()},
     )
     return whole.prune()
 

@@ -1,12 +1,13 @@
 """A term: a plain Python function with a weight and clamps."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
 
-from plaudit.errors import DefinitionError, PlauditError
+from plaudit.errors import DefinitionError, PlauditError, ReadError
 from plaudit.language.field import NAME
 from plaudit.language.parameters import (
     TERM_NUMBERS,
@@ -20,7 +21,7 @@ from plaudit.language.parameters import (
 from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_term
-from plaudit.language.reading.owners import read_source
+from plaudit.language.reading.owners import mentions, read_source, unbind
 from plaudit.language.reading.source import Owner, ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
@@ -81,6 +82,8 @@ class Term(ReadFunction):
     """Whether the function takes many rows at once, along the first axis of what it is given."""
     parts: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """What its positional parameters, and the parts of those that are records, may be called."""
+    mentioned: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The same for those that only statements mention that make no difference, such as `print(self.speed)`."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Values of parameters of the function that it was given in place of their defaults."""
     claimed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
@@ -119,6 +122,7 @@ class Term(ReadFunction):
             reading = read_term(source, self.name, knobs, Builder(), scope, part=self.part)
             object.__setattr__(self, "reads", reading.reads)
             object.__setattr__(self, "parts", reading.parts)
+            object.__setattr__(self, "mentioned", reading.mentioned)
 
     def __call__(self, *inputs: Any, **knobs: Any) -> Any:
         """Return what the plain function returns, unchecked."""
@@ -258,7 +262,10 @@ def settle(term: Any, fields: Collection[str], shared: Iterable[str]) -> Any:
     if not isinstance(term, Term):
         return term  # which the reward refuses
     term = term.claim(fields)
-    found = tuple(name for name in shared if name in term.parts and name not in term.shared)
+    owner = None if term.source is None else term.source.owner
+    known = {*term.parts, *term.mentioned}
+    parts = {name for name in shared if name in known or (owner is not None and mentions(owner.kind, name))}
+    found = tuple(name for name in shared if name in parts and name not in term.shared)
     reads = tuple(name for name in term.reads if name not in found)
     return replace(term, shared=term.shared + found, reads=reads) if found else term
 
@@ -334,7 +341,8 @@ def term(
     field if the reward declares one of its name; otherwise a number is a knob, and anything else is a constant.
 
     Args:
-        function: The function, when used as a bare decorator: `@term`.
+        function: The function, when used as a bare decorator: `@term`. A `functools.partial` with values by name, and
+            an object that can be called, are read as what they call.
         weight: The factor of the score, a number or a schedule; a negative weight makes a penalty.
         low: Lower clamp of the score.
         high: Upper clamp of the score.
@@ -368,9 +376,11 @@ def term(
     def decorate(plain: Callable[..., Any]) -> Term:
         if isinstance(plain, str | int | float | Schedule):
             option = f"name={plain!r}" if isinstance(plain, str) else f"weight={plain!r}"
-            raise DefinitionError(f"term() takes a function, and {plain!r} is none; write term({option})(near)")
-        source = read_source(plain)
-        title = name or (part if isinstance(part, str) else source.name)
+            raise ReadError(f"{plain!r} cannot be read: a term is a plain Python function; write term({option})(near)")
+        inner, bound = unbind(plain)
+        source = read_source(inner)
+        own = source.name if source.name != "__call__" else _write_small(type(plain).__name__)
+        title = name or (part if isinstance(part, str) else own)
         return Term(
             title,
             weight=weight,
@@ -385,10 +395,24 @@ def term(
             after_clamp=after_clamp,
             part=part,
             batched=batched,
-            **_read_parts(source, title, part, {} if params is None else params),
+            **_read_parts(source, title, part, _join_given(title, bound, params)),
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _write_small(name: str) -> str:
+    """Return the name of a class as functions are named: `SmoothReward` is `smooth_reward`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _join_given(name: str, bound: Mapping[str, Any], given: object) -> object:
+    """Return the values that a term is given: those that a partial function binds, and `params`."""
+    if given is None or not bound:
+        return bound if given is None else given
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"term {name!r}: params={given!r:.60} must map names of parameters to values")
+    return {**bound, **given}
 
 
 def _read_parts(
@@ -415,6 +439,7 @@ def _read_parts(
             "constants": parts.constants,
             "reads": reading.reads,
             "parts": reading.parts,
+            "mentioned": reading.mentioned,
             "given": MappingProxyType(dict(given)),
             "claimed": claimed,
             "fixed": fixed,

@@ -124,7 +124,7 @@ def collect_columns(
 ) -> dict[str, Any]:
     """Return the given columns by name: nested `prev` and `curr` records flattened, defaults filled in.
 
-    `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
+    `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not declare are refused.
     With `only_given`, what only the end of an episode reads is left out where it may be and is not given; if `lenient`,
     so is everything else that is not given.
     """
@@ -137,6 +137,9 @@ def collect_columns(
     for name in list(flat):
         if name not in known and name not in whole:
             record, _, key = name.rpartition(".")
+            if key.partition("[")[0] in program.unused:
+                del flat[name]
+                continue
             if key.partition("[")[0] in program.states and record != "prev":
                 raise UnknownInput(
                     f"reward {program.name!r} does not read {name!r}: it computes the state after a step itself."

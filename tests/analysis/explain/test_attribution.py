@@ -162,3 +162,9 @@ def test_the_best_and_the_worst_episode_can_be_given_as_they_are_listed(ledger):
     found = compare_episodes(ledger, listed.worst(1)[0], listed.best(1)[0])
     assert (found.first.episode, found.second.episode) == ("fast", "slow")
     assert found.gap > 0
+
+
+def test_an_episode_without_a_score_is_not_compared(ledger):
+    blank = build_episode(9, {}, total=float("nan"))
+    with pytest.raises(InputError, match=r"night/9 has no score to compare; ledger.why\(9\) says why"):
+        compare_episodes(ledger, blank, ledger.episodes(run="night")[0])

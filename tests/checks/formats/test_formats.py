@@ -27,6 +27,7 @@ from plaudit.checks.formats.sarif import format_sarif
 from plaudit.checks.formats.text import format_witness, join_pieces
 from plaudit.checks.report import LocatedReport, Report, format_reports, summarise_counts
 from plaudit.checks.rules import RULES, list_all_rules
+from plaudit.language.reading.context import Note
 from plaudit.language.reading.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_line
@@ -63,6 +64,9 @@ REPORTS = st.builds(
     findings=st.lists(FINDINGS, max_size=3).map(tuple),
     suppressed=st.lists(st.builds(Suppressed, FINDINGS, TEXTS), max_size=2).map(tuple),
     skipped=st.dictionaries(st.sampled_from(list(RULES)), TEXTS, max_size=2),
+    notes=st.lists(st.builds(Note, st.just("near"), TEXTS, st.builds(SourceLine, FILES, st.integers(1, 9999)))).map(
+        tuple
+    ),
 )
 
 
@@ -148,6 +152,25 @@ def test_a_clean_reward_is_one_line():
 def test_rules_that_did_not_run_are_said_of_a_clean_reward_too():
     shown = text(report(skipped={"jump": "z3 is not installed"}))
     assert shown.endswith("  no findings\nnot run    jump: z3 is not installed\n")
+
+
+NOTES = tuple(Note("near", f"`print({at})` is dropped.", SourceLine("cars.py", at, f"print({at})")) for at in range(8))
+
+
+@pytest.mark.parametrize("more", [{}, {"undecided": FULL.undecided}], ids=["clean", "open"])
+def test_the_first_notes_on_functions_are_shown(more):
+    shown = text(report(notes=NOTES, **more))
+    assert "\nas read    near: `print(0)` is dropped. (cars.py, line 0)\n" in shown
+    assert "print(5)" not in shown
+    assert "\nas read    3 more notes (--json shows them)\n" in shown
+
+
+def test_json_has_all_notes_on_functions():
+    (one,) = format_json([LocatedReport(report(notes=NOTES))])["rewards"]
+    assert [note["line"] for note in one["notes"]] == list(range(8))
+    assert one["notes"][7] == {
+        "term": "near", "what": "`print(7)` is dropped.", "file": "cars.py", "line": 7, "text": "print(7)",
+    }  # fmt: skip
 
 
 def test_a_reward_with_open_questions_is_not_called_clean():

@@ -133,7 +133,7 @@ def test_what_may_have_changed_with_something_else_is_not_read(body):
 @pytest.mark.parametrize("line", ["w += 1", "w[0] = 1.0"])
 def test_an_array_of_a_record_is_the_callers(line):
     function = load(f"def f(obs):\n    w = obs['v']\n    {line}\n    return sum(w) + sum(obs['v'])\n")["f"]
-    with pytest.raises(ReadError, match=r"shares with other names|changed in place"):
+    with pytest.raises(ReadError, match=r"shares with other names|is changed by"):
         Reward("r", version="1", terms=[term(function)], fields=[Field("v", length=3)])
 
 

@@ -205,3 +205,30 @@ def test_a_method_of_a_class_is_a_term_as_it_stands():
     text = "class Env:\n    def f(self, action):\n        return self.x - action\nf = Env.f"
     function, reward = read(text, "x", "action")
     assert reward.score(x=3.0, action=1.0).total == function(SimpleNamespace(x=3.0), 1.0)
+
+
+def test_objects_in_a_list_are_arrays_of_their_parts():
+    text = "def f(x, world):\n    total = x\n    for each in world.landmarks:\n        total += each.size\n    return total\n"
+    with pytest.raises(UnknownField, match=r"declare an array for each part that is read: Field\('landmarks_pos'"):
+        Reward("r", version="1", terms=[term(load(text)["f"])], fields=[Field("x")])
+
+
+def test_an_entry_of_a_column_is_read_by_both_indices():
+    function = load("def f(history):\n    return history['price', -1] - 2 * history['price', 0]\n")["f"]
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("price", length=3)])
+    columns = {("price", -1): 7.0, ("price", 0): 1.5}
+    assert reward.score(price=[1.5, 0.0, 7.0]).total == function(columns) == 4.0
+
+
+def test_the_items_of_a_shared_config_are_read():
+    text = (
+        "def f(self):\n    total = 0.0\n    for name, scale in self.cfg.scales.items():\n"
+        "        total += scale * (self.x if name == 'near' else 1.0)\n"
+        "    return total + sum(self.cfg.scales.values()) + len(self.cfg.scales.keys())\n"
+    )
+    function = load(text)["f"]
+    scales = {"near": 2.0, "calm": -0.5}
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("x")], shared={"scales": scales})
+    for x in (-1.0, 0.25):
+        env = SimpleNamespace(x=x, cfg=SimpleNamespace(scales=scales))
+        assert reward.score(x=x).total == function(env)

@@ -48,7 +48,14 @@ NUMPY = [
     "math.asinh(x) + math.acosh(abs(x) + 1) + math.atanh(math.tanh(x)) + (x if np.isscalar(x) else 5.0) + (5.0 if np.isscalar(v) else v.ndim) * v[0]",
     "np.hstack([m, m])[1, 4] + np.vstack([m, v])[2, 1] + np.dstack([v, w])[0, 1, 1] + np.column_stack((v, w))[2, 0] + np.hstack((x, v[1]))[0]",
     "np.tile(v, (2, 2))[1, 4] + np.tile(x, 3).sum() + np.repeat(v, 2)[3] + np.repeat(m, 2, axis=1)[1, 3] + np.sort(v)[1] + np.sort(m)[1, 2]",
-    "np.cross(m, v)[1, 0] + np.cross(m, -m[::-1], axis=-1).sum() + np.finfo(np.float32).eps + np.finfo(float).max * (x > 99) + np.iinfo(np.int32).max + x",
+    "np.finfo(np.float32).eps + np.finfo(float).max * (x > 99) + np.iinfo(np.int32).max + x",
+    "np.cross(np.stack([v, w]), v)[1, 2] + np.cross(m.T, m[::-1].T, axis=0)[0].sum()",
+    "np.einsum('p,p->', v, w) + np.einsum('pq,q->p', m, v)[1] + np.einsum('pp', m[:, :2]) + np.einsum('pq->qp', m)[2, 0] + np.einsum('p,q', v, w)[1, 2]",
+    "np.einsum('...p,...p', m, w)[1] + np.einsum('bpq,bq->bp', np.stack([m, -m]), m)[1, 0] + np.einsum('pp->p', m[:, 1:])[1] + np.einsum('p->', v)",
+    "np.einsum('p,p,p->', v, w, v, optimize=True) + np.einsum('...pq,...qk->...pk', np.stack([m, m]), m.T)[1, 0, 1] + np.einsum('ba,cb', m, m.T)[2, 1]",
+    "(np.stack([m, m]) @ m.T)[1, 0, 1] + (m @ np.stack([m.T, -m.T]))[1].sum() + (np.stack([m, m]) @ v)[1, 0] + (v @ np.stack([m.T, m.T]))[0, 1]",
+    "np.stack([m, 2 * m]).transpose(0, 2, 1)[1, 2, 0] + np.swapaxes(np.stack([m, -m]), 1, 2)[1].max() + m.transpose(1, 0)[2, 1] + np.transpose(m, (1, 0))[2, 1]",
+    "np.dot(np.stack([m, m]), v)[1, 0] + np.dot(np.stack([m, m]), m.T)[1, 0, 1] + v[0]",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
 ]  # fmt: skip
 
@@ -77,6 +84,10 @@ TORCH = [
     "F.mse_loss(v, w) + F.l1_loss(v, w, reduction='sum') + F.smooth_l1_loss(v, w) + F.mse_loss(v, w, reduction='none')[0]",
     "F.cosine_similarity(v, w, dim=0) + F.normalize(v, dim=0)[0] + F.softplus(x) + torch.softmax(v, dim=0)[1]",
     "torch.asinh(v).sum() + torch.acosh(v.abs() + 1).sum() + torch.arctanh(torch.tanh(v))[0] + (v[0] if torch.is_tensor(v) else 5.0)",
+    "torch.bmm(torch.stack([m, -m]), torch.stack([m.t(), m.t()]))[1, 0, 1] + torch.einsum('bp,bp->b', m, m)[0] + torch.einsum('bpp->b', torch.stack([m[:, 1:], m[:, :2]]))[1]",
+    "torch.stack([m, -m]).transpose(1, 2)[1, 2, 0] + torch.stack([m, 2 * m]).permute(2, 0, 1)[1, 0, 1] + torch.swapdims(m, 0, 1)[2, 0] + m.permute(1, 0)[2, 1]",
+    "torch.cross(torch.stack([v, w]), torch.stack([w, w]), dim=1)[0, 1] + torch.cross(m.T, m.T.flip(1) if 0 else m.T * w[0] + 1, dim=0)[2].sum() + torch.linalg.cross(m, w[None])[1, 1] + torch.einsum('p,p', [v, w])",
+    "v.masked_fill(v > 0, 0.5).sum() + torch.masked_fill(v, v > w, x)[0] + v.numel() * x + torch.numel(m) * u[0]",
     "v.unsqueeze(0).squeeze(0)[1] + v.to('cpu')[0] + torch.zeros(3, device='cpu', dtype=torch.float64) @ v + v.cpu().numpy()[0] + x",
     "torch.sort(v).values[0] + torch.sort(m, dim=1, descending=True)[0][1, 2] + torch.repeat_interleave(v, 2)[3] + torch.cross(m, m[[1, 0]], dim=-1)[0, 1]",
     "torch.hstack((m, m))[1, 4] + torch.column_stack((v, w))[2, 1] + torch.tile(v, (2,))[4] + torch.finfo(torch.float64).eps + x",
@@ -102,6 +113,7 @@ JAX = [
     "jnp.minimum(v, 0).sum() + jnp.maximum(x, 1.0) + jnp.tanh(v).mean() + jnp.any(v > 0) + jnp.all(v > 0) + jnp.max(v)",
     "jnp.concatenate([v, w]).sum() + jnp.stack([v, w])[1, 1] + jnp.array([x, 1.0]).sum() + jnp.sum(m, axis=-1)[1]",
     "jax.nn.sigmoid(x) + jax.nn.relu(v).sum() + jnp.arctan2(x, 1.0) + jnp.sign(x) + jnp.power(v, 3).sum() + jnp.float32(0.5)",
+    "jnp.einsum('pq,q->p', m, v)[0] + jnp.cross(m, v)[1, 0] + jnp.swapaxes(m, 0, 1)[2, 1] + (jnp.stack([m, m]) @ v)[0, 1] + jnp.einsum('p,p', v, w)",
     "jnp.logical_or(v > 0, w > 0).sum() + jnp.log(1 + jnp.square(x)) + jnp.round(v).sum() + (v > 0).astype(jnp.float32).sum()",
 ]
 
@@ -111,6 +123,20 @@ def test_a_spelling_of_jax_means_what_jax_means(text):
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
         assert_means(text, HEADER + "import jax\nimport jax.numpy as jnp\n", jax.numpy.asarray)
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
+def test_a_cross_product_of_vectors_of_length_2_is_a_number():
+    assert_means("np.cross(v[:2], w[1:]) + np.cross(m[:, :2], v[:2]).sum()")
+
+
+@pytest.mark.filterwarnings("ignore:Using torch.cross without")
+def test_a_cross_product_of_torch_is_along_the_first_axis_of_size_3():
+    torch = pytest.importorskip("torch")
+    header = HEADER + "import torch\n"
+    assert_means("torch.cross(m.T, m.T * 2 + 1)[2, 0] + torch.cross(m, m + w)[1, 0]", header, torch.as_tensor)
+    square = "torch.cross(torch.stack([v, w, v]), torch.stack([w, v, w]))[0, 1]"
+    assert "several axes have the size 3" in refusal(square, header)
 
 
 def test_every_spelling_has_a_test_of_its_meaning():
@@ -137,7 +163,21 @@ def test_a_function_is_known_by_its_module_and_name():
 
 REFUSED = {
     "a method": ("v.std()", "`.std()` cannot be read", "divide by different counts"),
-    "np.einsum": ("np.einsum('i,i->', v, w)", "cannot be read", "np.dot(a, b)"),
+    "an einsum of data": ("np.einsum(POSE, v, w)", "must be a constant string", "np.einsum('ij,ij->i', a, b)"),
+    "an einsum of one array too few": ("np.einsum('p,p->', v)", "is for 2 arrays, and here are 1", ""),
+    "an einsum of other axes": ("np.einsum('pq->p', v)", "does not fit an array of 1 axis", ""),
+    "an einsum of other sizes": ("np.einsum('p,p->', v, u)", "has the sizes 3 and 6", ""),
+    "an einsum of nothing": ("np.einsum('p->q', v)", "the indices 'p->q' cannot be read", ""),
+    "an einsum of bools": ("np.einsum('p,p->', c, v > 0) + x", "a bool for a product of arrays of bools", "1.0 * a"),
+    "a product of bools": ("np.dot(c, v > 0) + x", "a bool for a product of arrays of bools", "1.0 * a"),
+    "a product of stacks": ("np.dot(v, np.stack([m.T, m.T]))[0, 0]", "more than two axes", "x @ y"),
+    "stacks that do not fit": (
+        "np.sum(np.stack([m, m]) @ np.stack([m.T, m.T, m.T]))",
+        "stacks of 2 and 3 matrices do not fit",
+        "",
+    ),
+    "a matrix turned or not": ("m.transpose(0, 1)[1, 0]", "turned around in PyTorch", "m.T"),
+    "an axis twice": ("np.sum(np.transpose(m, (0, 0)))", "is not an order of the axes", ""),
     "an unknown function": (
         "np.linalg.svd(m)",
         "`np.linalg.svd` of numpy cannot be read",
@@ -145,6 +185,7 @@ REFUSED = {
     ),
     "a function that is not read": ("np.exp2(x)", "`np.exp2` of numpy cannot be read.\n", "before scoring"),
     "a misspelt function": ("np.hypott(x, x)", "'np.hypott' does not exist. Did you mean 'hypot'?", "dir(np)"),
+    "a method that is close to others": ("v.long()", "`.long()` cannot be read.\n", "before scoring"),
     "a misspelt method": ("v.clp(0, 1)", "Did you mean 'clip'?", "before scoring"),
     "a method that is not read": ("v.setflags(1)", "`.setflags()` cannot be read.\n", "before scoring"),
     "an unknown keyword": ("np.sum(v, where=v > 0)", "cannot be read with where=", "axis"),
@@ -155,7 +196,7 @@ REFUSED = {
     "a narrow dtype": ("np.sum(v.astype(np.float16))", "the dtype float16 cannot be read", "every number is a float"),
     "another norm": ("np.linalg.norm(v, ord=3)", "this norm cannot be read", "ord=1, 2 or np.inf"),
     "a norm of a matrix": ("np.linalg.norm(m, ord=2)", "this norm cannot be read", "for a vector"),
-    "a cross product of others": ("np.cross(u, u)[0]", "vectors of length 3, and these are (6,) and (6,)", ""),
+    "a cross product of others": ("np.cross(u, u)[0]", "vectors of length 2 or 3, and these are (6,) and (6,)", ""),
     "an inner product of matrices": ("np.sum(np.inner(m, m))", "these have the shapes (2, 3) and (2, 3)", "a @ b"),
     "differences of a matrix": ("np.sum(np.diff(m))", "differences of a vector", "m[1:] - m[:-1]"),
     "keepdims of data": ("np.sum(m, axis=0, keepdims=x > 0)[0]", "keepdims= must be a constant", "keepdims=True"),

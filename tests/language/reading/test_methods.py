@@ -99,7 +99,7 @@ def test_before_and_after_a_step_are_read_in_a_method_too():
 
 def test_a_declared_field_comes_first_and_a_note_says_so():
     kind = load_class(
-        "def cost(self): return 5.0\n@property\ndef yaw(self): return 7.0\nSCALE = 9.0\ndef f(self, x): return self.cost() + self.yaw + self.SCALE"
+        "def cost(self): return 5.0\n@property\ndef yaw(self): return 7.0\nSCALE = 9.0\ndef f(self): return self.cost() + self.yaw + self.SCALE"
     )
     reward = Reward(
         "tried", version="1", terms=[term(kind.f)], fields=[Field("cost"), Field("yaw")], shared={"SCALE": 1.0}

@@ -208,9 +208,13 @@ def compare_episodes(ledger: Ledger, first: Episode | str, second: Episode | str
 
     Raises:
         NotInLedger: There is no such episode.
-        InputError: A name matches several episodes, or the two were scored by different rewards.
+        InputError: A name matches several episodes, one has no score, or the two were scored by different rewards.
     """
     found = [_find_episode(ledger, name, query) for name in (first, second)]
+    for each in found:
+        if not each.is_scored:
+            named = name_episode((each.run, each.actor, each.episode))
+            raise InputError(f"{named} has no score to compare; ledger.why({each.first_record}) says why.")
     if len({(each.reward, each.version) for each in found}) > 1:
         named = " and ".join(f"{each.reward}@{each.version}" for each in found)
         raise InputError(f"the two episodes were scored by {named}; choose episodes of one reward: version=.")

@@ -10,6 +10,7 @@ from plaudit.checks.finding import SEVERITIES, Finding, Incentive, Step
 from plaudit.checks.formats.plain import encode_number, relative_path
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import find_rule
+from plaudit.language.reading.context import Note
 
 
 def format_json(reports: Sequence[LocatedReport], *, root: str | Path = "") -> dict[str, Any]:
@@ -33,6 +34,7 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "undecided": [{"code": each.code, "term": each.term, "why": each.why} for each in report.undecided],
         "failed": [{"code": each.code, "error": each.error} for each in report.failed],
         "skipped": dict(report.skipped),
+        "notes": [_format_note(note, root) for note in report.notes],
         "counts": {
             **{severity: found[severity] for severity in reversed(SEVERITIES)},
             "suppressed": len(report.suppressed),
@@ -42,6 +44,11 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
             "skipped": len(report.skipped),
         },
     }
+
+
+def _format_note(note: Note, root: str | Path) -> dict[str, Any]:
+    file = relative_path(note.place.file, root) or note.place.file
+    return {"term": note.term, "what": note.what, "file": file, "line": note.place.line, "text": note.place.text}
 
 
 def _format_incentive(incentive: Incentive) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from plaudit.checks.solver.ranges import list_choices, list_plain_values, value_
 from plaudit.language import nodes as n
 from plaudit.language.parameters import collect_parameters, expand_parameters
 from plaudit.language.reading.source import Source, read_current
+from plaudit.reward.function_parameters import list_names
+from plaudit.reward.reward import Reward
 
 MOST_VALUES = 4
 """This many values of an input are tried with everything else at rest."""
@@ -93,12 +95,18 @@ def find_unused_knobs(context: CheckContext) -> Found:
     program = context.reward.program
     used = {node.name for node in program.nodes if isinstance(node, n.Param)}
     for name, value in collect_parameters(context.reward.params).items():
-        if not used.isdisjoint(expand_parameters({name: value})):
+        if not used.isdisjoint(expand_parameters({name: value})) or _is_part(context.reward, name):
             continue
         term = name.partition(".")[0] if "." in name else "total"
         yield context.finding(
             term, f"the knob {name!r} changes nothing: its term does not use it.", "Use it or drop it."
         )
+
+
+def _is_part(reward: Reward, name: str) -> bool:
+    """Return whether a shared parameter is a part of a record, and no parameter of a function: a note says so."""
+    terms = [term for term in reward.terms if name in term.shared]
+    return bool(terms) and all(term.source is not None and name not in list_names(term.source) for term in terms)
 
 
 @rule("missing-range", severity="advice", why="Without declared ranges, little can be proved.")

@@ -33,13 +33,6 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Delete: ("`del` cannot be read.", "Drop this line: local names go away when the function returns."),
     ast.Try: ("a term cannot catch exceptions.", "Test the condition with `if` instead."),
     ast.Raise: ("a term cannot raise exceptions.", "Declare the range of the field: bad input is then rejected."),
-    **dict.fromkeys(
-        (ast.Global, ast.Nonlocal),
-        (
-            "a term cannot have side effects.",
-            f"Return the value. To keep a value from step to step, declare a State, or {_BEFORE.lower()}",
-        ),
-    ),
     ast.Import: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.ImportFrom: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.With: (
@@ -64,8 +57,15 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.IsNot: ("`is not` compares identity.", "Use `!=`; a value in a term is never None."),
     ast.Invert: ("`~` works on bits.", "Write `not condition`; `~` is for arrays of bools."),
     **dict.fromkeys(
-        (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift),
-        ("bit operations cannot be read.", "Join conditions with `and`, `or`, `not`."),
+        (ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift),
+        (
+            "bit operations cannot be read, unless on an integer.",
+            "Join conditions with `and`, `or`, `not`. An integer is a field that lists its values, or int(x).",
+        ),
+    ),
+    ast.BitXor: (
+        "`^` is exclusive or, a bit operation, and not a power.",
+        "Write `x ** 2` for a power, and `a != b` for conditions of which one holds and not both.",
     ),
 }
 
@@ -128,6 +128,7 @@ MODULES: dict[str, str] = {
 }
 """By the module of a function, or the package it stands in."""
 
+
 METHOD_ADVICE: dict[str, str] = {
     **dict.fromkeys(("item", "detach", "cpu", "numpy", "tolist", "to", "float", "double", "clone", "copy"), _DROP),
     **dict.fromkeys(("upper", "lower", "startswith", "endswith", "strip", "split", "format", "replace"), _CATEGORY),
@@ -150,6 +151,8 @@ def explain_unsupported(node: ast.AST) -> tuple[str, str]:
             return explain_unsupported(inner)
         case ast.Expr(value=ast.Call(func=function) as call):
             return f"`{ast.unparse(call)}` has no effect on the score.", _explain_effect(function)
+        case ast.Global(names=[kept, *_]) | ast.Nonlocal(names=[kept, *_]):
+            return "a term cannot have side effects.", f"Return the value. {explain_state(kept)}"
         case ast.FunctionDef(decorator_list=[decorator, *_]):
             what = f"the decorator `@{ast.unparse(decorator)}` inside a term cannot be read."
             return what, "Drop it, or do its work in the function."
@@ -165,7 +168,9 @@ def _explain_effect(function: ast.expr) -> str:
     if name == "print" or name.rpartition(".")[2] in ("debug", "info", "warning", "error", "exception", "log", "warn"):
         return "A term cannot have side effects: drop this line. To debug it, call it as a plain function."
     if isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert", "add", "update", "sort"):
-        return "A term cannot change this in place: drop this line, and add to a number in the loop: `total += x`."
+        kept = ast.unparse(function.value).rpartition(".")[2]
+        advice = "A term cannot change this in place: drop this line, and add to a number in the loop: `total += x`."
+        return f"{advice} {explain_state(kept)}" if kept.isidentifier() else advice
     return "A term only computes a value: drop this line, or return the value."
 
 
@@ -174,13 +179,17 @@ def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
     match target:
         case ast.Subscript(value=ast.Name(id=name)):
             return (
-                "a vector cannot be changed in place.",
-                f"Make a new one, or give the entry its own name: `{name}_0 = ...`.",
+                f"`{name}` was not made here, and cannot be changed in place.",
+                f"Make a new one, or give the entry its own name: `{name}_0 = ...`. {explain_state(name)}",
             )
         case ast.Attribute(attr=name):
-            kept = f"A value kept between steps is a field or a State: `prev.{name}`."
-            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {kept}"
-    return "only a local name can be assigned here.", "Write `name = expression`."
+            return "a term cannot have side effects.", f"Assign to a local name: `{name} = ...`. {explain_state(name)}"
+    return "this was not made here, and cannot be changed in place.", "Make a new one: `name = expression`."
+
+
+def explain_state(name: str) -> str:
+    """Return how to keep a value from step to step."""
+    return f'To keep a value from step to step, declare State("{name}", reset=0.0, update=...) and read `prev.{name}`.'
 
 
 def explain_unsupported_pattern(pattern: ast.pattern) -> tuple[str, str]:
@@ -237,7 +246,12 @@ def find_advice(whole: str) -> str:
 
 
 def explain_unsupported_attribute(node: ast.Attribute, base: str) -> tuple[str, str]:
-    """Return why an attribute cannot be read and what to write instead; `base` says what it is of."""
+    """Return why an attribute cannot be read and what to write instead; `base` says what it is of, if it is known."""
+    if not base:
+        what = f"`{ast.unparse(node)}` is a part of an object in a list, and only lists of numbers are read."
+        part = node.attr
+        listed = f"Declare an array that has this part of all objects, Field({part!r}, shape=(3, 2))"
+        return what, f"{listed}, and loop over its rows."
     what = f"`.{node.attr}` of {base} cannot be read."
     if node.attr in METHOD_ADVICE:
         return what, METHOD_ADVICE[node.attr]

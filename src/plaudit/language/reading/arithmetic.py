@@ -11,6 +11,7 @@ from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
+from plaudit.language.reading.bits import BIT_OPERATORS, apply_bits, invert
 from plaudit.language.reading.conditions import compare, negate
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import (
@@ -23,11 +24,13 @@ from plaudit.language.reading.expressions import (
     read_truth,
     spread,
 )
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.texts import is_text, join_texts
 from plaudit.language.reading.values import (
     Constant,
     Ref,
     Value,
+    Vector,
     build_tuple,
     find_kind,
     find_open,
@@ -35,7 +38,7 @@ from plaudit.language.reading.values import (
     is_array,
     is_open,
 )
-from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, transpose
+from plaudit.language.reading.vectors import build_array, find_shape, holds_flags, list_entries, transpose
 
 LARGEST_POWER = 64
 
@@ -69,7 +72,7 @@ def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Val
         return join_texts(context, op, left, right, node)
     if isinstance(op, ast.MatMult):
         return multiply_matrices(context, left, right, node)
-    if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+    if isinstance(op, BIT_OPERATORS):
         return spread(context, partial(_apply_bits, context, op, node=node), left, right, node=node)
     if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
         raise context.error(node, *explain_unsupported(op))
@@ -167,6 +170,12 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
             return unknown
         case ast.Invert() if is_array(value) and holds_flags(value):
             return spread(context, lambda entry: negate(context, entry, node), value, node=node)
+        case ast.Invert() if is_array(value) and FLAG not in map(find_kind, list_entries(value)):
+            return spread(context, lambda entry: invert(context, entry, node), value, node=node)
+        case ast.Invert() if isinstance(number, int) and not isinstance(number, bool):
+            return Constant(~number)
+        case ast.Invert() if isinstance(value, Ref) and value.kind == NUMBER:
+            return invert(context, value, node)
         case ast.USub() | ast.UAdd() if is_array(value):
             return spread(context, lambda entry: apply_unary(context, op, entry, node), value, node=node)
         case ast.USub() | ast.UAdd() if unknown is not None and not has_items(value):
@@ -179,6 +188,7 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
             return Ref(add_number(context, value, node), NUMBER) if number is None else Constant(+number)
         case ast.Not():
             return negate(context, value, node)
+    refuse_record(context, value, node)
     raise context.error(node, *explain_unsupported(op))
 
 
@@ -188,6 +198,8 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
         if isinstance(op, ast.Add | ast.Sub) and holds_flags(left) and holds_flags(right):
             advice = "Join arrays of bools with `|` and `&`; to count, write 1.0 * (a > 0) + 1.0 * (b > 0)."
             raise context.error(node, "NumPy does not add bools as numbers: True + True is True.", advice)
+        if isinstance(op, ast.Mult) and holds_flags(left) and holds_flags(right):
+            op = ast.BitAnd()  # a product of bools is a bool
         return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
     if isinstance(op, ast.Add) and has_items(left) and has_items(right):
         return build_tuple(
@@ -204,9 +216,11 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
 
 
 def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:
-    """Return `&`, `|` or `^` of two bools; both are computed."""
-    if any(find_kind(value) not in (FLAG, UNKNOWN) for value in (left, right)):
-        raise context.error(node, *explain_unsupported(op))
+    """Return `&`, `|` or `^` of two bools, of which both are computed, or an operation on the bits of integers."""
+    if isinstance(op, ast.LShift | ast.RShift) or any(
+        find_kind(value) not in (FLAG, UNKNOWN) for value in (left, right)
+    ):
+        return apply_bits(context, op, left, right, node)
     if (unknown := find_open(left, right)) is not None:
         return unknown
     if isinstance(op, ast.BitXor):
@@ -219,13 +233,16 @@ def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *
 
 
 def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
-    """Return `left @ right`: sums of products, from left to right."""
+    """Return `left @ right`: sums of products, from left to right, also of stacks of matrices."""
     if (unknown := find_open(left, right)) is not None:
         return unknown
     shapes = [fit(context, find_shape, value, node=node) for value in (left, right)]
-    if not all(0 < len(shape) <= 2 for shape in shapes):
+    refuse_flags(context, [left, right], node)
+    if not all(shapes):
         shown = " and ".join(map(str, shapes))
         raise context.error(node, f"`@` takes vectors and matrices, and these have the shapes {shown}.")
+    if any(len(shape) > 2 for shape in shapes):
+        return _multiply_stacks(context, left, right, node)
     if shapes[0][-1] != shapes[1][0]:
         advice = "The last axis of the left one must be as long as the first axis of the right one."
         raise context.error(node, f"the shapes {shapes[0]} and {shapes[1]} do not fit.", advice)
@@ -233,6 +250,27 @@ def multiply_matrices(context: Context, left: Value, right: Value, node: ast.AST
     columns = [right] if len(shapes[1]) == 1 else list_items(context, transpose(right), node)
     found = [_add_products(context, row, column, node) for row in rows for column in columns]
     return build_array(found, shapes[0][:-1] + shapes[1][1:])
+
+
+def refuse_flags(context: Context, values: list[Value], node: ast.AST) -> None:
+    """Refuse sums of products of bools, which NumPy does not count."""
+    if all(holds_flags(value) for value in values):
+        raise context.error(node, "NumPy gives a bool for a product of arrays of bools.", "To count, write 1.0 * a.")
+
+
+def _multiply_stacks(context: Context, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return the products of matrices that stand along the first axes, brought together by NumPy's rule."""
+    ranks = [len(fit(context, find_shape, value, node=node)) for value in (left, right)]
+    stacks = [
+        list_items(context, value, node) if rank > 2 and rank == max(ranks) else [value]
+        for value, rank in zip((left, right), ranks, strict=True)
+    ]
+    count = max(map(len, stacks))
+    if any(len(stack) not in (1, count) for stack in stacks):
+        raise context.error(node, f"stacks of {len(stacks[0])} and {len(stacks[1])} matrices do not fit.")
+    lefts, rights = (stack * count if len(stack) == 1 else stack for stack in stacks)
+    pairs = zip(lefts, rights, strict=True)
+    return Vector(tuple(multiply_matrices(context, one, other, node) for one, other in pairs), array=True)
 
 
 def _add_products(context: Context, left: Value, right: Value, node: ast.AST) -> Value:

@@ -10,13 +10,14 @@ from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.dtypes import FLOAT, cast_dtype, find_dtype, fit_entry
-from plaudit.language.reading.entrywise import apply_operator
+from plaudit.language.reading.entrywise import apply_operator, choose
 from plaudit.language.reading.expressions import fit, limit_entries, list_integers, list_items, spread
 from plaudit.language.reading.values import Constant, Ref, Unassigned, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     build_array,
     find_shape,
     grow_axes,
+    holds_flags,
     insert_axis,
     join_arrays,
     join_as_columns,
@@ -25,6 +26,7 @@ from plaudit.language.reading.vectors import (
     join_rows,
     list_entries,
     normalise_axis,
+    permute_axes,
     remove_axes,
     reshape,
     stack_arrays,
@@ -210,6 +212,15 @@ def _fill_shape(context: Context, node: ast.AST, x: Value, fill_value: Value) ->
     return _copy_array(context, node, spread(context, lambda _: filled, x, node=node))
 
 
+@spells("masked_fill", f"{X} mask value")
+def _fill_where(context: Context, node: ast.AST, x: Value, mask: Value, value: Value) -> Value:
+    """Return an array with one value where a mask is true."""
+    _refuse_array(context, node, value)
+    if not holds_flags(mask):
+        raise context.error(node, "a mask holds bools.", "Write x.masked_fill(v > 0, 0.0).")
+    return choose(context, node, mask, fit_entry(context, find_dtype(context, list_entries(x)), value, node), x)
+
+
 @spells("arange", "*numbers dtype?")
 def _count_up(context: Context, node: ast.Call, numbers: Value) -> Value:
     return Vector(tuple(list_range(context, list_items(context, numbers, node), node)), array=True)
@@ -225,9 +236,34 @@ def _flatten(context: Context, node: ast.AST, x: Value) -> Value:
     return fit(context, reshape, x, (-1,), node=node)
 
 
-@spells("transpose t")
-def _turn(context: Context, node: ast.AST, x: Value) -> Value:
-    return fit(context, transpose, x, node=node)
+@spells("transpose permute", f"{X} *axes")
+@spells("t")
+def _turn(context: Context, node: ast.AST, x: Value, axes: Value | None = None) -> Value:
+    """Return an array with its axes in another order; of two numbers, PyTorch swaps those axes."""
+    order = [] if axes is None else _find_sizes(context, node, axes)
+    if not order:
+        return fit(context, transpose, x, node=node)
+    rank = len(fit(context, find_shape, x, node=node))
+    known = [fit(context, normalise_axis, axis, rank, node=node) for axis in order]
+    if len(known) == 2 and rank > 2:
+        return _swap(context, node, x, known)
+    if known == [0, 1]:
+        what = "this is the array itself in NumPy, and turned around in PyTorch."
+        raise context.error(node, what, "Write m.T for the latter, and drop the call otherwise.")
+    return fit(context, permute_axes, x, known, node=node)
+
+
+@spells("swapaxes swapdims", f"{X} axis1|axis0|dim0 axis2|axis1|dim1")
+def _swap_axes(context: Context, node: ast.AST, x: Value, axis1: Value, axis2: Value) -> Value:
+    rank = len(fit(context, find_shape, x, node=node))
+    axes = list_integers(context, [axis1, axis2], node)
+    return _swap(context, node, x, [fit(context, normalise_axis, axis, rank, node=node) for axis in axes])
+
+
+def _swap(context: Context, node: ast.AST, x: Value, axes: list[int]) -> Value:
+    order = list(range(len(fit(context, find_shape, x, node=node))))
+    order[axes[0]], order[axes[1]] = axes[1], axes[0]
+    return fit(context, permute_axes, x, order, node=node)
 
 
 @spells("shape")
@@ -240,7 +276,7 @@ def _find_sizes_of(context: Context, node: ast.AST, x: Value, axis: Value | None
     return Constant(shape[fit(context, normalise_axis, _find_axis(context, node, axis), len(shape), node=node)])
 
 
-@spells("size")
+@spells("size numel")
 def _count_entries(context: Context, node: ast.AST, x: Value) -> Value:
     return Constant(prod(fit(context, find_shape, x, node=node)))
 

@@ -5,15 +5,24 @@ from dataclasses import replace
 
 from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
-from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
+from plaudit.language.reading.advice import explain_state, explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key, look_up_key
-from plaudit.language.reading.dropped import Dropped, drop, find_written, is_harmless_here
-from plaudit.language.reading.dtypes import find_dtype, fit_entry
+from plaudit.language.reading.dropped import (
+    Dropped,
+    drop,
+    fills_part,
+    find_container,
+    find_written,
+    is_harmless_here,
+    mention_fields,
+)
+from plaudit.language.reading.dtypes import FLOAT, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import choose
-from plaudit.language.reading.expressions import fit, list_items, read_name, spread
+from plaudit.language.reading.expressions import fit, list_items, spread
 from plaudit.language.reading.flow import runs
+from plaudit.language.reading.in_place import IN_PLACE, change_local, change_temporary
 from plaudit.language.reading.indexing import (
     Part,
     fill_ellipsis,
@@ -24,6 +33,7 @@ from plaudit.language.reading.indexing import (
 )
 from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
+from plaudit.language.reading.sharing import change, find_local, forget_shared, is_given
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -40,6 +50,7 @@ from plaudit.language.reading.values import (
     has_items,
     is_array,
     is_open,
+    is_record,
 )
 from plaudit.language.reading.vectors import build_array, find_shape, list_entries, map_entries
 
@@ -49,12 +60,10 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
     """Read an assignment; what cannot be read is refused where somebody uses it."""
     targets: list[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if statement.value is None:
-        if not isinstance(targets[0], ast.Name):
-            raise context.error(statement, *explain_unsupported(statement))
-        return
+        return  # an annotation alone
     try:
         with context.trying():
-            value = context.read(statement.value)
+            value = change_local(context, statement.value) or context.read(statement.value)
     except PlauditError as error:
         value = _keep_error(context, statement, targets, error)
     for target in targets:
@@ -86,9 +95,11 @@ def _keep_error(
 ) -> Value:
     """Return what stands for a value that cannot be read; an error where reading it would assign something."""
     names = all(isinstance(target, ast.Name) for target in targets)
-    parts = all(isinstance(target, ast.Name | ast.Attribute) for target in targets)
+    parts = all(isinstance(target, ast.Name | ast.Attribute) or fills_part(context, target) for target in targets)
     assert statement.value is not None
-    if not (names and isinstance(error, UnknownField)) and not (parts and is_harmless_here(context, statement.value)):
+    changes = any(isinstance(node, ast.Attribute) and node.attr in IN_PLACE for node in ast.walk(statement.value))
+    unknown = names and isinstance(error, UnknownField)
+    if changes or not (unknown or (parts and is_harmless_here(context, statement.value))):
         raise error
     drop(context, Dropped(statement))
     return Unassigned(error=error)
@@ -97,13 +108,16 @@ def _keep_error(
 def _augment(context: Context, statement: ast.AugAssign) -> Value:
     target = statement.target
     left = context.read(_load(target))
-    if isinstance(left, Vector) and isinstance(target, ast.Name) and _is_given(context, left):
+    if isinstance(left, Vector) and isinstance(target, ast.Name) and is_given(context, left):
         name = ast.unparse(target)
-        advice = f"Write a new value: `{name} = {name} + ...`."
+        advice = f"Write a new value: `{name} = {name} + ...`. {explain_state(name)}"
         raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):
-        forget_shared(context, left, ast.unparse(target))
+        changed: ast.expr = target
+        while isinstance(changed, ast.Subscript):  # what it is an entry of is changed where it is assigned
+            changed = changed.value
+        forget_shared(context, left, ast.unparse(changed))
     return value
 
 
@@ -168,22 +182,55 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
 
 @binds(ast.Subscript)
 def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
-    local = _find_local(context, target.value)
+    local = find_local(context, target.value)
+    if local is None and _fill_part(context, target, value):
+        return None
     if local is None:
         statement = ast.copy_location(ast.Expr(target), target)
         if (written := find_written(context, target, statement, put=(target,))) is not None:
             return drop(context, written)
+        if find_container(context, target.value) is not None:
+            what = f"`{ast.unparse(target.value)}` may be a value that the function goes on to read."
+            raise context.error(target, what, "Drop this line, or put a copy there first: `value.copy()`.")
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):
         key = find_key(context, context.read(target.slice), target)
-        return _change(context, old, Dictionary({**old.items, key: value}))
+        return change(context, old, Dictionary({**old.items, key: value}))
     parts = read_indices(context, target)
     if (unknown := find_open(old, value) or find_open_index(context, old, parts)) is not None:
-        return _change(context, old, unknown)
+        return change(context, old, unknown)
     if is_array(old) and is_mask(parts[0]):
-        return _change(context, old, _write_masked(context, old, parts, value, target))
-    return _change(context, old, _replace_entries(context, old, parts, value, target))
+        return change(context, old, _write_masked(context, old, parts, value, target))
+    return change(context, old, _replace_entries(context, old, parts, value, target))
+
+
+def _fill_part(context: Context, target: ast.Subscript, value: Value) -> bool:
+    """Read `self.rew_buf[:] = value`: from here on that part has these entries; return whether it is such a line."""
+    if not fills_part(context, target):
+        return False
+    part = target.value
+    assert isinstance(part, ast.Attribute)
+    if not is_record(context.read(part.value)):
+        return False
+    if isinstance(value, Unassigned) or find_open(value) is not None:
+        pass
+    elif find_container(context, part) is None:
+        old = context.read(part)
+        if not is_array(old):
+            return False
+        dtype = find_dtype(context, list_entries(old))
+        value = fit(
+            context, map_entries, lambda _, one: fit_entry(context, dtype, one, target), old, value, node=target
+        )
+        forget_shared(context, old)
+    else:
+        if context.batch and not is_array(value):
+            value = Vector((value,) * context.batch, array=True)
+        value = spread(context, lambda one: fit_entry(context, FLOAT, one, target), value, node=target)
+    mention_fields(context, target)
+    _assign_part(context, part, value)
+    return True
 
 
 def _write_masked(context: Context, old: Value, parts: list[Part], value: Value, node: ast.Subscript) -> Value:
@@ -235,20 +282,25 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
 
 def delete_key(context: Context, target: ast.Subscript) -> bool:
     """Read `del d["a"]` of a local dict; return whether it is one."""
-    local = _find_local(context, target.value)
+    local = find_local(context, target.value)
     if local is None or not isinstance(local[1], Dictionary):
         return False
     key = find_key(context, context.read(target.slice), target)
     look_up_key(context, local[1], Constant(key), target)
-    _change(context, local[1], Dictionary({each: value for each, value in local[1].items.items() if each != key}))
+    change(context, local[1], Dictionary({each: value for each, value in local[1].items.items() if each != key}))
     return True
 
 
 def call_in_place(context: Context, node: ast.Call) -> bool:
-    """Read `v.append(x)`, `v.extend(w)` and `d.update(e)`, where `v` is a local list and `d` a local dict."""
+    """Read `v.append(x)`, `v.extend(w)` and `d.update(e)` of a local list or dict, and `x.clamp_(0, 1)` of an array."""
+    if change_local(context, node) is not None:
+        return True
+    if isinstance(node.func, ast.Attribute) and node.func.attr in IN_PLACE:
+        base = context.read(node.func.value)
+        return not isinstance(base, Record) and bool(change_temporary(context, base, node))
     if not isinstance(node.func, ast.Attribute) or node.keywords or len(node.args) != 1:
         return False
-    local = _find_local(context, node.func.value)
+    local = find_local(context, node.func.value)
     if local is None or node.func.attr not in ("append", "extend", "update"):
         return False
     old, value = local[1], context.read(node.args[0])
@@ -256,56 +308,12 @@ def call_in_place(context: Context, node: ast.Call) -> bool:
         case _ if is_open(old):
             pass
         case "append", Vector(items, False), _:
-            _change(context, old, Vector((*items, value)))
+            change(context, old, Vector((*items, value)))
         case "extend", Vector(items, False), _:
-            _change(context, old, Vector((*items, *list_items(context, value, node))))
+            change(context, old, Vector((*items, *list_items(context, value, node))))
         case "update", Dictionary(entries), Dictionary(others):
-            _change(context, old, Dictionary({**entries, **others}))
+            change(context, old, Dictionary({**entries, **others}))
         case _:
             what = f"`.{node.func.attr}()` cannot be read for {describe(old)} and {describe(value)}."
             raise context.error(node, what, "Lists have append and extend, dicts have update.")
     return True
-
-
-def _find_local(context: Context, node: ast.expr) -> tuple[str, Value] | None:
-    """Return the local name that is changed in place, and its value; None where it is not the function's own."""
-    if not isinstance(node, ast.Name) or node.id not in context.names:
-        return None
-    value = read_name(context, node)
-    own = isinstance(value, Vector | Dictionary) or (is_open(value) and isinstance(value, Ref))
-    return (node.id, value) if own and not _is_given(context, value) else None
-
-
-def _is_given(context: Context, value: Value) -> bool:
-    if is_array(value) and any(id(entry) in context.entries for entry in list_entries(value)):
-        return True  # a field that was read from a record
-    return any(_is_shared(value, other) for other in context.given)
-
-
-def _change(context: Context, old: Value, new: Value) -> None:
-    names = [name for name, value in context.names.items() if value is old]
-    forget_shared(context, old, *names)
-    context.names.update(dict.fromkeys(names, new))
-
-
-def forget_shared(context: Context, old: Value, *but: str) -> None:
-    """Take the value from every name, but some, that a change of `old` in place may be seen in."""
-    context.changed.append(old)
-    for name, value in context.names.items():
-        if name not in but and _is_shared(old, value):
-            context.names[name] = Unassigned(f"{name!r} may share entries with a value that was changed in place.")
-
-
-def _is_shared(value: Value, other: Value) -> bool:
-    """Return whether a change of `value` in place may be seen in `other`: it is the same, holds it, or shares entries.
-
-    An entry on its own counts as shared: in PyTorch it is a view of its array.
-    """
-    if value is other:
-        return isinstance(value, Vector | Dictionary)
-    if isinstance(other, Dictionary) or (isinstance(other, Vector) and not other.array):
-        held = other.items.values() if isinstance(other, Dictionary) else other.items
-        return any(_is_shared(value, each) for each in held if isinstance(each, Vector | Dictionary))
-    if not is_array(value) or not isinstance(other, Vector | Ref):
-        return False
-    return not {id(entry) for entry in list_entries(value)}.isdisjoint(id(entry) for entry in list_entries(other))

@@ -28,6 +28,7 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.helpers import read_helper, read_nested
+from plaudit.language.reading.in_place import IN_PLACE, change_temporary
 from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.instances import is_callable, read_isinstance
 from plaudit.language.reading.library_calls import (
@@ -79,6 +80,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         base = context.read(node.func.value)
         if (own := read_method(context, base, node)) is not None:
             return own
+        if node.func.attr in IN_PLACE:
+            return change_temporary(context, base, node)
         if _is_record_call(context, base, node.func.attr):
             _refuse_reduction(context, base, node)
             return read_record_call(context, base, node)
@@ -163,7 +166,8 @@ def _read_limits(context: Context, called: object, node: ast.Call) -> Value | No
 
 def _is_record_call(context: Context, base: Value, name: str) -> bool:
     if isinstance(base, Undeclared):
-        return bool(base.path) and (name == "get" or not (name in METHODS or name in METHOD_ADVICE))
+        listing = name in ("get", "items", "keys", "values")
+        return bool(base.path) and (listing or not (name in METHODS or name in METHOD_ADVICE))
     return isinstance(base, Record)
 
 

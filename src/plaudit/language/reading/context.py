@@ -181,6 +181,7 @@ class Context:
         self.entries: dict[int, Ref] = {}  # of vectors, by their identity: what the caller owns
         self.params: dict[str, None] = {}
         self.parts: set[str] = set()  # what parameters and parts of records may be called, while no field is declared
+        self.mentioned: set[str] = set()  # the same for what only statements mention that are dropped
         self.claimed: dict[str, tuple[str, ...]] = {}  # which parameter or part each field is
         self.guards: list[Guard] = []
         self.partial: list[Partial] = []

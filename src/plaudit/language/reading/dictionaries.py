@@ -7,7 +7,7 @@ from typing import Any
 
 from plaudit.errors import did_you_mean
 from plaudit.language.field import to_number
-from plaudit.language.kinds import FLAG, NUMBER
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
@@ -19,11 +19,14 @@ from plaudit.language.reading.values import (
     Constant,
     Dictionary,
     Record,
+    Ref,
+    Undeclared,
     Value,
     Vector,
     describe,
     find_kind,
     find_open,
+    format_path,
     has_items,
     is_open,
     is_record,
@@ -156,6 +159,13 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     """Return what `record.get(...)` or another method gives: the field of that name, `state_0` or `state`."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
+    if name in ("items", "keys", "values") and not node.args and isinstance(base, Record):
+        what = (
+            f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
+        )
+        raise context.error(node, what, f"Pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes.")
+    if name in ("items", "keys", "values") and isinstance(base, Undeclared):
+        return Ref(base.at, UNKNOWN)
     if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
         key, *default = [read_argument(context, argument) for argument in node.args]
         if isinstance(key, Constant) and isinstance(key.value, str):

@@ -21,6 +21,9 @@ _FILLING = {
 """Methods that change what a list, set, dict or queue holds."""
 
 
+BUFFERS = ("rew_buf", "reward_buf", "rewards", "reward")
+"""Where functions of simulations that return nothing leave the reward, a float: `self.rew_buf[:] = ...`."""
+
 _ANY = "*"
 """Stands for any key."""
 
@@ -47,7 +50,7 @@ def drop_statement(context: Context, statement: ast.stmt) -> bool:
     found = _find_dropped(context, statement)
     if found is None:
         return False
-    _mention_fields(context, statement)
+    mention_fields(context, statement)
     for each in found:
         drop(context, each)
     return True
@@ -58,8 +61,9 @@ def drop(context: Context, dropped: Dropped) -> None:
     statement, container, key, put, names = dropped
     text = _shorten(statement)
     for name in names:
-        context.names[name] = Unassigned(f"{name!r} is assigned in a loop that makes no difference to the score.")
-    _mention_fields(context, statement)
+        why = f"{name!r} is assigned by a loop that makes no difference to the score."
+        context.names[name] = Unassigned(why, "Assign it above the loop, or use it inside.")
+    mention_fields(context, statement)
     if container:
         where = f"`{text}` in line {getattr(statement, 'lineno', 0)}"
         if context.scope.fields is not None and any(_may_share(context, each) for each in put):
@@ -69,18 +73,18 @@ def drop(context: Context, dropped: Dropped) -> None:
         context.note(statement, f"`{text}` is dropped: it makes no difference to the score.")
 
 
-def _mention_fields(context: Context, statement: ast.stmt) -> None:
+def mention_fields(context: Context, statement: ast.AST) -> None:
     """Remember, while no field is declared, what those may be called that a statement mentions."""
     for node in ast.walk(statement) if context.scope.fields is None else ():
         if isinstance(node, ast.Attribute | ast.Subscript) and (path := find_container(context, node)) is not None:
-            context.parts.update(list_part_names(path))
+            context.mentioned.update(list_part_names(path))
 
 
 def find_written(
     context: Context, target: ast.Subscript, statement: ast.stmt, put: tuple[ast.expr, ...] = ()
 ) -> Dropped | None:
     """Return what assigning to an item changes, where that may be dropped: it is not a field, nor made here."""
-    container = find_container(context, target.value)
+    container = None if fills_part(context, target) else find_container(context, target.value)
     if container is None:
         return None
     key = _find_key(context, target.slice)
@@ -120,6 +124,14 @@ def _cut(container: Path, key: str | int | None) -> tuple[Path, str]:
     if at is not None:
         return container[:at], ""
     return container, key if isinstance(key, str) else ""
+
+
+def fills_part(context: Context, target: ast.expr) -> bool:
+    """Return whether a target is all entries of an attribute that is a field, or a buffer: `self.rew_buf[:]`."""
+    part = target.value if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute) else None
+    if part is None or ast.unparse(target.slice) not in (":", "..."):  # type: ignore[attr-defined]  # a subscript
+        return False
+    return context.scope.fields is None or part.attr in BUFFERS or find_container(context, part) is None
 
 
 def find_container(context: Context, node: ast.expr) -> Path | None:

@@ -68,7 +68,8 @@ def read_name(context: Context, node: ast.Name) -> Value:
         if isinstance(value, Unassigned) and value.error:
             raise value.error
         if isinstance(value, Unassigned) and value.why:
-            raise context.error(node, value.why, f"Give the new value its own name: `total = {node.id} + ...`.")
+            advice = value.advice or f"Give the new value its own name: `total = {node.id} + ...`."
+            raise context.error(node, value.why, advice)
         if isinstance(value, Unassigned):
             raise context.error(node, f"{node.id!r} has no value on some paths.", "Assign it before the `if`.")
         return value
@@ -120,7 +121,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         raise context.error(
             node, f"{ast.unparse(node)!r} does not exist.{near}", "Give it a value where the others are."
         )
-    raise context.error(node, *explain_unsupported_attribute(node, describe(base)))
+    known = "" if is_open(base) and isinstance(base, Ref) else describe(base)
+    raise context.error(node, *explain_unsupported_attribute(node, known))
 
 
 @reads(ast.Tuple)
@@ -322,7 +324,7 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
     if isinstance(value, Picked):
         raise context.error(node, COUNTED, WRITE_BACK)
     refuse_unassigned(context, value, node)
-    refuse_record(context, value, node)
+    refuse_record(context, value, node, listed=True)
     advice = "Give the field a length: Field('torque', length=12)."
     raise context.error(node, f"{describe(value)} is not a vector.", advice)
 

@@ -21,7 +21,7 @@ from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
-from plaudit.language.reading.dropped import drop_statement
+from plaudit.language.reading.dropped import BUFFERS, drop_statement
 from plaudit.language.reading.values import Names, Unassigned, Value
 
 
@@ -68,11 +68,38 @@ def run_function(context: Context) -> Value:
     """Return what a function returns, which has the values of its parameters already."""
     flow = run_body(context)
     tree = context.source.tree
+    if flow.value is None and flow.returned is False and context.returned is not None:
+        flow = _return_buffer(context, flow)
     if flow.value is None or not (flow.returned is True or _is_always_true(context, flow.returned, tree)):
         matches = any(isinstance(node, ast.Match) for node in ast.walk(tree))
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)
     return flow.value
+
+
+def _return_buffer(context: Context, flow: Flow) -> Flow:
+    """Return how a function ends that returns nothing: with the reward that it has left in a part of a record."""
+    tree = context.source.tree
+    written = [name for name in dict.fromkeys(context.writes) if name in flow.names]
+    buffers = [name for name in written if name.rpartition(".")[2] in BUFFERS]
+    if len(buffers) != 1:
+        if written:
+            listed = " or ".join(f"`{name}`" for name in written)
+            what = f"it returns nothing, and whether the reward is {listed} is not clear."
+            raise context.error(
+                tree, what, f"Write `return {(buffers or written)[0]}` at its end, if that is the reward."
+            )
+        return flow
+    others = " and ".join(f"`{name}`" for name in written if name not in buffers)
+    rest = f" What it assigns to {others} makes no difference." if others else ""
+    context.note(tree, f"it returns nothing, so its value is what it assigns to `{buffers[0]}`.{rest}")
+    context.begin_statement(flow.names)
+    value = ast.parse(buffers[0], mode="eval").body
+    statement = ast.Return(value)
+    for node in ast.walk(statement):
+        ast.copy_location(node, tree.body[-1])
+    ended: Flow = STATEMENTS[ast.Return](context, statement)  # type: ignore[assignment]  # a return always ends so
+    return ended
 
 
 def run_body(context: Context) -> Flow:

@@ -3,6 +3,7 @@
 What the language does not have is refused, with the line and what to do instead.
 """
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -20,7 +21,7 @@ from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
 from plaudit.language.reading.source import Source
-from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, find_kind
+from plaudit.language.reading.values import Constant, Names, Record, Ref, Value, Vector, describe, find_kind
 from plaudit.language.shapes import infer_shape
 
 
@@ -36,6 +37,8 @@ class Reading:
     params: tuple[str, ...]
     parts: frozenset[str]
     """What positional parameters, and parts of records, may be called, where no field was declared."""
+    mentioned: frozenset[str]
+    """The same for those that only statements mention that make no difference."""
     marks: tuple[Mark, ...]
     """Where in the source only some rows get."""
     names: Mapping[int, str]
@@ -167,10 +170,19 @@ def _read_result(context: Context, knobs: Mapping[str, object]) -> Value:
     if isinstance(kind := getattr(context.owner, "receiver", None), type):
         passed[context.receiver] = Constant(kind)  # of a class method
     context.enter_function(source, passed)
+    _note_unused(context, passed, arguments)
     try:
         return run_function(context)
     except RecursionError:
         raise ReadError(f"{source.name!r} cannot be read: it is nested too deeply. Split it into helpers.") from None
+
+
+def _note_unused(context: Context, passed: Names, arguments: Mapping[str, ast.arg]) -> None:
+    """Note the parameters that are not declared, and that the function does not use."""
+    used = {node.id for part in context.source.tree.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    for name, node in arguments.items():
+        if isinstance(passed[name], Record) and name not in used and name not in (*RECORDS, context.receiver):
+            context.note(node, f"takes {name!r}, which is not declared, and does not use it.")
 
 
 def _finish_flag(context: Context, value: Value) -> Reading:
@@ -192,6 +204,7 @@ def _finish_reading(context: Context, result: int) -> Reading:
         reads=tuple(context.reads),
         params=tuple(context.params),
         parts=frozenset(context.parts),
+        mentioned=frozenset(context.mentioned - context.parts),
         marks=tuple(context.marks),
         names=context.labels,
         notes=tuple(context.notes),

@@ -8,13 +8,28 @@ from functools import partial
 
 from plaudit.errors import ReadError
 from plaudit.language.reading.advice import explain_unsupported_call
-from plaudit.language.reading.assignments import forget_shared
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.decorators import refuse_wrapper
-from plaudit.language.reading.expressions import read_constant, read_several
+from plaudit.language.reading.expressions import fit, read_constant, read_several
 from plaudit.language.reading.flow import run_body, run_function
+from plaudit.language.reading.sharing import forget_shared
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
-from plaudit.language.reading.values import Constant, Dictionary, Names, Nested, Unassigned, Value, describe
+from plaudit.language.reading.values import (
+    Constant,
+    Dictionary,
+    Names,
+    Nested,
+    Unassigned,
+    Value,
+    describe,
+    find_open,
+    is_array,
+    list_parts,
+)
+from plaudit.language.reading.vectors import stack_arrays
+
+FUNCTIONS = "plaudit.functions"
+"""The module of functions for one row, which functions for batches call for all rows."""
 
 MOST_CALLS = 10_000
 
@@ -41,11 +56,35 @@ def read_helper(
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     known = {name: partial(read_constant, context, default, node) for name, default in defaults.items()}
     passed = _read_arguments(context, source, known, node, bound)
+    if (context.batch or context.scope.fields is None) and function.__module__ == FUNCTIONS:
+        return _read_rows(context, function, node, source, passed)
     with _point_at_call(context, function, node), _entering(context, function, node, source, passed) as inner:
         if needed:
             return run_function(inner)
         flow = run_body(inner)
         return Constant(None) if flow.value is None else flow.value
+
+
+def _read_rows(context: Context, function: types.FunctionType, node: ast.Call, source: Source, passed: Names) -> Value:
+    """Return what a function for one row gives for each row of a batch; of what is no batch, once."""
+    batch = context.batch
+    batched = [name for name, value in passed.items() if is_array(value) and _count_rows(value) == batch]
+    found = []
+    for row in range(batch if batched else 1):
+        each = {name: list_parts(passed[name])[row] for name in batched}  # type: ignore[index]  # an array
+        with (
+            _point_at_call(context, function, node),
+            _entering(context, function, node, source, passed | each) as inner,
+        ):
+            inner.batch = 0
+            found.append(run_function(inner))
+    if not batched:
+        return find_open(found[0]) or found[0]  # where no field is declared yet, it may be that of a batch
+    return fit(context, stack_arrays, found, 0, node=node)
+
+
+def _count_rows(value: Value) -> int:
+    return len(list_parts(value) or ())
 
 
 def read_nested(context: Context, helper: Nested, node: ast.Call) -> Value:

@@ -43,6 +43,7 @@ from plaudit.language.reading.vectors import (
     find_shape,
     insert_axis,
     list_entries,
+    map_entries,
 )
 
 NEW_AXIS = slice(None, None, 0)
@@ -60,11 +61,12 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
     base = context.read(node.value)
     if isinstance(base, Dictionary):
         return look_up_key(context, base, context.read(node.slice), node)
-    several = isinstance(node.slice, ast.Tuple)
+    several = isinstance(node.slice, ast.Tuple)  # `v[(0, 1),]` has one part, and picks two entries
     parts = read_indices(context, node)
     known = parts[0].value if isinstance(parts[0], Constant) else None
-    if isinstance(known, str) and is_record(base) and not several:
-        return read_member(context, base, known, node)
+    if isinstance(known, str) and is_record(base):  # `history["speed", -1]` is an entry of the field
+        member = read_member(context, base, known, node)
+        return _read_item(context, member, parts[1:], node, True) if several else member
     if isinstance(known, int) and isinstance(base, Record) and not several:
         return read_member(context, base, str(known), node)  # `env.vehicles[0].speed`
     if isinstance(known, int) and isinstance(base, Undeclared) and base.path and not several:
@@ -73,6 +75,12 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
         return base  # of a dict of dicts
     if isinstance(known, str):
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
+    return _read_item(context, base, parts, node, several)
+
+
+def _read_item(context: Context, base: Value, parts: list[Part], node: ast.Subscript, several: bool) -> Value:
+    """Return what an index of known parts gives, none of them the name of a part."""
+    known = parts[0].value if isinstance(parts[0], Constant) else None
     if (unknown := find_open_index(context, base, parts)) is not None:
         return unknown
     if isinstance(base, Constant) and is_object(base.value):
@@ -211,26 +219,53 @@ def pick_entries(context: Context, base: Value, parts: list[Part], node: ast.AST
     if not parts:
         return base
     picked = [at for at, part in enumerate(parts) if not isinstance(part, slice)]
-    lists = sum(isinstance(part, Vector) for part in parts)
-    if lists > 1 or (lists and picked[-1] - picked[0] >= len(picked)):
+    lists = [part for part in parts if isinstance(part, Vector)]
+    if (lists and picked[-1] - picked[0] >= len(picked)) or (len(lists) > 1 and any(map(_is_constant_mask, lists))):
         advice = "Use the list on its own: m[0][[1, 2]]."
         raise context.error(node, "a list of indices cannot be combined with other indices.", advice)
+    if isinstance(parts[0], Vector) and len(lists) > 1:
+        rest = parts[len(picked) :]
+        return fit(
+            context,
+            map_entries,
+            lambda *each: pick_entries(context, base, [*each, *rest], node),
+            *parts[: len(picked)],
+            node=node,
+        )
+    if isinstance(parts[0], Vector):
+        return _pick_listed(context, base, parts[0], parts[1:], node)
     found = _pick_item(context, list_items(context, base, node), parts[0], base, node)
-    if not isinstance(parts[0], slice | Vector):
+    if not isinstance(parts[0], slice):
         return pick_entries(context, found, parts[1:], node)
     rows = [pick_entries(context, row, parts[1:], node) for row in list_items(context, found, node)]
     return Vector(tuple(rows), array=True)
 
 
+def _pick_listed(context: Context, base: Value, index: Vector, rest: list[Part], node: ast.AST) -> Value:
+    """Return the entries that an array of integers names, in its shape, or those where a mask of constants is true."""
+    if _is_constant_mask(index):
+        picked = fit(context, pick_rows, base, index, node=node)
+        kept = [row for flag, row in zip(picked.mask, picked.rows, strict=True) if flag.value]  # type: ignore[union-attr]
+        return Vector(tuple(pick_entries(context, row, rest, node) for row in kept), array=True)
+    items, shape = list_items(context, base, node), fit(context, find_shape, index, node=node)
+    if _holds_indices(index):
+        found = [_choose_item(context, items, entry, node) for entry in list_entries(index)]
+    else:
+        found = [items[at] for at in _list_positions(context, index, len(items), node)]
+    rows = [pick_entries(context, row, rest, node) for row in found]
+    return build_array(rows, shape) if rows else Vector((), array=True)
+
+
+def _is_constant_mask(index: Vector) -> bool:
+    entries = list_entries(index)
+    return bool(entries) and all(isinstance(entry, Constant) and isinstance(entry.value, bool) for entry in entries)
+
+
 def _pick_item(context: Context, items: list[Value], part: Part, base: Value, node: ast.AST) -> Value:
-    """Return the item that an index names, or the items that a slice or a list of constants does."""
+    """Return the item that an index names, or the items that a slice does."""
     if isinstance(part, slice):
         found = items[part]
         return build_tuple(found) if isinstance(base, Constant) else Vector(tuple(found), is_array(base))
-    if isinstance(part, Vector) and is_array(base) and _holds_indices(context, part):
-        return Vector(tuple(_choose_item(context, items, entry, node) for entry in part.items), array=True)
-    if isinstance(part, Vector) and is_array(base):
-        return Vector(tuple(items[at] for at in _list_positions(context, part, len(items), node)), array=True)
     if not isinstance(part, Constant):
         return _choose_item(context, items, part, node)
     whole = to_number(part.value)
@@ -239,18 +274,15 @@ def _pick_item(context: Context, items: list[Value], part: Part, base: Value, no
     return items[whole]
 
 
-def _holds_indices(context: Context, index: Vector) -> bool:
+def _holds_indices(index: Vector) -> bool:
     """Return whether an index lists numbers of the row or of the reward, and not constants."""
-    return bool(index.items) and all(isinstance(entry, Ref) and entry.kind == NUMBER for entry in index.items)
+    entries = list_entries(index)
+    return bool(entries) and all(isinstance(entry, Ref) and entry.kind == NUMBER for entry in entries)
 
 
 def _list_positions(context: Context, index: Vector, length: int, node: ast.AST) -> list[int]:
-    """Return the positions that a list of integers, or a mask of bools, names."""
-    known = [to_number(entry.value) if isinstance(entry, Constant) else None for entry in index.items]
-    if known and all(isinstance(entry, bool) for entry in known):
-        if len(known) != length:
-            raise context.error(node, f"a mask of {len(known)} for {length} entries.")
-        return [at for at, kept in enumerate(known) if kept]
+    """Return the positions that an array of constant integers names."""
+    known = [to_number(entry.value) if isinstance(entry, Constant) else None for entry in list_entries(index)]
     if not all(isinstance(entry, int) and not isinstance(entry, bool) for entry in known):
         advice = "Keep every entry and weight it: np.where(v > 0, v, 0.0)."
         raise context.error(node, "entries can only be picked by a list of constant integers or bools.", advice)

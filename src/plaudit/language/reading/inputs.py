@@ -9,6 +9,7 @@ from plaudit.language.field import RECORDS, TERMINAL, Field, infer_field_kind
 from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
+from plaudit.language.reading.advice import explain_state
 from plaudit.language.reading.context import Context, Path
 from plaudit.language.reading.paths import (
     claim_name,
@@ -98,9 +99,8 @@ def refuse_written(context: Context, path: Path, node: ast.AST) -> None:
         where = context.written.get((*above, "()" if "(" in last else last))
         if where is not None:
             what = f"`{format_path(path)}` is changed by {where}, and what it holds then is not read."
-            kept = f'State("{format_part_name(path[-1])}", reset=0.0, update=...)'
-            advice = "Give the value a local name, and read that. To keep values from step to step, declare a State"
-            raise context.error(node, what, f"{advice}: {kept}.")
+            kept = explain_state(format_part_name(path[-1]))
+            raise context.error(node, what, f"Give the value a local name, and read that. {kept}")
 
 
 def read_member(context: Context, base: Value, part: str, node: ast.AST) -> Value:
@@ -142,7 +142,7 @@ def _read_input(context: Context, field_name: str, name: str, node: ast.AST) -> 
         return Undeclared(context.add(n.Input(name)), name, () if "." in name else (name,))
     declared = TERMINAL if name == "terminal" else context.scope.fields.get(field_name)
     if declared is None:
-        raise _make_unknown(context, field_name, field_name, node)
+        raise _make_unknown(context, (field_name,), field_name, node)
     if name not in context.known:
         rows = ["", *(f"{OTHER_ROW}{row}" for row in range(1, context.batch))]
         values = tuple(_add_inputs(context, name, declared, row) for row in rows)
@@ -150,27 +150,48 @@ def _read_input(context: Context, field_name: str, name: str, node: ast.AST) -> 
     return context.known[name]
 
 
-def _make_unknown(context: Context, shown: str, name: str, node: ast.AST) -> UnknownField:
-    """Return the error that says that a field is not declared; `shown` is how it is written."""
+def _make_unknown(context: Context, path: Path, name: str, node: ast.AST, more: str = "") -> UnknownField:
+    """Return the error that says that a field is not declared."""
+    shown = format_path(path)
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
-    advice = "" if shown == name else f"\nDeclare Field({name!r}), or pass it in shared= if it never changes."
+    value = _find_value(context, path)
+    given = f"shared={{{name!r}: {value!r:.60}}}" if value is not None else "shared="
+    advice = f"\nDeclare Field({name!r}), or pass it in {given} if it never changes."
+    if shown == name:  # a parameter
+        given = f"give it a value with term(params={{{name!r}: ...}})"
+        advice = (
+            f"\nDeclare Field({name!r}), or {given} if it never changes." if context.what == "term" and not near else ""
+        )
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
-        f"Declared fields: {known}.{near}{advice}"
+        f"Declared fields: {known}.{near}{advice}{more}"
     )
 
 
-def refuse_record(context: Context, value: Value, node: ast.AST) -> None:
-    """Refuse a record where a value is needed: no field is declared for it."""
+def _find_value(context: Context, path: Path) -> object:
+    """Return the value that the object has now of whose method is read, if that can be written; None otherwise."""
+    value = getattr(context.owner, "receiver", None)
+    if value is None or isinstance(value, type) or path[0] != context.receiver:
+        return None
+    for part in path[1:]:
+        value = getattr(value, "__dict__", {}).get(part)
+    plain = isinstance(value, bool | int | float | str | tuple)
+    return value if plain else None
+
+
+def refuse_record(context: Context, value: Value, node: ast.AST, *, listed: bool = False) -> None:
+    """Refuse a record where a value, or if `listed` a list, is needed: no field is declared for it."""
     if isinstance(value, Record) and value.path[0] not in RECORDS:
         path = value.path
         for length in range(2, len(path) + 1):
             if path[:length] in context.failures:
                 raise context.failures[path[:length]]
         path = drop_indices(path)  # into what is not declared
-        raise _make_unknown(context, format_path(path), suggest_name(path), node)
+        name = suggest_name(path)
+        part = f"Of a list of objects, declare an array for each part that is read: Field('{name}_pos', shape=(3, 2))."
+        raise _make_unknown(context, path, name, node, f"\n{part}" if listed else "")
 
 
 def _list_readable(context: Context) -> list[str]:

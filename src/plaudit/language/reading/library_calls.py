@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.errors import did_you_mean
-from plaudit.language.reading import arrays, entrywise, instances, reductions  # noqa: F401  # each registers what it means
+from plaudit.language.reading import arrays, entrywise, instances, products, reductions  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
 from plaudit.language.reading.configs import find_in_list
 from plaudit.language.reading.context import SPELLINGS, Context
@@ -34,7 +34,7 @@ _FUNCTIONS_ONLY = {
     "dstack", "column_stack", "tile", "repeat", "sort",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
     "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
-    "normalize", "softplus", "isscalar", "is_tensor",
+    "normalize", "softplus", "einsum", "isscalar", "is_tensor",
 }  # fmt: skip
 METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 """The spellings that are methods of an array too."""
@@ -64,11 +64,13 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("argsort", "median", "unique"), _SEARCH),
     **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
     **dict.fromkeys(("expand", "repeat"), _AXIS),
-    "einsum": "Write sums of products: np.dot(a, b), m @ v, or sum(a * b for a, b in zip(v, w)).",
     "int": "Write np.floor(x), or np.round(x).",
     "bool": "Write x != 0.",
 }
 """What to write instead of spellings that mean different things in different libraries, or that no target has."""
+
+_ELSEWHERE = {"bmm", "byte", "char", "half", "long", "mm", "mode", "mv", "short", "sort", "svd", "t", "type"}
+"""Methods of arrays with short names, which are not misspelt although they are close to others."""
 
 _ARRAYS = {"numpy": "ndarray", "jax": "Array", "torch": "Tensor"}
 
@@ -183,7 +185,7 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     if name in METHODS:
         raise context.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
     advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
-    near = "" if advice or _exists(name) else did_you_mean(name, METHODS)
+    near = "" if advice or name in _ELSEWHERE or _exists(name) else did_you_mean(name, METHODS)
     raise context.error(node, f"the method `.{name}()` cannot be read.{near}", advice or LISTED)
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from inspect import getattr_static
+from typing import Any
 
+from plaudit.errors import ReadError
 from plaudit.language.reading.decorators import refuse_wrapper, unwrap
 from plaudit.language.reading.source import Owner, ReadFunction, Source, is_installed, parse_source
 
@@ -24,6 +26,24 @@ def read_source(function: object) -> Source:
     refuse_wrapper(plain)
     source = parse_source(plain)
     return replace(source, owner=find_owner(source.function, receiver))
+
+
+def unbind(function: Any) -> tuple[Any, dict[str, Any]]:
+    """Return what a partial function or an object calls, and the values that it binds by name."""
+    if isinstance(function, functools.partial):
+        inner, bound = unbind(function.func)
+        if function.args:
+            name = getattr(inner, "__name__", "f")
+            first = inner.__code__.co_varnames[0] if isinstance(inner, types.FunctionType) else "scale"
+            raise ReadError(
+                f"{name!r} cannot be read: functools.partial binds {len(function.args)} of its arguments by position.\n"
+                f"Bind them by name: functools.partial({name}, {first}={function.args[0]!r:.40})."
+            )
+        return inner, {**bound, **function.keywords}
+    called = getattr_static(type(function), "__call__", None)
+    if isinstance(called, types.FunctionType) and not isinstance(find_function(function), types.FunctionType):
+        return types.MethodType(called, function), {}
+    return function, {}
 
 
 def find_function(member: object) -> object:
@@ -95,6 +115,15 @@ def find_setter(owner: Owner, name: str) -> str:
             if name in names or "*" in names:
                 return f"{kind.__qualname__}.{function}"
     return ""
+
+
+def mentions(kind: type, name: str) -> bool:
+    """Return whether a function of a class has an attribute of this name in it."""
+    for each in kind.__mro__:
+        for function in map(find_function, vars(each).values()):
+            if isinstance(function, types.FunctionType) and name in function.__code__.co_names:
+                return True
+    return False
 
 
 def find_part(value: object, part: str) -> object:

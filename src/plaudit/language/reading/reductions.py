@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
-from plaudit.language.reading.arithmetic import apply_arithmetic, fold, multiply_matrices
+from plaudit.language.reading.arithmetic import apply_arithmetic, fold
 from plaudit.language.reading.conditions import compare, join
 from plaudit.language.reading.context import ALONG, X_Y, Context, X, spells
 from plaudit.language.reading.entrywise import (
@@ -24,7 +24,7 @@ from plaudit.language.reading.entrywise import (
 )
 from plaudit.language.reading.expressions import add_flag, chain, fit, list_items, read_truth, spread
 from plaudit.language.reading.masks import find_row_shape, map_rows
-from plaudit.language.reading.values import Constant, Picked, Value, Vector, has_items, is_array
+from plaudit.language.reading.values import Constant, Picked, Value, Vector
 from plaudit.language.reading.vectors import (
     COUNTED,
     WRITE_BACK,
@@ -33,7 +33,6 @@ from plaudit.language.reading.vectors import (
     list_entries,
     normalise_axis,
     reduce_axis,
-    stack_arrays,
 )
 
 
@@ -98,16 +97,19 @@ def _reduce_picked(
 @spells("amax", f"{X} {ALONG}", kind=n.Max)
 @spells("math.prod", "x", kind=n.Mul)
 @spells("math.fsum", "x", kind=n.Add)
-def _reduce_by(context: Context, node: ast.AST, kind: type[n.Binary], **arguments: Any) -> Value:
+def reduce_by(context: Context, node: ast.AST, kind: type[n.Binary], **arguments: Any) -> Value:
+    """Return the sum, product, minimum or maximum along an axis, or of all entries."""
+    neutral = {n.Add: Constant(0), n.Mul: Constant(1)}.get(kind)
+
+    def fold_entries(entries: list[Value]) -> Value:
+        return fold(context, kind, entries, node) if entries or neutral is None else neutral
+
     def fold_picked(flags: list[Value], entries: list[Value]) -> Value:
-        if kind in (n.Min, n.Max):
+        if neutral is None:
             return _find_picked_extreme(context, kind, flags, entries, node)
-        neutral = Constant(0 if kind is n.Add else 1)
         return fold(context, kind, _replace_others(context, flags, entries, neutral, node), node)
 
-    return _reduce_array(
-        context, lambda entries: fold(context, kind, entries, node), node, **arguments, over=fold_picked
-    )
+    return _reduce_array(context, fold_entries, node, **arguments, over=fold_picked)
 
 
 def _replace_others(
@@ -157,9 +159,9 @@ def _reduce_torch(
     """Return `torch.min` or `torch.max`: of all entries, of two arrays, or values and positions along an axis."""
     along = y if isinstance(y, Constant) else axis
     if along is not None:
-        values = _reduce_by(context, node, kind, x=x, axis=along, keepdims=keepdims)
+        values = reduce_by(context, node, kind, x=x, axis=along, keepdims=keepdims)
         return Vector((values, _find_extreme(context, node, kind, x=x, axis=along, keepdims=keepdims)))
-    return _reduce_by(context, node, kind, x=x) if y is None else extreme(context, node, kind, x, y)
+    return reduce_by(context, node, kind, x=x) if y is None else extreme(context, node, kind, x, y)
 
 
 @spells(".min", f"{X} axis? keepdims?|keepdim|keepdims dim?", kind=n.Min)
@@ -169,7 +171,7 @@ def _reduce_method(
 ) -> Value:
     """Return `v.min()` or `v.max()`; with `dim=`, which PyTorch alone has, values and positions."""
     if dim is None:
-        return _reduce_by(context, node, kind, **arguments)
+        return reduce_by(context, node, kind, **arguments)
     return _reduce_torch(context, node, kind, **{**arguments, "axis": dim})
 
 
@@ -196,7 +198,7 @@ def _find_extreme(context: Context, node: ast.AST, kind: type[n.Binary], **argum
 @spells("count_nonzero", f"{X} {ALONG}")
 def _count_nonzero(context: Context, node: ast.AST, x: Value, **arguments: Any) -> Value:
     flags = spread(context, partial(to_flag, context, node), x, node=node)
-    return _reduce_by(context, node, n.Add, x=cast_numbers(context, node, flags), **arguments)
+    return reduce_by(context, node, n.Add, x=cast_numbers(context, node, flags), **arguments)
 
 
 @spells("var", f"{X} {ALONG} ddof?", less=0)
@@ -263,12 +265,12 @@ def _reduce_loss(context: Context, each: Value, reduction: Value | None, node: a
     known = reduction.value if isinstance(reduction, Constant) else "mean"
     if known == "mean":
         return _average(context, node, x=each)
-    return _reduce_by(context, node, n.Add, x=each) if known == "sum" else each
+    return reduce_by(context, node, n.Add, x=each) if known == "sum" else each
 
 
 @spells("cosine_similarity", "x|x1 y|x2 axis|dim?=-1 eps?=1e-8")
 def _similarity(context: Context, node: ast.AST, x: Value, y: Value, axis: Value, eps: Value) -> Value:
-    top = _reduce_by(context, node, n.Add, x=apply_operator(context, node, ast.Mult(), x, y), axis=axis)
+    top = reduce_by(context, node, n.Add, x=apply_operator(context, node, ast.Mult(), x, y), axis=axis)
     norms = [extreme(context, node, n.Max, norm(context, node, value, axis=axis), eps) for value in (x, y)]
     return apply_operator(context, node, ast.Div(), top, apply_operator(context, node, ast.Mult(), *norms))
 
@@ -283,9 +285,9 @@ def _normalise(context: Context, node: ast.AST, x: Value, axis: Value, eps: Valu
 @spells("softmax", f"{X} axis?|dim|axis")
 def _softmax(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     """Return `exp(x) / sum(exp(x))`, less the largest entry first, so that nothing overflows."""
-    top = _reduce_by(context, node, n.Max, x=x, axis=axis, keepdims=Constant(True))
+    top = reduce_by(context, node, n.Max, x=x, axis=axis, keepdims=Constant(True))
     powers = map_node(context, node, n.Exp, x=apply_operator(context, node, ast.Sub(), x, top))
-    total = _reduce_by(context, node, n.Add, x=powers, axis=axis, keepdims=Constant(True))
+    total = reduce_by(context, node, n.Add, x=powers, axis=axis, keepdims=Constant(True))
     return apply_operator(context, node, ast.Div(), powers, total)
 
 
@@ -326,45 +328,6 @@ def norm(
         raise context.error(node, "this norm cannot be read.", advice)
     if known in (1, inf):
         kind = n.Add if known == 1 else n.Max
-        return _reduce_by(context, node, kind, x=map_node(context, node, n.Abs, x=x), axis=axis, keepdims=keepdims)
-    sums = _reduce_by(context, node, n.Add, x=square_entries(context, node, x), axis=axis, keepdims=keepdims)
+        return reduce_by(context, node, kind, x=map_node(context, node, n.Abs, x=x), axis=axis, keepdims=keepdims)
+    sums = reduce_by(context, node, n.Add, x=square_entries(context, node, x), axis=axis, keepdims=keepdims)
     return map_node(context, node, n.Sqrt, x=sums)
-
-
-@spells("dot matmul mv mm", X_Y)
-def _dot(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
-    """Return a sum of products; of a number, the product."""
-    if isinstance(x, Picked) and isinstance(y, Picked) and not find_row_shape(x) and not find_row_shape(y):
-        return _reduce_by(context, node, n.Add, x=apply_operator(context, node, ast.Mult(), x, y))
-    if (has_items(x) or is_array(x)) and (has_items(y) or is_array(y)):
-        return multiply_matrices(context, x, y, node)
-    return apply_operator(context, node, ast.Mult(), x, y)
-
-
-@spells("inner vdot", X_Y)
-def _inner(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
-    shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
-    if any(len(shape) != 1 for shape in shapes):
-        what = f"an inner product takes two vectors, and these have the shapes {shapes[0]} and {shapes[1]}."
-        raise context.error(node, what, "For matrices write a @ b, or np.sum(a * b).")
-    return multiply_matrices(context, x, y, node)
-
-
-@spells("cross", f"{X_Y} axis?|dim|axis")
-def _cross(context: Context, node: ast.AST, x: Value, y: Value, axis: Value | None = None) -> Value:
-    """Return the cross product of vectors of length 3, or of each row of one array with that of another."""
-    shapes = [fit(context, find_shape, value, node=node) for value in (x, y)]
-    if any(shape[-1:] != (3,) for shape in shapes):
-        what = f"a cross product takes vectors of length 3, and these are {shapes[0]} and {shapes[1]}."
-        raise context.error(node, what, "Give vectors, or rows, of three numbers.")
-    rank = len(max(shapes, key=len))
-    along = axis.value if isinstance(axis, Constant) else -1
-    if fit(context, normalise_axis, along, rank, node=node) != rank - 1 or (axis is None and 3 in shapes[0][:-1]):
-        raise context.error(node, "the cross product is read along the last axis.", "Write axis=-1, in PyTorch dim=-1.")
-    a, b = (
-        [build_array(list_entries(each)[at::3], s[:-1]) for at in range(3)]
-        for each, s in zip((x, y), shapes, strict=True)
-    )
-    times, minus = partial(apply_operator, context, node, ast.Mult()), partial(apply_operator, context, node, ast.Sub())
-    parts = [minus(times(a[i], b[j]), times(a[j], b[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
-    return fit(context, stack_arrays, parts, -1, node=node)

@@ -1,4 +1,4 @@
-"""Statements that assign and return nothing: calls that change a value, reports that hold one, `del`."""
+"""Statements that are no assignment and return nothing: calls that change or assign something, and `del`."""
 
 import ast
 import types
@@ -50,7 +50,7 @@ def _run_deletion(context: Context, statement: ast.Delete) -> None:
     for target in statement.targets:
         name = _find_deleted(context, target)
         if name:
-            context.names[name] = Unassigned(f"`{name}` is deleted above.")
+            context.names[name] = Unassigned(f"`{name}` is deleted above.", "Read it before, or drop the `del`.")
             drop(context, Dropped(statement))
         elif isinstance(target, ast.Subscript) and (written := find_written(context, target, statement)) is not None:
             drop(context, written)

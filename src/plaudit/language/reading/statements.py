@@ -28,6 +28,7 @@ from plaudit.language.reading.flow import (
     runs,
 )
 from plaudit.language.reading.helpers import define_helper
+from plaudit.language.reading.in_place import change_local
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -61,14 +62,15 @@ def _run_return(context: Context, statement: ast.Return) -> Flow:
 
 
 def _read_returned(context: Context, node: ast.expr) -> Value:
+    changed = change_local(context, node)
     if context.returned is None:
-        return context.read(node)
+        return changed or context.read(node)
     part = context.returned.part
     match node:  # what is returned beside the score makes no difference to it
         case ast.Tuple(elts=elements) if isinstance(part, int) and -len(elements) <= part < len(elements):
             value = context.read(elements[part])
         case _:
-            value = _take_part(context, context.read(node), part, node)
+            value = _take_part(context, changed or context.read(node), part, node)
     if context.returned.batched:
         value = _take_first_row(context, value, node)
     _validate_returned(context, value, node)

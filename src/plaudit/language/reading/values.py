@@ -92,6 +92,8 @@ class Unassigned:
     """A local name that has no value: some path leaves it without one, or `why` says how it lost it."""
 
     why: str = ""
+    advice: str = ""
+    """What to do instead of reading it."""
     error: Exception | None = field(default=None, compare=False)
     """What reading it raises: it needs a field that is not declared."""
 

@@ -138,15 +138,26 @@ def reduce_axis(
 
 def transpose(value: Value) -> Value:
     """Return the array with its axes reversed; only of a matrix do they change places."""
-    shape, entries = find_shape(value), list_entries(value)
+    shape = find_shape(value)
     if len(shape) < 2:
         return to_array(value)
     if len(shape) > 2:
         raise ShapeProblem(
-            f"an array of shape {shape} cannot be transposed.", "Only a matrix, with two axes, can be transposed."
+            f"an array of shape {shape} cannot be transposed.", "Say in which order the axes are: x.swapaxes(1, 2)."
         )
-    rows, columns = shape
-    return build_array([entries[row * columns + at] for at in range(columns) for row in range(rows)], (columns, rows))
+    return permute_axes(value, (1, 0))
+
+
+def permute_axes(value: Value, order: Sequence[int]) -> Value:
+    """Return the array with its axes in another order."""
+    shape, entries = find_shape(value), list_entries(value)
+    if sorted(order) != list(range(len(shape))):
+        raise ShapeProblem(f"{tuple(order)} is not an order of the axes of the shape {shape}.", "Name each axis once.")
+    places = [0]
+    for axis in order:
+        step = prod(shape[axis + 1 :])
+        places = [place + step * at for place in places for at in range(shape[axis])]
+    return build_array([entries[place] for place in places], tuple(shape[axis] for axis in order))
 
 
 def insert_axis(value: Value, at: int) -> Value:

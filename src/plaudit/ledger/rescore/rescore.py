@@ -47,6 +47,8 @@ from plaudit.ledger.summary.listing import list_episodes
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_count
 
+STOPPED = "stopped"
+"""What the choice of a re-scoring says besides, where it holds what was read until another was stopped."""
 AS_RECORDED = "as_recorded"
 """What the choice of a re-scoring says besides, where it is done as recorded."""
 _BATCH = 32_768
@@ -75,10 +77,12 @@ class Reading(NamedTuple):
 
     about: Mapping[str, Any]
     """What tells this way of reading from others: part of the identity of the job."""
-    read: Callable[[Sequence[Page]], Sequence[ReadAgain]]
-    """Called with pages outside any transaction; returns what it read of each."""
+    read: Callable[[int, Sequence[Page]], Sequence[ReadAgain]]
+    """Called with the number of the job and pages, outside any transaction; returns what it read of each."""
     together: int
     """How many records are read at a time."""
+    rescue: Callable[[], Sequence[tuple[Page, ReadAgain]]]
+    """Called where reading was stopped; returns records of which something was read that must not be lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +267,17 @@ def rescore(
         replay = LedgerReplay(reward) if replayed else None
         for pages in History(store, query).read_batches(reading.together if reading else _BATCH, whole=True):
             carried = carry_states(store.specs, layout, replay, pages)
-            again = None if reading is None else _read_again(store, reading, job[0], pages)
-            count = store.writer.transact(
-                lambda cursor, pages=pages, carried=carried, again=again: _score_pages(  # type: ignore[misc]
-                    store, cursor, layout, job, pages, carried, as_recorded, again
+            try:
+                again = None if reading is None else _read_again(store, reading, job[0], pages)
+                count = store.writer.transact(
+                    lambda cursor, pages=pages, carried=carried, again=again: _score_pages(  # type: ignore[misc]
+                        store, cursor, layout, job, pages, carried, as_recorded, again
+                    )
                 )
-            )
+            except BaseException:
+                if reading is not None:
+                    _keep_rescued(store, layout, chosen, job[0], reading.rescue())
+                raise
             if count is None:
                 merged = True
                 break
@@ -313,8 +322,45 @@ def _read_again(store: Store, reading: Reading, job: int, pages: Sequence[Page])
         cursor = connection.connection.cursor()
         done = {row[0] for row in look_up(store.backend, cursor, _DONE, [page.row.first for page in pages], job)}
     left = [page for page in pages if page.row.first not in done]
-    found = reading.read(left) if left else ()
+    found = reading.read(job, left) if left else ()
     return {page.row.first: again for page, again in zip(left, found, strict=True)}
+
+
+def _keep_rescued(
+    store: Store, layout: RecordLayout, chosen: str, stopped: int, rescued: Sequence[tuple[Page, ReadAgain]]
+) -> None:
+    """Record what was read until a re-scoring was stopped as one of its own, in which the next one finds it."""
+
+    def write(cursor: Any) -> None:
+        store.backend.take_turn(cursor)  # nobody merges the blocks meanwhile
+        there = dict(look_up(store.backend, cursor, _THERE, [page.row.first for page, _ in rescued]))
+        left = [(page, again) for page, again in rescued if there.get(page.row.first) == page.row.records]
+        for _, again in left:
+            add_texts(store.backend, cursor, again.texts)
+        store.writer.insert_blocks(cursor, [_build_read(layout, page, again, job) for page, again in left])
+
+    if rescued:
+        about = {**json.loads(chosen), STOPPED: {"job": stopped, "at": store.writer.now()}}
+        job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, json.dumps(about, sort_keys=True)))
+        store.writer.transact(write)
+
+
+def list_new_contexts(
+    store: Store, firsts: Sequence[int], wanted: Callable[[Mapping[str, Any]], bool]
+) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers of records in the blocks that begin with `firsts`, with the context of each new record.
+
+    New records are those of re-scorings whose choice is `wanted`, oldest first.
+    """
+    columns = (*LOCATED, blocks.c.contexts, blocks.c.origin, blocks.c.picked)
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, "a block of a re-scoring"):
+        listed = connection.execute(select(jobs.c.id, jobs.c.filters).order_by(jobs.c.id))
+        known = [row.id for row in listed if wanted(json.loads(row.filters))]
+        found = select(*columns).where(blocks.c.job.in_(known), blocks.c.origin.in_(firsts)).order_by(blocks.c.first)
+        for row in map(store.segments.hydrate, connection.execute(found) if known else ()):
+            picked = range(row.records) if row.picked is None else json.loads(row.picked)
+            for at, context in zip(picked, decode_column(row.contexts, row.records), strict=True):
+                yield row.origin + at, context
 
 
 def count_reasons(store: Store, job: int) -> Counter[str]:

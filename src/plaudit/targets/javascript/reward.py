@@ -56,6 +56,7 @@ class JavaScriptReward(Compiled):
                 {"name": name, "shape": carried.field.shape, "reset": carried.reset}
                 for name, carried in program.states.items()
             ],
+            "UNUSED": sorted(program.unused),
             "ON_BAD": self.on_bad,
         }
         docs = {term: format_json(self.about.docs.get(term, "")) for term in program.terms}

@@ -190,9 +190,14 @@ function collect(inputs) {
 }
 
 // A whole record may hold fields that are read only at the other end of a step; a plain field is its value after it.
+// Declared fields that make no difference are left out.
 function moveToOtherEnd(flat, given) {
   const dot = given.lastIndexOf(".");
   const record = given.slice(0, Math.max(dot, 0)), key = given.slice(dot + 1);
+  if (UNUSED.includes(key.split("[")[0])) {
+    flat.delete(given);
+    return;
+  }
   const start = `reward ${REWARD} does not read ${formatString(given)}`;
   if (STATES.has(key.split("[")[0]) && record !== "prev") {
     throw new UnknownInput(`${start}: it computes the state after a step itself.`);

@@ -1,0 +1,54 @@
+"""Which names see a change in place: an array shares entries with its parts, and what the caller passed stays."""
+
+import ast
+
+from plaudit.language.reading.context import Context
+from plaudit.language.reading.expressions import read_name
+from plaudit.language.reading.values import Dictionary, Ref, Unassigned, Value, Vector, is_array, is_open
+from plaudit.language.reading.vectors import list_entries
+
+
+def find_local(context: Context, node: ast.expr) -> tuple[str, Value] | None:
+    """Return the local name that is changed in place, and its value; None where it is not the function's own."""
+    if not isinstance(node, ast.Name) or node.id not in context.names:
+        return None
+    value = read_name(context, node)
+    own = isinstance(value, Vector | Dictionary) or (is_open(value) and isinstance(value, Ref))
+    return (node.id, value) if own and not is_given(context, value) else None
+
+
+def is_given(context: Context, value: Value) -> bool:
+    """Return whether a value belongs to the caller, or shares entries with what does."""
+    if is_array(value) and any(id(entry) in context.entries for entry in list_entries(value)):
+        return True  # a field that was read from a record
+    return any(is_shared(value, other) for other in context.given)
+
+
+def change(context: Context, old: Value, new: Value) -> None:
+    """Give what is changed in place its new value under all its names; what may share entries with it loses its own."""
+    names = [name for name, value in context.names.items() if value is old]
+    forget_shared(context, old, *names)
+    context.names.update(dict.fromkeys(names, new))
+
+
+def forget_shared(context: Context, old: Value, *but: str) -> None:
+    """Take the value from every name, but some, that a change of `old` in place may be seen in."""
+    context.changed.append(old)
+    for name, value in context.names.items():
+        if name not in but and is_shared(old, value):
+            context.names[name] = Unassigned(f"{name!r} may share entries with a value that was changed in place.")
+
+
+def is_shared(value: Value, other: Value) -> bool:
+    """Return whether a change of `value` in place may be seen in `other`: it is the same, holds it, or shares entries.
+
+    An entry on its own counts as shared: in PyTorch it is a view of its array.
+    """
+    if value is other:
+        return isinstance(value, Vector | Dictionary)
+    if isinstance(other, Dictionary) or (isinstance(other, Vector) and not other.array):
+        held = other.items.values() if isinstance(other, Dictionary) else other.items
+        return any(is_shared(value, each) for each in held if isinstance(each, Vector | Dictionary))
+    if not is_array(value) or not isinstance(other, Vector | Ref):
+        return False
+    return not {id(entry) for entry in list_entries(value)}.isdisjoint(id(entry) for entry in list_entries(other))
