@@ -1,21 +1,29 @@
 """What functions of array libraries mean that make arrays, or give one another shape."""
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+from plaudit.language import nodes as n
+from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.dtypes import FLOAT, cast_dtype, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import apply_operator, choose
-from plaudit.language.reading.expressions import fit, list_integers, list_items, spread
-from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items, is_array
+from plaudit.language.reading.expressions import fit, limit_entries, list_integers, list_items, spread
+from plaudit.language.reading.values import Constant, Ref, Unassigned, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     build_array,
     find_shape,
+    grow_axes,
     holds_flags,
     insert_axis,
     join_arrays,
+    join_as_columns,
+    join_columns,
+    join_layers,
+    join_rows,
     list_entries,
     normalise_axis,
     permute_axes,
@@ -69,21 +77,104 @@ def _drop_axis(context: Context, node: ast.AST, x: Value, axis: Value | None = N
 
 
 @spells("concatenate cat concat", f"{X} axis?|dim|axis")
-@spells("hstack")
 def _concatenate(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     joined = fit(context, join_arrays, list_items(context, x, node), _find_axis(context, node, axis), node=node)
     return _copy_array(context, node, joined)
 
 
-@spells("vstack")
+@spells("hstack", joins=join_columns)
+@spells("vstack", joins=join_rows)
+@spells("dstack", joins=join_layers)
+@spells("column_stack", joins=join_as_columns)
+def _join(context: Context, node: ast.AST, x: Value, joins: Callable[[list[Value]], Value]) -> Value:
+    return _copy_array(context, node, fit(context, joins, list_items(context, x, node), node=node))
+
+
 @spells("stack", f"{X} axis?|dim|axis")
 def _stack(context: Context, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
     stacked = fit(context, stack_arrays, list_items(context, x, node), _find_axis(context, node, axis), node=node)
     return _copy_array(context, node, stacked)
 
 
+@spells("tile", f"{X} sizes|reps|dims")
+def _tile(context: Context, node: ast.AST, x: Value, sizes: Value) -> Value:
+    """Return an array repeated as a whole, along each axis."""
+    times = _find_sizes(context, node, sizes if has_items(sizes) else Vector((sizes,)))
+    rank = max(len(times), len(fit(context, find_shape, x, node=node)))
+    tiled = fit(context, grow_axes, x, rank, node=node)
+    for axis, count in enumerate((1,) * (rank - len(times)) + times):
+        tiled = fit(context, join_arrays, [tiled] * _validate_count(context, node, count), axis, node=node)
+    return _copy_array(context, node, tiled)
+
+
+@spells("repeat repeat_interleave", f"{X} count|repeats axis?|dim|axis")
+def _repeat(context: Context, node: ast.AST, x: Value, count: Value, axis: Value | None = None) -> Value:
+    """Return an array with each entry repeated, or each row along an axis."""
+    times = _validate_count(context, node, list_integers(context, [count], node)[0])
+    shape = fit(context, find_shape, x, node=node)
+    if axis is None:
+        _find_axis(context, node, axis)
+        entries = [entry for entry in list_entries(x) for _ in range(times)]
+        return _copy_array(
+            context, node, build_array(entries, fit(context, validate_shape, (len(entries),), node=node))
+        )
+    at = fit(context, normalise_axis, _find_axis(context, node, axis), len(shape), node=node)
+    copies = fit(context, stack_arrays, [x] * times, at + 1, node=node)
+    whole = fit(context, reshape, copies, (*shape[:at], shape[at] * times, *shape[at + 1 :]), node=node)
+    return _copy_array(context, node, whole)
+
+
+def _validate_count(context: Context, node: ast.AST, count: int) -> int:
+    if count < 1:
+        raise context.error(node, f"{count} copies of an array cannot be read.", "Repeat it at least once.")
+    limit_entries(context, [], node, count)
+    return count
+
+
+MOST_SORTED = 8
+"""How many numbers are sorted at most: each is compared with each."""
+
+
+@spells("sort", f"{X} axis?|dim|axis descending?")
+@spells("torch.sort", f"{X} axis?|dim descending?", torch=True)
+def _sort(
+    context: Context,
+    node: ast.AST,
+    x: Value,
+    axis: Value | None = None,
+    descending: Value | None = None,
+    torch: bool = False,
+) -> Value:
+    """Return numbers in order, along the last axis; in PyTorch also the positions, which are not known."""
+    shape = fit(context, find_shape, x, node=node)
+    along = fit(context, normalise_axis, -1 if axis is None else _find_axis(context, node, axis), len(shape), node=node)
+    size = shape[along]
+    if along != len(shape) - 1 or size > MOST_SORTED:
+        advice = "Compute it before scoring and pass it in as a field."
+        raise context.error(node, f"at most {MOST_SORTED} numbers are sorted, along the last axis.", advice)
+    if descending is not None and not isinstance(descending, Constant):
+        raise context.error(node, "descending= must be a constant.", "Write descending=True.")
+    backwards = -1 if descending is not None and descending.value else 1
+    entries = list_entries(x)
+    rows = [_sort_entries(context, node, entries[at : at + size])[::backwards] for at in range(0, len(entries), size)]
+    found = build_array([entry for row in rows for entry in row], shape)
+    return Vector((found, Unassigned("the positions of sorted numbers cannot be read."))) if torch else found
+
+
+def _sort_entries(context: Context, node: ast.AST, entries: list[Value]) -> list[Value]:
+    """Return numbers in order, by comparing neighbours until each is where it belongs."""
+    for last in range(len(entries) - 1, 0, -1):
+        for at in range(last):
+            pair = entries[at : at + 2]
+            entries[at : at + 2] = [fold(context, kind, pair, node) for kind in (n.Min, n.Max)]
+    return entries
+
+
 def _find_axis(context: Context, node: ast.AST, axis: Value | None) -> int:
     """Return a constant axis; the first one where none is given."""
+    for keyword in node.keywords if isinstance(node, ast.Call) and axis is None else ():
+        if keyword.arg in ("axis", "dim"):
+            raise context.error(node, "`axis=None` cannot be read here.", "Flatten each array: v.flatten().")
     return 0 if axis is None else list_integers(context, [axis], node)[0]
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from plaudit.language import nodes as n
 from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reading.advice import METHOD_ADVICE, explain_unsupported_call
+from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, explain_unsupported_call
 from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function, fold, raise_to_power
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
@@ -111,6 +111,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return _read_function(context, kind, node)
     if called is cast and len(node.args) == 2:
         return context.read(node.args[1])  # its class need not be known: it may be imported for type checkers alone
+    if (limits := _read_limits(context, called, node)) is not None:
+        return limits
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
@@ -147,6 +149,19 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         _refuse_keywords(context, node)
         return _read_reduction(context, called, node)
     raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+
+
+def _read_limits(context: Context, called: object, node: ast.Call) -> Value | None:
+    """Return what `np.finfo(...)` or `np.iinfo(...)` says of a dtype; None for any other call."""
+    module, name = str(getattr(called, "__module__", "")), getattr(called, "__name__", "")
+    if name not in ("finfo", "iinfo") or module.partition(".")[0] not in (*FOREIGN, "ml_dtypes"):
+        return None
+    value = context.read(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+    if not isinstance(value, Constant):
+        raise context.error(
+            node, f"`{ast.unparse(node.func)}` takes one dtype here.", "Write np.finfo(np.float32).eps."
+        )
+    return Constant(called(value.value))  # type: ignore[operator]  # it is a class
 
 
 def _is_record_call(context: Context, base: Value, name: str) -> bool:

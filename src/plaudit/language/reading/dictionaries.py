@@ -26,6 +26,7 @@ from plaudit.language.reading.values import (
     describe,
     find_kind,
     find_open,
+    format_path,
     has_items,
     is_open,
     is_record,
@@ -159,7 +160,9 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
     if name in ("items", "keys", "values") and not node.args and isinstance(base, Record):
-        what = f"`{ast.unparse(node)}` lists what is not known: `{base.name}` is neither declared nor shared."
+        what = (
+            f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
+        )
         raise context.error(node, what, f"Pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes.")
     if name in ("items", "keys", "values") and isinstance(base, Undeclared):
         return Ref(base.at, UNKNOWN)

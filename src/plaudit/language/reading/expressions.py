@@ -174,6 +174,7 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
                 raise context.error(node, f"{describe(value)} is not a number that a float can hold exactly.")
             large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
             return context.builder.const(float(number) if large else number)
+    refuse_unassigned(context, value, node)
     refuse_record(context, value, node)
     advice = ""
     if isinstance(value, Nested):
@@ -187,6 +188,14 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
     elif isinstance(value, Constant) and is_object(value.value):
         advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
     raise context.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
+
+
+def refuse_unassigned(context: Context, value: Value, node: ast.AST) -> None:
+    """Refuse what has no value, with the reason."""
+    if isinstance(value, Unassigned) and value.error:
+        raise value.error
+    if isinstance(value, Unassigned) and value.why:
+        raise context.error(node, value.why, "Compute it before scoring and pass it in as a field.")
 
 
 def add_flag(context: Context, value: Value, node: ast.AST) -> int:
@@ -314,6 +323,7 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
         return [Constant(key) for key in value.items]
     if isinstance(value, Picked):
         raise context.error(node, COUNTED, WRITE_BACK)
+    refuse_unassigned(context, value, node)
     refuse_record(context, value, node, listed=True)
     advice = "Give the field a length: Field('torque', length=12)."
     raise context.error(node, f"{describe(value)} is not a vector.", advice)

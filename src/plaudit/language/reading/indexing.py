@@ -12,7 +12,7 @@ from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.configs import read_object_item
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import look_up_key
-from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant
+from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant, refuse_unassigned
 from plaudit.language.reading.inputs import read_member, refuse_record
 from plaudit.language.reading.masks import is_mask, map_rows, pick_rows
 from plaudit.language.reading.values import (
@@ -90,6 +90,7 @@ def _read_item(context: Context, base: Value, parts: list[Part], node: ast.Subsc
     if is_array(base) and is_mask(parts[0]):
         return pick_masked(context, base, parts, node)
     if not has_items(base):
+        refuse_unassigned(context, base, node)
         refuse_record(context, base, node)
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
     if not is_array(base):

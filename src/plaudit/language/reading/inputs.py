@@ -142,7 +142,7 @@ def _read_input(context: Context, field_name: str, name: str, node: ast.AST) -> 
         return Undeclared(context.add(n.Input(name)), name, () if "." in name else (name,))
     declared = TERMINAL if name == "terminal" else context.scope.fields.get(field_name)
     if declared is None:
-        raise _make_unknown(context, field_name, field_name, node)
+        raise _make_unknown(context, (field_name,), field_name, node)
     if name not in context.known:
         rows = ["", *(f"{OTHER_ROW}{row}" for row in range(1, context.batch))]
         values = tuple(_add_inputs(context, name, declared, row) for row in rows)
@@ -150,11 +150,12 @@ def _read_input(context: Context, field_name: str, name: str, node: ast.AST) -> 
     return context.known[name]
 
 
-def _make_unknown(context: Context, shown: str, name: str, node: ast.AST, more: str = "") -> UnknownField:
-    """Return the error that says that a field is not declared; `shown` is how it is written."""
+def _make_unknown(context: Context, path: Path, name: str, node: ast.AST, more: str = "") -> UnknownField:
+    """Return the error that says that a field is not declared."""
+    shown = format_path(path)
     known = ", ".join(context.scope.fields or ()) or "none"
     near = did_you_mean(name, _list_readable(context))
-    value = _find_value(context, shown.split("."))
+    value = _find_value(context, path)
     given = f"shared={{{name!r}: {value!r:.60}}}" if value is not None else "shared="
     advice = f"\nDeclare Field({name!r}), or pass it in {given} if it never changes."
     if shown == name:  # a parameter
@@ -168,7 +169,7 @@ def _make_unknown(context: Context, shown: str, name: str, node: ast.AST, more: 
     )
 
 
-def _find_value(context: Context, path: list[str]) -> object:
+def _find_value(context: Context, path: Path) -> object:
     """Return the value that the object has now of whose method is read, if that can be written; None otherwise."""
     value = getattr(context.owner, "receiver", None)
     if value is None or isinstance(value, type) or path[0] != context.receiver:
@@ -189,7 +190,7 @@ def refuse_record(context: Context, value: Value, node: ast.AST, *, listed: bool
         path = drop_indices(path)  # into what is not declared
         name = suggest_name(path)
         part = f"Of a list of objects, declare an array for each part that is read: Field('{name}_pos', shape=(3, 2))."
-        raise _make_unknown(context, format_path(path), name, node, f"\n{part}" if listed else "")
+        raise _make_unknown(context, path, name, node, f"\n{part}" if listed else "")
 
 
 def _list_readable(context: Context) -> list[str]:

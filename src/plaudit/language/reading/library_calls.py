@@ -31,6 +31,7 @@ IGNORED = ("device", "requires_grad", "non_blocking", "copy", "out_dtype")
 
 _FUNCTIONS_ONLY = {
     "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
+    "dstack", "column_stack", "tile", "repeat", "sort",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
     "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
     "normalize", "softplus", "einsum", "isscalar", "is_tensor",
@@ -59,7 +60,8 @@ _NAN = "A NaN never reaches a term: write the function without `nan`, such as np
 _AXIS = f"{BATCH}: drop the call; shapes broadcast as in NumPy."
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("std", "var"), _SPREAD),
-    **dict.fromkeys(("sort", "argsort", "median", "unique"), _SEARCH),
+    "sort": "Write np.sort(v), of at most 8 numbers.",
+    **dict.fromkeys(("argsort", "median", "unique"), _SEARCH),
     **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
     **dict.fromkeys(("expand", "repeat"), _AXIS),
     "int": "Write np.floor(x), or np.round(x).",

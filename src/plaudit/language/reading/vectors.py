@@ -192,15 +192,46 @@ def join_arrays(values: Sequence[Value], axis: object) -> Value:
     """Return arrays put one after the other along an axis."""
     shapes = [find_shape(value) for value in values]
     if not values or not all(shapes):
-        raise ShapeProblem("only arrays can be joined, and one of these is a number.", "Write np.array([a, b]).")
+        what = "only arrays can be joined, and one of these is a number." if values else "there is nothing to join."
+        raise ShapeProblem(what, "Write np.array([a, b])." if values else "Join at least one array.")
     along = normalise_axis(axis, len(shapes[0]))
     others = {shape[:along] + shape[along + 1 :] for shape in shapes if len(shape) == len(shapes[0])}
     if len(others) > 1 or len({len(shape) for shape in shapes}) > 1:
         shown = " and ".join(map(str, dict.fromkeys(shapes)))
-        raise ShapeProblem(f"the shapes {shown} do not fit.", "All axes except the joined one must be equal.")
+        advice = f"Only axis {along} may differ, along which they are joined. To stack them, give all the same shape."
+        raise ShapeProblem(f"arrays of the shapes {shown} cannot be joined along axis {along}.", advice)
     result = _join_along([to_array(value) for value in values], along)
     find_shape(result)
     return result
+
+
+def join_columns(values: Sequence[Value]) -> Value:
+    """Return what `np.hstack` gives: vectors and numbers end to end, the columns of matrices next to each other."""
+    arrays = [grow_axes(value, 1) for value in values]
+    return join_arrays(arrays, 0 if not arrays or len(find_shape(arrays[0])) == 1 else 1)
+
+
+def join_rows(values: Sequence[Value]) -> Value:
+    """Return what `np.vstack` gives: vectors as rows, and the rows of matrices below each other."""
+    return join_arrays([grow_axes(value, 2) for value in values], 0)
+
+
+def join_as_columns(values: Sequence[Value]) -> Value:
+    """Return what `np.column_stack` gives: vectors as columns, next to the columns of matrices."""
+    return join_arrays([grow_axes(value, 2, behind=len(find_shape(value)) == 1) for value in values], 1)
+
+
+def join_layers(values: Sequence[Value]) -> Value:
+    """Return what `np.dstack` gives: arrays joined along a third axis."""
+    return join_arrays([grow_axes(grow_axes(value, 2), 3, behind=True) for value in values], 2)
+
+
+def grow_axes(value: Value, rank: int, *, behind: bool = False) -> Value:
+    """Return an array with at least so many axes: of size 1 before its own ones, or behind them."""
+    shape = find_shape(value)
+    added = (1,) * (rank - len(shape))
+    entries = list_entries(value)
+    return build_vector(entries, validate_shape((*shape, *added) if behind else (*added, *shape)))
 
 
 def _join_along(values: Sequence[Value], along: int) -> Vector:
