@@ -112,8 +112,10 @@ def _nest(row: Iterable[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _flatten(given: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a row by the names of fields; of a mapping inside it, `robot_pos`."""
-    parts = getattr(given, "spaces", None) if _is_space(given) else given
+    """Yield the values of a row by the names of fields; of mappings inside it, `robot_pos`, `cars_0_pos`."""
+    parts: Any = getattr(given, "spaces", None) if _is_space(given) else given
+    if path and _is_list_of_rows(parts):
+        parts = dict(enumerate(parts))
     if not isinstance(parts, Mapping):
         if path:
             yield "_".join(path), given
@@ -129,7 +131,13 @@ def _flatten(given: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, A
 
 
 def _has_parts(value: object) -> bool:
-    return isinstance(value, Mapping) or (_is_space(value) and isinstance(getattr(value, "spaces", None), Mapping))
+    if isinstance(value, Mapping) or _is_list_of_rows(value):
+        return True
+    return _is_space(value) and isinstance(getattr(value, "spaces", None), Mapping)
+
+
+def _is_list_of_rows(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
 def _is_space(value: object) -> bool:

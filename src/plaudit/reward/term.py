@@ -22,6 +22,7 @@ from plaudit.language.program import Builder
 from plaudit.language.reading.context import Scope
 from plaudit.language.reading.functions import read_term
 from plaudit.language.reading.owners import mentions, read_source, unbind
+from plaudit.language.reading.paths import mentions_part
 from plaudit.language.reading.source import Owner, ReadFunction, Source
 from plaudit.language.schedule import Schedule
 from plaudit.reward.declared import validate_allow, validate_name
@@ -264,7 +265,9 @@ def settle(term: Any, fields: Collection[str], shared: Iterable[str]) -> Any:
     term = term.claim(fields)
     owner = None if term.source is None else term.source.owner
     known = {*term.parts, *term.mentioned}
-    parts = {name for name in shared if name in known or (owner is not None and mentions(owner.kind, name))}
+    parts = {
+        name for name in shared if mentions_part(known, name) or (owner is not None and mentions(owner.kind, name))
+    }
     found = tuple(name for name in shared if name in parts and name not in term.shared)
     reads = tuple(name for name in term.reads if name not in found)
     return replace(term, shared=term.shared + found, reads=reads) if found else term

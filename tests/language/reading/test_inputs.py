@@ -207,9 +207,9 @@ def test_a_method_of_a_class_is_a_term_as_it_stands():
     assert reward.score(x=3.0, action=1.0).total == function(SimpleNamespace(x=3.0), 1.0)
 
 
-def test_objects_in_a_list_are_arrays_of_their_parts():
+def test_objects_in_a_list_are_declared_part_by_part():
     text = "def f(x, world):\n    total = x\n    for each in world.landmarks:\n        total += each.size\n    return total\n"
-    with pytest.raises(UnknownField, match=r"declare an array for each part that is read: Field\('landmarks_pos'"):
+    with pytest.raises(UnknownField, match=r"declare what is read of each one: Field\('landmarks_0_pos'"):
         Reward("r", version="1", terms=[term(load(text)["f"])], fields=[Field("x")])
 
 

@@ -248,10 +248,9 @@ def find_advice(whole: str) -> str:
 def explain_unsupported_attribute(node: ast.Attribute, base: str) -> tuple[str, str]:
     """Return why an attribute cannot be read and what to write instead; `base` says what it is of, if it is known."""
     if not base:
-        what = f"`{ast.unparse(node)}` is a part of an object in a list, and only lists of numbers are read."
-        part = node.attr
-        listed = f"Declare an array that has this part of all objects, Field({part!r}, shape=(3, 2))"
-        return what, f"{listed}, and loop over its rows."
+        what = f"`{ast.unparse(node)}` is a part of an object, and which object that is cannot be seen."
+        listed = f"Field('agents_0_{node.attr}'), Field('agents_1_{node.attr}')"
+        return what, f"Loop over the list itself, `for each in agents: ... each.{node.attr}`, and declare {listed}."
     what = f"`.{node.attr}` of {base} cannot be read."
     if node.attr in METHOD_ADVICE:
         return what, METHOD_ADVICE[node.attr]

@@ -31,6 +31,7 @@ from plaudit.language.reading.indexing import (
     pick_masked,
     read_indices,
 )
+from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
 from plaudit.language.reading.sharing import change, find_local, forget_shared, is_given
@@ -45,6 +46,7 @@ from plaudit.language.reading.values import (
     Value,
     Vector,
     describe,
+    find_each,
     find_open,
     format_part,
     has_items,
@@ -151,12 +153,13 @@ def _bind_several(context: Context, target: ast.Tuple | ast.List, value: Value) 
 
 def _split_value(context: Context, targets: list[ast.expr], value: Value, node: ast.AST) -> list[Value]:
     """Return a value for each target; what a star takes is a list."""
-    if is_open(value):
-        return [find_open(value) or value] * len(targets)
-    if not has_items(value):
+    if (each := find_each(value)) is not None:
+        return [value if isinstance(target, ast.Starred) else each for target in targets]
+    records = list_records(context, value, node)
+    if records is None and not has_items(value):
         what = f"{describe(value)} cannot be unpacked into {len(targets)} names."
         raise context.error(node, what, "Unpack a vector field, a tuple, or what a helper returns as a tuple.")
-    items = list_items(context, value, node)
+    items = list_items(context, value, node) if records is None else records
     star = next((at for at, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
     if len(items) < len(targets) - 1 if star is not None else len(items) != len(targets):
         least = f"{len(targets)}" if star is None else f"at least {len(targets) - 1}"

@@ -46,6 +46,7 @@ from plaudit.language.reading.texts import is_text, read_text, read_text_method
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Element,
     Nested,
     Record,
     Ref,
@@ -165,7 +166,7 @@ def _read_limits(context: Context, called: object, node: ast.Call) -> Value | No
 
 
 def _is_record_call(context: Context, base: Value, name: str) -> bool:
-    if isinstance(base, Undeclared):
+    if isinstance(base, Undeclared | Element):
         listing = name in ("get", "items", "keys", "values")
         return bool(base.path) and (listing or not (name in METHODS or name in METHOD_ADVICE))
     return isinstance(base, Record)

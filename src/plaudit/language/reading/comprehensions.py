@@ -9,7 +9,18 @@ from plaudit.language import nodes as n
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
-from plaudit.language.reading.values import Constant, Names, Picked, Ref, Value, Vector, find_open, is_open
+from plaudit.language.reading.values import (
+    Constant,
+    Names,
+    Picked,
+    Ref,
+    Value,
+    Vector,
+    find_each,
+    find_open,
+    is_open,
+    list_each,
+)
 from plaudit.language.shapes import MOST_ENTRIES
 
 MOST_TURNS = 20_000
@@ -29,7 +40,7 @@ def read_elements(context: Context, node: ast.ListComp | ast.GeneratorExp) -> Va
     if unknown is None and any(not isinstance(counts, bool) for counts, _ in read):
         advice = "Keep every element: [x if condition else 0 for x in v]. Only sum, any and all can take a filter."
         raise context.error(node, "a filter that depends on data gives a list of unknown length.", advice)
-    return Vector(tuple(found)) if unknown is None else unknown
+    return Vector(tuple(found)) if unknown is None else list_each(unknown, next((each for _, each in read), None))
 
 
 def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref | None]:
@@ -138,9 +149,22 @@ def read_builtin_loop(context: Context, called: object, node: ast.Call) -> Value
     most = {zip: MOST_ENTRIES, range: 3, enumerate: 2}.get(called, 1)  # type: ignore[call-overload]
     if not 1 <= len(values) <= most:
         raise context.error(node, f"`{ast.unparse(node.func)}` does not take {len(values)} arguments here.")
-    if any(map(is_open, values)) or (called is range and find_open(*values)):
-        return find_open(*(value for value in values if is_open(value))) or values[0]
+    if called is range and (unknown := find_open(*values)) is not None:
+        return unknown
+    if any(map(is_open, values)):
+        return _list_open(called, values, starred=any(isinstance(each, ast.Starred) for each in node.args))
     return Vector(tuple(BUILTIN_LOOPS[called](context, values, node)))
+
+
+def _list_open(called: object, values: list[Value], *, starred: bool) -> Value:
+    """Return what a builtin runs over where it is not known yet how long that is, or of how many it is `starred`."""
+    unknown = next(found for value in values if is_open(value) and (found := find_open(value)) is not None)
+    if starred:
+        return unknown
+    entries = tuple(find_each(value) or unknown for value in values)
+    if called is enumerate:
+        return list_each(unknown, Vector((Ref(unknown.at, unknown.kind), entries[0])))
+    return list_each(unknown, Vector(entries) if called is zip else entries[0])
 
 
 def _pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:

@@ -22,6 +22,7 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
@@ -38,6 +39,7 @@ from plaudit.language.reading.values import (
     has_items,
     is_array,
     is_open,
+    list_each,
 )
 
 COMPARISONS: Mapping[type[ast.cmpop], type[n.Binary]] = {
@@ -78,6 +80,9 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
         return next((value for value in lost if value.error or value.why), lost[0])
     if is_open(then) or is_open(otherwise):
         return find_open(then, otherwise) or then
+    if is_choice_of_records(then, otherwise):
+        advice = "Choose between their parts instead: compute what is needed of each one in the loop."
+        raise context.error(node, "which of several objects this is depends on the row.", advice)
     if isinstance(then, Dictionary) and isinstance(otherwise, Dictionary):
         pairs = {
             key: (then.items.get(key, Unassigned()), otherwise.items.get(key, Unassigned()))
@@ -103,6 +108,8 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
 
 def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
     rows = list_items(context, then, node), list_items(context, otherwise, node)
+    if len(rows[0]) != len(rows[1]) and (unknown := find_open(then, otherwise)) is not None:
+        return list_each(unknown, max(rows, key=len)[-1])  # which one it is may be known later
     if len(rows[0]) != len(rows[1]):
         advice = "Both branches must give the same number of entries."
         raise context.error(node, f"{describe(then)} on one path, {describe(otherwise)} on the other.", advice)
@@ -183,6 +190,10 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
     if isinstance(op, ast.In | ast.NotIn):
         found = _find_member(context, left, right, node)
         return found if isinstance(op, ast.In) else negate(context, found, node)
+    if isinstance(op, ast.Is | ast.IsNot) and may_be_same_record(left, right):
+        return find_open(left, right) or left
+    if (identical := is_same_record(context, op, left, right, node)) is not None:
+        return Constant(identical is isinstance(op, ast.Is))
     if type(op) not in COMPARISONS:
         raise context.error(node, *explain_unsupported(op))
     kind = COMPARISONS[type(op)]

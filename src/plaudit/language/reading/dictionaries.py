@@ -18,6 +18,7 @@ from plaudit.language.reading.paths import show_call
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Element,
     Record,
     Ref,
     Undeclared,
@@ -164,7 +165,7 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
             f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
         )
         raise context.error(node, what, f"Pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes.")
-    if name in ("items", "keys", "values") and isinstance(base, Undeclared):
+    if name in ("items", "keys", "values") and isinstance(base, Undeclared | Element):
         return Ref(base.at, UNKNOWN)
     if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
         key, *default = [read_argument(context, argument) for argument in node.args]

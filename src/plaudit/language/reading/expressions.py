@@ -14,7 +14,9 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_attribute
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import map_picked
+from plaudit.language.reading.paths import list_part_names
 from plaudit.language.reading.source import read_current
 from plaudit.language.reading.values import (
     Constant,
@@ -29,6 +31,7 @@ from plaudit.language.reading.values import (
     Vector,
     build_tuple,
     describe,
+    find_each,
     find_open,
     freeze,
     has_items,
@@ -94,6 +97,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         return base  # of Isaac Lab: the tensor of an array
     if node.attr in ("shape", "size", "ndim", "T", "flat") and (is_open(base) or is_array(base)):
         if (unknown := find_open(base)) is not None:
+            if is_record(base):
+                context.parts.update(list_part_names((*getattr(base, "path", ()), node.attr)))  # or it is a part
             return unknown
         if node.attr == "T":
             return fit(context, transpose, base, node=node)
@@ -313,8 +318,8 @@ def spread(context: Context, function: Callable[..., Value], *values: Value, nod
 
 def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
     """Return the entries of a vector, tuple or list; of a matrix, its rows."""
-    if is_open(value) and (unknown := find_open(value)) is not None:
-        return [unknown]  # it is not known yet how many there are: one is read for all
+    if (each := find_each(value)) is not None:
+        return [each]  # it is not known yet how many there are: one is read for all
     if isinstance(value, Constant) and isinstance(value.value, tuple):
         return [read_constant(context, item, node) for item in value.value]
     if isinstance(value, Vector):
@@ -323,6 +328,8 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
         return [Constant(key) for key in value.items]
     if isinstance(value, Picked):
         raise context.error(node, COUNTED, WRITE_BACK)
+    if (records := list_records(context, value, node)) is not None:
+        return records
     refuse_unassigned(context, value, node)
     refuse_record(context, value, node, listed=True)
     advice = "Give the field a length: Field('torque', length=12)."

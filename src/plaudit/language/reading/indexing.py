@@ -14,10 +14,12 @@ from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import look_up_key
 from plaudit.language.reading.expressions import add_flag, add_number, fit, list_items, read_constant, refuse_unassigned
 from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import is_mask, map_rows, pick_rows
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Element,
     Picked,
     Record,
     Ref,
@@ -26,6 +28,7 @@ from plaudit.language.reading.values import (
     Vector,
     build_tuple,
     describe,
+    find_each,
     find_kind,
     find_open,
     has_items,
@@ -33,6 +36,7 @@ from plaudit.language.reading.values import (
     is_object,
     is_open,
     is_record,
+    list_each,
 )
 from plaudit.language.reading.vectors import (
     BATCH,
@@ -73,6 +77,13 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
         return replace(base, path=(*base.path, str(known)))
     if isinstance(known, str) and is_open(base) and isinstance(base, Ref):
         return base  # of a dict of dicts
+    if (each := find_each(base)) is not None and isinstance(base, Undeclared | Element) and not several:
+        return list_each(Ref(base.at, base.kind), each) if isinstance(node.slice, ast.Slice) else each
+    if known is None and (records := list_records(context, base, node)) is not None:
+        if not isinstance(parts[0], slice):
+            advice = "Loop over all: `for i, each in enumerate(...): total += each.x if i == index else 0`."
+            raise context.error(node, "which object of the list is meant depends on the row.", advice)
+        base = Vector(tuple(records))
     if isinstance(known, str):
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
     return _read_item(context, base, parts, node, several)

@@ -22,6 +22,7 @@ from plaudit.language.reading.paths import (
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
+    Element,
     Record,
     Ref,
     Undeclared,
@@ -74,7 +75,7 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
     refuse_written(context, path, node)
     names = list_part_names(path)
     if context.scope.fields is None:
-        above = format_part_name(path[-2])
+        above = format_part_name(drop_indices(path[:-1])[-1])
         if above in context.parts:  # it is no field, but a record
             context.reads.pop(above, None)
         context.parts.update(names)
@@ -105,7 +106,7 @@ def refuse_written(context: Context, path: Path, node: ast.AST) -> None:
 
 def read_member(context: Context, base: Value, part: str, node: ast.AST) -> Value:
     """Return a part of a record: `base.part` or `base["part"]`."""
-    assert isinstance(base, Record | Undeclared)
+    assert isinstance(base, Record | Undeclared | Element)
     if base.path[0] in RECORDS:
         return read_record(context, base.path[0], part, node)
     return read_part(context, (*base.path, part), node)
@@ -189,7 +190,7 @@ def refuse_record(context: Context, value: Value, node: ast.AST, *, listed: bool
                 raise context.failures[path[:length]]
         path = drop_indices(path)  # into what is not declared
         name = suggest_name(path)
-        part = f"Of a list of objects, declare an array for each part that is read: Field('{name}_pos', shape=(3, 2))."
+        part = f"Of a list of objects, declare what is read of each one: Field('{name}_0_pos'), Field('{name}_1_pos')."
         raise _make_unknown(context, path, name, node, f"\n{part}" if listed else "")
 
 

@@ -29,7 +29,6 @@ from plaudit.language.reading.source import Owner
 from plaudit.language.reading.values import (
     Constant,
     Record,
-    Undeclared,
     Value,
     format_part,
     freeze,
@@ -43,7 +42,7 @@ def _read_attribute(context: Context, node: ast.Attribute) -> Value:
     base = context.read(node.value)
     if is_record(base) and (local := format_part(base, node.attr)) in context.names:
         return read_name(context, ast.copy_location(ast.Name(local, ast.Load()), node))
-    path = (*base.path, node.attr) if isinstance(base, Record | Undeclared) else ()
+    path = (*getattr(base, "path", ()), node.attr) if is_record(base) else ()
     refuse_written(context, path, node)
     owner = _find_owner(context, path)
     if owner is None:

@@ -14,6 +14,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL
 from plaudit.language.reading.context import Context, Path
 from plaudit.language.reading.values import (
+    EACH,
     Constant,
     Dictionary,
     Picked,
@@ -144,6 +145,8 @@ def format_part_name(part: str, *, arguments: bool = False) -> str:
     >>> format_part_name("distance('a', 2)", arguments=True)
     'distance_a_2'
     """
+    if part == EACH:
+        return EACH
     name, called, rest = part.partition("(")
     if called and arguments:
         rest = re.sub(r"#\d+$", "", rest)
@@ -162,13 +165,13 @@ def list_indices(context: Context, path: Path) -> list[int]:
     """Return the indices of a list of records under which something is declared, or shared: `cars_0_speed`."""
     known = (*(context.scope.fields or ()), *context.scope.params)
     starts = "|".join(map(re.escape, list_part_names(path)))
-    found = {int(match[1]) for name in known if (match := re.match(rf"(?:{starts})_(\d+)(?:_|$)", name))}
-    return sorted(found)
+    matches = [re.match(rf"(?:{starts})_(minus_)?(\d+)(?:_|$)", name) for name in known]
+    return sorted({-int(match[2]) if match[1] else int(match[2]) for match in matches if match})
 
 
 def drop_indices(path: Path) -> Path:
     """Return a path without the indices at its end: `obs[0]` is an entry of the field `obs`."""
-    while len(path) > 1 and _is_index(path[-1]):
+    while len(path) > 1 and is_index(path[-1]):
         path = path[:-1]
     return path
 
@@ -177,11 +180,11 @@ def suggest_name(path: Path) -> str:
     """Return what to call the field of a part of a record: with the arguments and indices that lead to it."""
     path = _drop_same(path)
     told = [
-        at - _is_index(part)
+        at - is_index(part)
         for at, part in enumerate(path)
-        if _is_index(part) or format_part_name(part) != format_part_name(part, arguments=True)
+        if is_index(part) or format_part_name(part) != format_part_name(part, arguments=True)
     ]
-    at = max(told[0], 1) if told else len(path) - 1
+    at = told[0] if told else len(path) - 1
     name = "_".join(format_part_name(part, arguments=True) for part in path[at:])
     return name if name.isidentifier() and len(name) <= _LONGEST else format_part_name(path[-1])
 
@@ -237,10 +240,16 @@ def are_variants(one: Path, other: Path) -> bool:
     """Return whether two paths differ in the arguments of a call, or in an index, before they differ in a name."""
     for left, right in zip(reversed(one), reversed(other), strict=False):
         if left != right:
-            indices = _is_index(left) and _is_index(right)
+            indices = is_index(left) and is_index(right)
             return indices or ("(" in left and "(" in right and format_part_name(left) == format_part_name(right))
     return False
 
 
-def _is_index(part: str) -> bool:
-    return part.lstrip("-").isdigit()
+def is_index(part: str) -> bool:
+    """Return whether a part of a path is the index of an entry."""
+    return part == EACH or part.lstrip("-").isdigit()
+
+
+def mentions_part(parts: Collection[str], name: str) -> bool:
+    """Return whether a name is one that parts of records may have; in loops these stand for entries of any index."""
+    return name in parts or re.sub(r"_\d+(?=_)", f"_{EACH}", name) in parts

@@ -88,6 +88,16 @@ class Undeclared:
 
 
 @dataclass(frozen=True, slots=True)
+class Element(Ref):
+    """What stands in for any entry of what is not declared yet, or for a list of such entries."""
+
+    path: tuple[str, ...] = ()
+    """Where its parts may be fields, with `EACH` for its index."""
+    each: "Value | None" = None
+    """What a loop over it gives, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unassigned:
     """A local name that has no value: some path leaves it without one, or `why` says how it lost it."""
 
@@ -112,6 +122,9 @@ class Nested:
 
 Value = Ref | Constant | Vector | Picked | Dictionary | Record | Undeclared | Unassigned | Nested
 """What an expression can stand for while a function is read."""
+
+EACH = "*"
+"""Stands in a path for the index of any entry, while no field is declared."""
 
 Names = dict[str, Value]
 """The values of names."""
@@ -139,7 +152,21 @@ def is_open(value: Value) -> bool:
 
 def is_record(value: Value) -> bool:
     """Return whether a value has parts by their names, or may have them once fields are declared."""
-    return isinstance(value, Record) or (isinstance(value, Undeclared) and bool(value.path))
+    return isinstance(value, Record) or (isinstance(value, Undeclared | Element) and bool(value.path))
+
+
+def find_each(value: Value) -> Value | None:
+    """Return what a loop over a value gives that is not known yet; None for any other value."""
+    if isinstance(value, Element) and value.each is not None:
+        return value.each
+    if isinstance(value, Undeclared | Element) and value.path:
+        return Element(value.at, UNKNOWN, path=(*value.path, EACH))
+    return find_open(value) if is_open(value) else None
+
+
+def list_each(unknown: Ref, each: Value | None) -> Ref:
+    """Return a list that is not known yet, of entries of which one is known as far as they are."""
+    return unknown if each is None or find_open(each) is None else Element(unknown.at, UNKNOWN, each=each)
 
 
 def is_array(value: Value) -> bool:
