@@ -122,6 +122,8 @@ MISTAKES = {
     "a dict that lasts": ("x, cache={}", "«cache['x'] = x»\n    return x", "`cache` was not made here", 'State("cache", reset=0.0'),
     "a table of the module": ("x", "«PRICES['x'] = x»\n    return x", "`PRICES` was not made here", "Make a new one"),
     "a counter of a class": ("self, x", "self.seen.append(x)\n    return x + «len(self.seen)»", "is changed by `self.seen.append(x)`", 'State("seen", reset=0.0'),
+    "an object that is made": ("x", "made = «Config()»\n    return made.scaled(x)", "`Config` is a class, and a term cannot make an object", "in a dict"),
+    "the class of an object": ("x, world", "«return x if isinstance(world, Config) else 1.0»", "whether `world` is an instance of Config is not known", "Drop the test"),
     "an object that depends on the row": ("x, world", "found = None\n    for each in world.landmarks:\n        if each.reach > x:\n            found = each\n    «return found.reach»", "`found.reach` is a part of an object, and which object", "Field('agents_0_reach')"),
     "items that are not known": ("self, x", "«return sum(w * x for w in self.cfg.scales.values())»", "lists what is not known", "shared={'scales': {...}}"),
     "a method of short name": ("v", "«return (v * 2).long()[0]»", "the method `.long()` cannot be read.", "docs/reference/language.md"),

@@ -20,7 +20,6 @@ from support.pasted import draw_columns, join
 from support.running import SCORING, installed, scored
 
 REFUSED = {
-    "other_tasks.herd_reward": "`is not` compares identity",
     "trading.ratio": "`self.gains` is changed by `self.gains.append(wealth / wealth_before - 1)`",
 }
 """What is not read as it stands yet, and what the product says instead. Whoever makes one readable takes it off."""

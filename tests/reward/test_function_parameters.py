@@ -429,3 +429,24 @@ def test_a_keyword_only_parameter_without_a_default_may_be_a_shared_constant():
 def test_an_entry_that_a_shared_mapping_lacks_is_named():
     with pytest.raises(PlauditError, match=r"'self.cfg.mode' does not exist.*Did you mean 'mood'"):
         made(Walker.pays, fields=[Field("x")], shared={"cfg": {"mood": "sparse"}})
+
+
+def test_what_cannot_be_read_is_told_before_a_shared_name_that_only_it_reads():
+    def cost(env):
+        return np.median(env.torques) * env.impact_weight
+
+    def paid(env):
+        return cost(env) * env.torques[0]
+
+    with pytest.raises(ReadError, match=r"`np.median` of numpy cannot be read"):
+        made(term(paid), fields=[Field("torques", length=3)], shared={"impact_weight": 2.0, "risk_weight": 1.0})
+
+
+def test_a_misspelt_shared_name_is_compared_with_what_is_not_given():
+    def paid(self):
+        return self.force * self.sigma
+
+    with pytest.raises(UnknownParameter, match="'sigmma'.*Did you mean 'sigma'"):
+        made(term(paid), fields=[FORCE], shared={"sigmma": 2.0})
+    with pytest.raises(UnknownParameter, match="'sigma_2'(?!.*Did you mean)"):
+        made(term(paid), fields=[FORCE], shared={"sigma": 2.0, "sigma_2": 2.0})

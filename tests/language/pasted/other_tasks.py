@@ -82,9 +82,14 @@ def herd_reward(dog, field):
     return total
 
 
+def first_dog_reward(field):
+    """Which dog it is about has to be said: this is all that is written for plaudit."""
+    return herd_reward(field.dogs[0], field)
+
+
 def _herd(row):
-    dogs = [Animal(row.dogs_where[0]), Animal(row.dogs_where[1])]
-    return herd_reward(dogs[0], SimpleNamespace(dogs=dogs, sheep=[Animal(row.sheep_where)]))
+    dogs, sheep = [Animal(row.dogs_0_where), Animal(row.dogs_1_where, 0.3)], [Animal(row.sheep_0_where)]
+    return first_dog_reward(SimpleNamespace(dogs=dogs, sheep=sheep))
 
 
 GREENHOUSE = {"dark_range": (14.0, 19.0), "light_range": (18.0, 26.0), "share": 0.4}
@@ -129,8 +134,9 @@ PASTED = [
         original=on_rows(lambda row: answer_reward(row.correct, row.n_tokens, row.n_steps, row.repetition)),
     ),
     Pasted(
-        function=herd_reward,
-        fields=numbers(-1, 1, dogs_where=(2, 2), sheep_where=2),
+        function=first_dog_reward,
+        shared={"dogs_0_size": 0.15, "dogs_1_size": 0.3},
+        fields=numbers(-1, 1, dogs_0_where=2, dogs_1_where=2, sheep_0_where=2),
         original=on_rows(_herd),
     ),
 ]

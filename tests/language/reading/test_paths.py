@@ -110,6 +110,8 @@ def test_two_terms_do_not_read_two_parts_as_one_field(terms):
         ("env.car.pos.copy()[0]", "env.car.pos.copy()", "pos"),
         ("env.car.pos.norm()", "env.car.pos", "pos"),
         ("env.data.pos.torch[0]", "env.data.pos.torch", "pos"),
+        ("env.data._1", "env.data._1", "data__1"),
+        ("env.lanes[0].copy()", "env.lanes[0].copy()", "lanes"),
     ],
 )
 def test_what_is_not_declared_is_called_by_a_name_that_can_be_declared(expression, shown, name):
@@ -140,3 +142,30 @@ def test_what_is_read_in_vain_leaves_no_trace():
     function, both = read("def f(env, x): return env.cost(x) + x", "cost", "x")
     assert set(both.inputs) == {"cost", "x"}
     assert both.score(cost=1.0, x=2.0).total == function(SimpleNamespace(cost=lambda _: 1.0), 2.0)
+
+
+SAME = (
+    "copy()",
+    "clone()",
+    "detach().cpu().numpy()",
+    "float()",
+    "squeeze()",
+    "torch",
+    "data",
+    "detach().clone().torch",
+)
+
+
+@pytest.mark.parametrize("part", SAME)
+def test_what_only_converts_is_the_number_or_the_array_itself(part):
+    _, reward = read(
+        f"def f(env, x): return env.pos.{part}[1] - x.{part} * env.y.{part}", Field("pos", length=2), "x", "y"
+    )
+    assert reward.score(pos=[1.0, 5.0], x=2.0, y=3.0).total == -1.0
+    with pytest.raises(UnknownField, match=r"Declare Field\('pos'\)"):
+        read(f"def f(env, x): return env.pos.{part} - x", "x")
+
+
+def test_what_is_unpacked_is_a_field_to_declare():
+    with pytest.raises(UnknownField, match=r"reads 'env.get\(\)'(?s:.*)Declare Field\('get'\)"):
+        read("def f(env, x):\n    a, b = env.get()\n    return a + x", "x")

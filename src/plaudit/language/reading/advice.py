@@ -1,7 +1,10 @@
 """What to write instead of syntax, functions, methods and attributes that the language does not have."""
 
 import ast
+import re
+import sys
 import types
+from enum import EnumMeta
 
 from plaudit.language import nodes as n
 
@@ -210,9 +213,21 @@ def explain_unsupported_call(name: str, called: object) -> tuple[str, str]:
     if not callable(called):
         what = f"`{name}` is {called!r:.60} here, and only a function can be called."
         return what, "If this name hides a function, rename it."
+    if isinstance(called, EnumMeta):
+        first = next(iter(called.__members__), "NAME")
+        what = f"`{name}(...)` makes a member of an Enum, and a row holds values."
+        return what, f"Compare the value itself: `x == {name}.{first}.value`."
     whole = find_whole_name(called)
     package = whole.partition(".")[0]
     advice = find_advice(whole)
+    if (
+        isinstance(called, type)
+        and not advice
+        and package not in (*FOREIGN, *sys.stdlib_module_names)
+        and whole != name
+    ):
+        what = f"`{name}` is a class, and a term cannot make an object."
+        return what, "Keep its parts in local names, in a tuple or in a dict: p = {'x': x, 'y': y}."
     if package in FOREIGN:
         return (
             f"`{name}` belongs to {package}.",
@@ -262,7 +277,10 @@ def explain_unsupported_index(index: object, base: str) -> tuple[str, str]:
     """Return why something cannot be indexed and what to write instead; `base` says what it is."""
     what = f"{base} cannot be indexed."
     if isinstance(index, str):
-        return what, f"Declare Field({index!r}) and take `{index}` as a parameter: the entries of a row are fields."
+        name = re.sub(r"\W+", "_", index)
+        if not name.isidentifier():
+            return what, "The entries of a row are fields: declare one for it, and take it as a parameter."
+        return what, f"Declare Field({name!r}) and take `{name}` as a parameter: the entries of a row are fields."
     return what, "Index a constant tuple or a vector field: Field('torque', length=12)."
 
 

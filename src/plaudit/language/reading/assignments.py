@@ -31,6 +31,7 @@ from plaudit.language.reading.indexing import (
     pick_masked,
     read_indices,
 )
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
@@ -157,6 +158,7 @@ def _split_value(context: Context, targets: list[ast.expr], value: Value, node: 
         return [value if isinstance(target, ast.Starred) else each for target in targets]
     records = list_records(context, value, node)
     if records is None and not has_items(value):
+        refuse_record(context, value, node)
         what = f"{describe(value)} cannot be unpacked into {len(targets)} names."
         raise context.error(node, what, "Unpack a vector field, a tuple, or what a helper returns as a tuple.")
     items = list_items(context, value, node) if records is None else records

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from enum import Enum
 from functools import partial
 
 from plaudit.errors import did_you_mean
@@ -194,6 +195,9 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
         return find_open(left, right) or left
     if (identical := is_same_record(context, op, left, right, node)) is not None:
         return Constant(identical is isinstance(op, ast.Is))
+    members = [each.value for each in (left, right) if isinstance(each, Constant) and isinstance(each.value, Enum)]
+    if isinstance(op, ast.Is | ast.IsNot) and len(members) == 2:
+        return Constant((members[0] is members[1]) is isinstance(op, ast.Is))
     if type(op) not in COMPARISONS:
         raise context.error(node, *explain_unsupported(op))
     kind = COMPARISONS[type(op)]
@@ -274,4 +278,6 @@ def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int
                 raise context.error(node, what, f"Its values: {', '.join(declared.labels)}.")
             return context.add(n.Label(field_name, known))
     other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
-    raise context.error(node, f"{other} cannot be compared with {describe(value)}.")
+    member = isinstance(value, Constant) and isinstance(value.value, Enum)
+    advice = f"Write `{value.value}.value`." if member else ""  # type: ignore[union-attr]  # a constant
+    raise context.error(node, f"{other} cannot be compared with {describe(value)}.", advice)

@@ -4,6 +4,7 @@ import ast
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, EnumMeta
 from types import EllipsisType, NoneType
 from typing import Any, TypeVar
 
@@ -93,8 +94,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
     """Return the attribute that `node` names, of what it is read from."""
     if node.attr in ("values", "indices") and is_open(base) and isinstance(base, Ref):
         return base  # of `torch.max(v, dim=0)`
-    if node.attr == "torch" and is_array(base):
-        return base  # of Isaac Lab: the tensor of an array
+    if node.attr in ("torch", "data") and (is_array(base) or (isinstance(base, Ref) and not is_record(base))):
+        return base  # the tensor of an array of Isaac Lab, the numbers of a tensor
     if node.attr in ("shape", "size", "ndim", "T", "flat") and (is_open(base) or is_array(base)):
         if (unknown := find_open(base)) is not None:
             if is_record(base):
@@ -108,6 +109,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
     if is_record(base):
         return read_member(context, base, node.attr, node)
+    if isinstance(base, Constant) and (member := _find_enum_member(context, node)) is not None:
+        return read_constant(context, getattr(member, node.attr), node)
     if isinstance(base, Constant) and (isinstance(base.value, types.ModuleType | type) or is_object(base.value)):
         key = (id(base.value), node.attr)
         if key not in context.source.known:
@@ -128,6 +131,19 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
         )
     known = "" if is_open(base) and isinstance(base, Ref) else describe(base)
     raise context.error(node, *explain_unsupported_attribute(node, known))
+
+
+def _find_enum_member(context: Context, node: ast.Attribute) -> Enum | None:
+    """Return the member in `Action.UP.value`; read on its own, one of an IntEnum is a number that has no value."""
+    if node.attr not in ("value", "name") or not isinstance(node.value, ast.Attribute | ast.Subscript):
+        return None
+    owner = context.read(node.value.value)
+    kind = owner.value if isinstance(owner, Constant) else None
+    if not isinstance(kind, EnumMeta):
+        return None
+    key = node.value.attr if isinstance(node.value, ast.Attribute) else context.read(node.value.slice)
+    name = key.value if isinstance(key, Constant) else key
+    return kind.__members__.get(name) if isinstance(name, str) else None
 
 
 @reads(ast.Tuple)
@@ -190,6 +206,8 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
         advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
     elif isinstance(value, Constant) and value.value is None:
         advice = "Give the field a `missing=` value: a row never holds None."
+    elif isinstance(value, Constant) and isinstance(value.value, Enum):
+        advice = f"Write `{value.value}.value`: only the members of an IntEnum, or of a class of strings, are values."
     elif isinstance(value, Constant) and is_object(value.value):
         advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
     raise context.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
@@ -326,6 +344,8 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
         return list(value.items)
     if isinstance(value, Dictionary):
         return [Constant(key) for key in value.items]
+    if isinstance(value, Constant) and isinstance(value.value, EnumMeta):
+        return [read_constant(context, member, node) for member in value.value]
     if isinstance(value, Picked):
         raise context.error(node, COUNTED, WRITE_BACK)
     if (records := list_records(context, value, node)) is not None:

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import replace
+from enum import EnumMeta
 from types import EllipsisType
 
 from plaudit.language import nodes as n
@@ -84,6 +85,13 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
             advice = "Loop over all: `for i, each in enumerate(...): total += each.x if i == index else 0`."
             raise context.error(node, "which object of the list is meant depends on the row.", advice)
         base = Vector(tuple(records))
+    if isinstance(known, str) and isinstance(base, Constant) and isinstance(base.value, EnumMeta):
+        if known in base.value.__members__:
+            return read_constant(context, base.value[known], node)
+        listed = ", ".join(base.value.__members__)
+        raise context.error(
+            node, f"{known!r} is not a member of {base.value.__name__}.", f"Its members: {listed:.200}."
+        )
     if isinstance(known, str):
         raise context.error(node, *explain_unsupported_index(known, describe(base)))
     return _read_item(context, base, parts, node, several)

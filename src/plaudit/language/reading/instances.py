@@ -18,11 +18,13 @@ from plaudit.language.reading.values import (
     Constant,
     Dictionary,
     Nested,
+    Record,
     Value,
     Vector,
     describe,
     find_kind,
     find_open,
+    format_path,
     is_array,
 )
 from plaudit.language.reading.vectors import find_shape
@@ -67,6 +69,8 @@ def read_isinstance(context: Context, node: ast.Call) -> Value:
     classes = list(_list_classes(context, node.args[1]))
     if (unknown := find_open(value)) is not None:
         return unknown
+    if isinstance(value, Record):
+        return _find_class_of_record(context, value, classes, node)
     answers = {_is_instance(value, each) for each in classes}
     if True in answers:
         return Constant(True)
@@ -77,6 +81,15 @@ def read_isinstance(context: Context, node: ast.Call) -> Value:
         return Constant(False)
     shown = f"whether {describe(value)} is an instance of {ast.unparse(node.args[1])} depends on who calls"
     raise context.error(node, f"{shown}.", CALLS["isinstance"])
+
+
+def _find_class_of_record(context: Context, value: Record, classes: list[type], node: ast.Call) -> Value:
+    """Return True where the `self` of a method is an object of its class; no class is known of other records."""
+    own = context.owner is not None and value.path == (context.receiver,)
+    if own and context.owner is not None and any(issubclass(context.owner.kind, each) for each in classes):
+        return Constant(True)
+    what = f"whether `{format_path(value.path)}` is an instance of {ast.unparse(node.args[1])} is not known."
+    raise context.error(node, what, "Drop the test, or make it a flag: declare Field(..., flag=True) and test that.")
 
 
 def _list_classes(context: Context, node: ast.expr) -> Iterator[type]:

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
+from keyword import iskeyword
 
 from plaudit.errors import PlauditError, ReadError
 from plaudit.language import nodes as n
@@ -178,7 +179,8 @@ def drop_indices(path: Path) -> Path:
 
 def suggest_name(path: Path) -> str:
     """Return what to call the field of a part of a record: with the arguments and indices that lead to it."""
-    path = _drop_same(path)
+    path = drop_indices(_drop_same(path))
+    path = path[:-1] if path[-1] == "data" and len(path) > 2 else path  # the numbers of a tensor
     told = [
         at - is_index(part)
         for at, part in enumerate(path)
@@ -186,7 +188,13 @@ def suggest_name(path: Path) -> str:
     ]
     at = told[0] if told else len(path) - 1
     name = "_".join(format_part_name(part, arguments=True) for part in path[at:])
-    return name if name.isidentifier() and len(name) <= _LONGEST else format_part_name(path[-1])
+    names = [*([name] if len(name) <= _LONGEST else []), *reversed(list_part_names(path))]
+    return next(filter(_is_plain_name, names), format_part_name(path[-1]))
+
+
+def _is_plain_name(name: str) -> bool:
+    """Return whether a name can be declared, and is no number such as `_1`."""
+    return name.isidentifier() and not iskeyword(name) and not re.fullmatch(r"_*\d*", name) and name not in _SAME
 
 
 def claim_name(context: Context, name: str, path: Path, node: ast.AST) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType, NoneType
 from typing import Any
 
@@ -216,6 +217,8 @@ def describe(value: Value) -> str:
             return f"the function {source.name!r}"
         case Constant(known) if isinstance(known, str):
             return f"the string {known!r}"
+        case Constant(Enum() as known) if is_object(known):
+            return f"the Enum member {known}"
         case Constant(known) if is_object(known) and not isinstance(known, tuple):
             return f"an object of the class {type(known).__name__}"
         case Constant(known):
