@@ -1,7 +1,8 @@
-"""Tasks without a simulator of robots: a cave, a satellite, a greenhouse, answers of a language model, shepherds."""
+"""Tasks without a simulator of robots: a cave, a satellite, a greenhouse, answers of a language model, shepherds, pumps."""
 
 import math
 from dataclasses import dataclass
+from enum import Enum, IntEnum
 from types import SimpleNamespace
 
 import numpy as np
@@ -92,6 +93,37 @@ def _herd(row):
     return first_dog_reward(SimpleNamespace(dogs=dogs, sheep=sheep))
 
 
+class Valve(IntEnum):
+    SHUT = 0
+    OPEN = 1
+    STUCK = 2
+
+
+class Alarm(Enum):
+    NONE = 0
+    LEAK = 3
+
+
+def pump_reward(obs, pumps):
+    """Pumps run against open valves; a leak costs most of all."""
+    if obs["alarm"] == Alarm.LEAK.value:
+        return -10.0
+    flow = 0.0
+    for number, pump in enumerate(pumps):
+        if pump.valve is None or pump.valve == Valve.STUCK:
+            continue
+        flow += pump.speed * (1.0 if pump.valve == Valve.OPEN else -0.5) / (number + 1)
+    return flow / len(pumps)
+
+
+def _pump(row):
+    pumps = [
+        SimpleNamespace(valve=int(row.pumps_0_valve), speed=row.pumps_0_speed),
+        SimpleNamespace(valve=int(row.pumps_1_valve), speed=row.pumps_1_speed),
+    ]
+    return pump_reward({"alarm": row.alarm}, pumps)
+
+
 GREENHOUSE = {"dark_range": (14.0, 19.0), "light_range": (18.0, 26.0), "share": 0.4}
 
 PASTED = [
@@ -138,5 +170,14 @@ PASTED = [
         shared={"dogs_0_size": 0.15, "dogs_1_size": 0.3},
         fields=numbers(-1, 1, dogs_0_where=2, dogs_1_where=2, sheep_0_where=2),
         original=on_rows(_herd),
+    ),
+    Pasted(
+        function=pump_reward,
+        fields=[
+            Field("alarm", values=(0, 3)),
+            *(Field(f"pumps_{at}_valve", values=(0, 1, 2)) for at in range(2)),
+            *numbers(0, 50, pumps_0_speed=(), pumps_1_speed=()),
+        ],
+        original=on_rows(_pump),
     ),
 ]

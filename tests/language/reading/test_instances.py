@@ -2,7 +2,9 @@
 
 import pytest
 
+from plaudit import Field, ReadError, Reward, term
 from support.arrays import HEADER, assert_means, read_of, refusal
+from support.strategies import load
 
 TORCH = HEADER + "import torch\nfrom collections.abc import Mapping, Sequence\n"
 
@@ -49,3 +51,12 @@ def test_arrays_of_any_library_are_arrays():
 
 def test_isinstance_takes_classes():
     assert "isinstance takes classes" in refusal("x * isinstance(x, 3)")
+
+
+def test_the_object_of_a_method_is_of_its_class():
+    text = "class Robot:\n    def f(self):\n        return self.x if isinstance(self, Robot) else 1.0\nf = Robot.f"
+    reward = Reward("r", version="1", terms=[term(load(text)["f"])], fields=[Field("x")])
+    assert reward.score(x=3.0).total == 3.0
+    with pytest.raises(ReadError, match=r"whether `self` is an instance of int is not known"):
+        term_of_int = term(load(text.replace("self, Robot", "self, int"))["f"])
+        Reward("r", version="1", terms=[term_of_int], fields=[Field("x")])

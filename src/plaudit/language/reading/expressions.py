@@ -345,7 +345,8 @@ def list_items(context: Context, value: Value, node: ast.AST) -> list[Value]:
     if isinstance(value, Dictionary):
         return [Constant(key) for key in value.items]
     if isinstance(value, Constant) and isinstance(value.value, EnumMeta):
-        return [read_constant(context, member, node) for member in value.value]
+        members: list[Enum] = list(value.value)
+        return [read_constant(context, member, node) for member in members]
     if isinstance(value, Picked):
         raise context.error(node, COUNTED, WRITE_BACK)
     if (records := list_records(context, value, node)) is not None:
