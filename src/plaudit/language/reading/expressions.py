@@ -184,7 +184,9 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
     elif isinstance(value, Vector):
         advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
     elif isinstance(value, Constant) and value.value is None:
-        advice = "Give the field a `missing=` value: a row never holds None."
+        advice = (
+            "Give a parameter whose default is None a number, params={...}; a field that may be absent a `missing=`."
+        )
     elif isinstance(value, Constant) and is_object(value.value):
         advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
     raise context.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
