@@ -31,6 +31,7 @@ from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
 from plaudit.checks.report import Report, TaskLabel
 from plaudit.checks.rules.units import Unit
+from plaudit.language.reading.context import Note
 from plaudit.language.reading.source import SourceLine
 from plaudit.learn.off_policy.evaluate import Evaluation
 from plaudit.learn.off_policy.intervals import Interval, PolicyEstimate
@@ -225,6 +226,7 @@ def samples(tmp_path):
         "language/schedule.py:Piecewise": [piecewise([1, 2], at=[3], counter="steps")],
         "language/schedule.py:Ramp": [linear(0, 1, over=9, counter="steps")],
         "language/schedule.py:Schedule": [linear(0, 1, over=9)],
+        "language/reading/context.py:Note": [Note(STEER, STEER, SourceLine(STEER, 3, STEER))],
         "language/reading/source.py:SourceLine": [SourceLine(STEER, 3, STEER)],
         "ledger/rescore/changes.py:Changes": [changes],
         "ledger/dataset/files.py:FileScoring": [
@@ -265,7 +267,7 @@ def samples(tmp_path):
         ],
         "llm/sample.py:Sample": [Sample({STEER: STEER})],
         "llm/stress.py:StressReport": [
-            StressReport(STEER, STEER, 1, 1.0, 1.0, [AttackResult(STEER, 1, 1, 1, 1.0)], {STEER: 1})
+            StressReport(STEER, STEER, 1, 1.0, 1.0, [AttackResult(STEER, 1, 1, 1, 1.0)], {STEER: 1}, {STEER: 0})
         ],
         "reward/definition.py:FieldIndex": [reward.fields],
         "reward/reward.py:Reward": [reward],

@@ -96,7 +96,7 @@ def test_a_line_that_cannot_be_read_is_an_error_or_quarantined(logs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rescore", "sums.py:sums", "logs/verifiers-0.4"), "is a log of rollouts: give the features that read them"),
+        (("rescore", "sums.py:sums", "logs/verifiers-0.4"), "a log of rollouts, give the features that read them"),
         (("rescore", "sums.py:sums", "rewards.db", "-o", "x.db"), "--output and --score are for logs of other tools"),
         (("rescore", "sums.py:sums", "logs/verifiers-0.4", *SCORES, "--features", "sums.py:features"), "has no score"),
         (("rescore", "sums.py:sums", "logs/trl/texts", "--features", "sums.py:features"), "--score brief=WEIGHT"),

@@ -30,7 +30,7 @@ SUMMARIES = {
     "parity": "Test another implementation of a reward.",
     "report": "Write ledgers and rewards to one HTML page.",
     "dashboard": "Browse ledgers and rewards in a live web page.",
-    "export": "Export a reward to C or JavaScript.",
+    "export": "Export a reward to C, CUDA or JavaScript.",
     "ledger": "Inspect, verify, copy and compact a ledger.",
     "systems:play": "Play a game and see what each move earns.",
     "systems:train": "Train an agent with PPO and report the results.",

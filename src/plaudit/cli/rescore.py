@@ -72,8 +72,10 @@ def rescore(
     """
     is_log = find_log(source) is not None
     if is_log and features is None:
+        rows = f" To score its rows: plaudit score {new} {source} -o OUTPUT" if is_data_set(source) else ""
         raise click.UsageError(
-            f"{source} is a log of rollouts: give the features that read them, --features FILE:NAME."
+            f"{source} is no ledger. If it is a log of rollouts, give the features that read them: "
+            f"--features FILE:NAME.{rows}"
         )
     if not is_log and (output is not None or scores):
         raise click.UsageError("--output and --score are for logs of other tools; a ledger keeps its own scores.")

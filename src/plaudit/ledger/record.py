@@ -15,7 +15,7 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
 from plaudit.ledger.storage.segment_rows import SegmentRow
-from plaudit.ledger.storage.texts import FOUND, TEXTS
+from plaudit.ledger.storage.texts import FOUND, LEFT_OUT, TEXTS
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -205,6 +205,7 @@ def _split_text(name: str, text: str | None, inputs: Collection[str]) -> Iterato
     except ValueError:
         found = text
     if isinstance(found, dict) and isinstance(values := found.get(FOUND), dict):
+        found = {key: value for key, value in found.items() if key != LEFT_OUT}
         found = {**found, FOUND: {f"{each}, found": json.dumps(values[each]) for each in values if each not in inputs}}
     yield from _split_part(name, found)
 

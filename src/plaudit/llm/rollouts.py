@@ -22,7 +22,7 @@ from plaudit.ledger.storage.batch import score_batch
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, LEFT_OUT, TEXTS, StoredText, seal_text
 from plaudit.llm.feature import FeatureSet
 from plaudit.llm.plain import NotPlain, decode_plain, encode_plain, is_large
 from plaudit.llm.sample import Sample, spell_part
@@ -215,7 +215,7 @@ class RolloutPacker:
         prompt = json.dumps({"prompt": parts.pop("prompt")} if "prompt" in parts else {})
         if prompt not in prompts:
             prompts[prompt] = seal_text(prompt)
-        about = {"parts": parts, "answers": answers, FOUND: found, **({"left_out": left_out} if left_out else {})}
+        about = {"parts": parts, "answers": answers, FOUND: found, **({LEFT_OUT: left_out} if left_out else {})}
         return {_PROMPT: prompts[prompt], _ROLLOUT: seal_text(json.dumps(about))}
 
     def _encode_parts(self, sample: Sample) -> tuple[dict[str, Any], list[str]]:
@@ -329,7 +329,7 @@ def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
         policy,
         json.loads(texts[FEATURES] or "{}"),
         values,
-        tuple(found[_ROLLOUT].get("left_out", ())),
+        tuple(found[_ROLLOUT].get(LEFT_OUT, ())),
     )
 
 

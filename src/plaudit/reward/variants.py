@@ -35,6 +35,7 @@ def change_params(reward: Definition, values: Mapping[str, Any]) -> Parts:
 def drop_unread_fields(reward: Definition) -> Parts:
     """Return the parts without fields that are declared and no longer of use, such as counters; none if all are."""
     read = {field.name for field in reward.program.inputs.values()} | reward._find_unread()
+    read |= _list_mentioned([*reward._functions, *reward.states.values()])
     fields = {name: field for name, field in reward.fields.items() if name in read}
     if len(fields) == len(reward.fields):
         return {}
@@ -57,9 +58,9 @@ def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
     functions: tuple[Function, ...] = (*kept, *reward._composition.functions)
     body = reward._formula.only([function.name for function in functions])
     used = {field.name for field in body.inputs.values()} | _find_counters(reward, kept)
-    lasting = _find_lasting(reward, used)
-    fields = {name: field for name, field in reward.fields.items() if name in lasting}
     states = {name: state for name, state in reward.states.items() if name in body.states}
+    lasting = _find_lasting(reward, used | _list_mentioned([*functions, *states.values()]))
+    fields = {name: field for name, field in reward.fields.items() if name in lasting}
     needed = reward._list_shared(functions, states.values())
     return {
         "terms": kept,
@@ -70,6 +71,11 @@ def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
         "action": reward.action if reward.action in used else None,
         "_formula": body,
     }
+
+
+def _list_mentioned(functions: Iterable[Function | State]) -> set[str]:
+    """Return the names of fields without which functions cannot be read again, also where no score depends on them."""
+    return {read.rpartition(".")[2] for each in functions for read in each.reads}
 
 
 def _find_lasting(reward: Definition, used: set[str]) -> set[str]:

@@ -36,7 +36,7 @@ LEFT = {
     "a tuple": "self.rew_buf[:], self.done_buf[:] = both(self.x, self.done_buf)",
     "a tuple that names": "self.rew_buf, self.done_buf = both(self.x, self.done_buf)",
     "a method of the class": "self.near()",
-    "beside what is logged": "self.rew_buf[:] = self.x\nself.extras['r'] = self.rew_buf\nself.last[:] = np.sort(self.y)",
+    "beside what is logged": "self.rew_buf[:] = self.x\nself.extras['r'] = self.rew_buf\nself.last[:] = np.median(self.y)",
 }
 FIELDS = [Field("x"), Field("y"), Field("done_buf", flag=True)]
 COLUMNS = {
@@ -87,7 +87,7 @@ def test_what_else_is_assigned_is_named_in_a_note():
         ("y = self.x", "a path ends without `return`"),
         ("if self.y[0] > 3:\n    self.rew_buf[:] = self.x", "has no value on some paths"),
         ("if self.y[0] > 3:\n    return\nself.rew_buf[:] = self.x", "`return` without a value"),
-        ("self.rew_buf[:] = np.sort(self.x)", "`np.sort` of numpy cannot be read"),
+        ("self.rew_buf[:] = np.median(self.x)", "`np.median` of numpy cannot be read"),
         ("self.rew_buf[:] = self.x\nr = self.rew_buf\nr += self.y", "may share entries with a value"),
         ("self.rew_buf[0] = self.x[0]", "a path ends without `return`"),
     ],

@@ -71,8 +71,8 @@ DROPPED = {
     ),
     "a counter": ("self.count += 1\nreturn x + y", ["self.count += 1"]),
     "what cannot be read": (
-        "self.last = np.sort([x, y])\nreturn x + y",
-        ["self.last = np.sort([x, y])"],
+        "self.last = np.unique([x, y])\nreturn x + y",
+        ["self.last = np.unique([x, y])"],
     ),
     "a message": ("text = f'x is {x}'\nprint(text)\nreturn x + y", ["text = f'x is {x}'", "print(text)"]),
     "a history": ("self.history.append(x)\nreturn x + y", ["self.history.append(x)"]),
@@ -168,8 +168,8 @@ REFUSED = {
         "goes on to read",
     ),
     "an array that may be changed and cannot be read": (
-        "v = np.array([x, y])\nw = v\nv += np.sort(w)\nreturn w[0] + x",
-        "np.sort",
+        "v = np.array([x, y])\nw = v\nv += np.unique(w)\nreturn w[0] + x",
+        "np.unique",
     ),
     "a name that was deleted": ("z = x\ndel z\nreturn z + y", "`z` is deleted above"),
     "a name of a dropped loop": (

@@ -1,6 +1,5 @@
 """Reading: what the language has, and how everything else is refused."""
 
-import functools
 import linecache
 import math
 import textwrap
@@ -376,7 +375,7 @@ def test_every_parameter_has_a_name(signature, what, advice):
 def test_a_lambda_a_builtin_and_an_object_are_no_terms():
     with pytest.raises(ReadError, match="not a function made with `def`"):
         term(lambda x: x)
-    for thing in (abs, len, int, 5, "f", functools.partial(max, 1)):
+    for thing in (abs, len, int, 5, "f"):
         with pytest.raises(ReadError, match="a term is a plain Python function"):
             term(thing)
 

@@ -9,7 +9,7 @@ import pytest
 
 from plaudit import Entry, Ledger
 from plaudit.errors import InputError, LedgerBusy, LedgerError
-from plaudit.ledger.backends import postgres_wait
+from plaudit.ledger.backends import postgres, postgres_wait
 from plaudit.ledger.exchange import imports
 from support.ledgers import REWARD, Writing, check_kept, columns, signal, steps_by_run, verified
 from support.postgres import Server
@@ -97,6 +97,25 @@ def hang_up(where):
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+def test_a_record_that_is_tried_again_begins_its_chain_in_one_transaction(postgres_url, monkeypatch):
+    """If not, the turn would end at once, and another that begins a chain meanwhile would not be counted."""
+    with Ledger(postgres_url) as ledger:
+        ledger.record(signal(0), run="run", step=0)
+        backend, free = ledger._store.backend, []
+        take_turn = backend.take_turn
+
+        def taken(cursor, **how):
+            take_turn(cursor, **how)
+            with psycopg.connect(postgres_url) as other:
+                free.append(other.execute("SELECT pg_try_advisory_xact_lock(%s)", (postgres._LOCK,)).fetchone()[0])
+
+        monkeypatch.setattr(backend, "take_turn", taken)
+        hang_up(postgres_url)
+        ledger.record(signal(1), run="run", step=1)
+        assert free == [False]
+    check_kept(postgres_url, {"run": 2}, most=0)
 
 
 @pytest.mark.parametrize("when", [1, 2, 3, 5])

@@ -56,7 +56,7 @@ def export(ledger: str, output: str, chosen: Format | None, force: bool, as_json
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def import_(ledger: str, file: str, quarantine: bool, run: str | None, scores: tuple[str, ...], as_json: bool) -> None:
-    """Import records, or rollouts that another tool logged.
+    """Import records, or rollouts of another tool.
 
     FILE is one that `plaudit ledger export` wrote as JSON lines: all of it is imported into LEDGER, or none. Or it is a
     log of rollouts: a folder of TRL's completions_*.parquet or one of them, verifiers' traces.jsonl or results.jsonl,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def rank(
     ledger: str, best: bool, by: str | None, term: str | None, limit: int, texts: bool, as_json: bool, **query: Any
 ) -> None:
-    """Rank episodes, steps or rollouts by what they earned.
+    """Rank episodes, steps or rollouts by reward.
 
     Shows those of a LEDGER that earned least, or with --best most. `plaudit ledger why` explains a step; the table
     shows the first and last record of an episode. Look at the best ones too: they show whether agents exploit the

@@ -205,7 +205,9 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
     elif isinstance(value, Vector):
         advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
     elif isinstance(value, Constant) and value.value is None:
-        advice = "Give the field a `missing=` value: a row never holds None."
+        advice = (
+            "Give a parameter whose default is None a number, params={...}; a field that may be absent a `missing=`."
+        )
     elif isinstance(value, Constant) and isinstance(value.value, Enum):
         advice = f"Write `{value.value}.value`: only the members of an IntEnum, or of a class of strings, are values."
     elif isinstance(value, Constant) and is_object(value.value):

@@ -24,6 +24,8 @@ FEATURES = "features"
 """The text that says how a rollout was read, which many records share and nobody needs to forget."""
 FOUND = "found"
 """Under which name a text or a context says what features found."""
+LEFT_OUT = "left_out"
+"""Under which name the text of a rollout says which parts of its sample are no plain data."""
 FORGET_TOGETHER = 2000
 """Texts to forget in one transaction."""
 _NAME = re.compile('"text:([0-9a-f]{64})"')

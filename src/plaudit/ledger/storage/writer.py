@@ -195,7 +195,7 @@ class BlockWriter:
                     break
                 self._restore(before)
                 _check_conflict(self._backend.name, error)
-                last = error
+                last, single = error, False  # another chain is begun first: more statements, in one transaction
             except Exception:
                 self._restore(before)
                 raise
