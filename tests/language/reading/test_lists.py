@@ -131,6 +131,11 @@ def test_a_note_says_how_many_objects_there_are():
 
 REFUSALS = {
     "a gap": ("return sum(a.x for a in world.agents)", "agents_0_x agents_2_x", "parts are declared under 0, 2"),
+    "two names": (
+        "return sum(a.x for a in world.agents)",
+        "world_agents_0_x agents_1_x",
+        "parts are declared as world_agents_0_... and agents_1_...",
+    ),
     "no first": ("return sum(a.x for a in world.agents)", "agents_1_x agents_2_x", "parts are declared under 1, 2"),
     "counted from the end": (
         "return sum(a.x for a in world.agents) + world.agents[-1].x", "agents_0_x agents_minus_1_x", "under -1, 0",

@@ -15,10 +15,15 @@ def list_records(context: Context, value: Value, node: ast.AST) -> list[Value] |
     """
     if not isinstance(value, Record) or value.path[0] in RECORDS:
         return None
-    found = list_indices(context, value.path)
-    if not found:
+    named = list_indices(context, value.path)
+    if not named:
         return None
     shown = format_path(value.path)
+    if len(named) > 1:
+        names = " and ".join(f"{name}_{indices[0]}_..." for name, indices in named.items())
+        what = f"how many objects `{shown}` holds is not known: parts are declared as {names}."
+        raise context.error(node, what, "Give all its parts the longest name, and those of other lists another one.")
+    (found,) = named.values()
     whole = [name for at in found if (name := find_declared(context, (*value.path, str(at))))]
     if whole:
         what = f"`{shown}` is declared entry by entry, {whole[0]!r}, and is read as a whole here."

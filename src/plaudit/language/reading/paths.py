@@ -162,12 +162,17 @@ def find_declared(context: Context, path: Path) -> str:
     return next((name for name in list_part_names(path) if name in known), "")
 
 
-def list_indices(context: Context, path: Path) -> list[int]:
-    """Return the indices of a list of records under which something is declared, or shared: `cars_0_speed`."""
+def list_indices(context: Context, path: Path) -> dict[str, list[int]]:
+    """Return the indices of a list of records under which something is declared, or shared: `cars_0_speed`.
+
+    They come by what the list is called there: `road_cars`, or `cars`, which may be another list.
+    """
     known = (*(context.scope.fields or ()), *context.scope.params)
-    starts = "|".join(map(re.escape, list_part_names(path)))
-    matches = [re.match(rf"(?:{starts})_(minus_)?(\d+)(?:_|$)", name) for name in known]
-    return sorted({-int(match[2]) if match[1] else int(match[2]) for match in matches if match})
+    found: dict[str, set[int]] = {}
+    for start in list_part_names(path):
+        for match in filter(None, (re.match(rf"{re.escape(start)}_(minus_)?(\d+)(?:_|$)", name) for name in known)):
+            found.setdefault(start, set()).add(-int(match[2]) if match[1] else int(match[2]))
+    return {start: sorted(indices) for start, indices in found.items()}
 
 
 def drop_indices(path: Path) -> Path:
