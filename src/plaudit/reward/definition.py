@@ -393,7 +393,8 @@ def _validate_shared(reward: Definition) -> set[str]:
             )
         with suppress(UnknownField):
             for term in reward.terms:  # a ReadError says more: what cannot be read may be what needs it
-                _fix_numbers(reward, term, ())
+                if term.source is not None:
+                    _fix_numbers(reward, term, ())
         parts = {part for term in reward.terms for part in term.parts if part.isidentifier()}
         near = did_you_mean(name, sorted(parts - given - reward.fields.keys()))
         raise UnknownParameter(
