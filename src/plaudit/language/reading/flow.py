@@ -8,7 +8,7 @@ function's text and its turns, and never with its number of paths.
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -70,7 +70,7 @@ def run_function(context: Context) -> Value:
     tree = context.source.tree
     if flow.value is None and flow.returned is False and context.returned is not None:
         flow = _return_buffer(context, flow)
-    if flow.value is None or not (flow.returned is True or _is_always_true(context, flow.returned, tree)):
+    if flow.value is None or not (flow.returned is True or is_always_true(context, flow.returned, [tree])):
         matches = any(isinstance(node, ast.Match) for node in ast.walk(tree))
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)
@@ -249,15 +249,15 @@ def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) 
     return names
 
 
-def _is_always_true(context: Context, flag: int | bool, function: ast.FunctionDef) -> bool:
+def is_always_true(context: Context, flag: int | bool, asked: Iterable[ast.AST]) -> bool:
     """Return whether a condition holds for every row: it is about fields that list their values, and each is tried.
 
-    Where no field is declared yet, whether it may: the function asks what is equal, and never what is larger.
+    Where no field is declared yet, whether it may: what is `asked` is what is equal, and never what is larger.
     """
     if isinstance(flag, bool):
         return flag
     if context.scope.fields is None:
-        compared = [node for node in ast.walk(function) if isinstance(node, ast.Compare)]
+        compared = [node for part in asked for node in ast.walk(part) if isinstance(node, ast.Compare)]
         return not any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for node in compared for op in node.ops)
     nodes = context.builder.nodes
     needed = list(find_reachable(tuple(nodes), [flag]))

@@ -21,6 +21,7 @@ from plaudit.language.reading.flow import (
     both,
     fold_returns,
     go_on_without,
+    is_always_true,
     join_exits,
     join_flows,
     list_breaks,
@@ -242,12 +243,12 @@ def _read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
     """Read each branch where its test is true and none before it was, then join what they leave."""
     outer = context.path
     flows: list[tuple[int, Flow, ast.AST]] = []
-    last = Flow({})
+    last, open_to_all = Flow({}), False
     for test, at, body, names in branches:
         if test is False:
             continue
         if test is True:
-            last = read_block(context, body, names)
+            last, open_to_all = read_block(context, body, names), bool(body)
             break
         context.mark(at, test=test)
         with context.under(test):
@@ -255,9 +256,21 @@ def _read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
             flows.append((test, read_block(context, body, names), at))
         go_on_without(context, test)
     context.path = outer
+    if flows and not open_to_all:
+        _complete_names(context, flows, last)
     for test, then, at in reversed(flows):
         last = join_flows(context, test, then, last, at)
     return last
+
+
+def _complete_names(context: Context, flows: list[tuple[int, Flow, ast.AST]], last: Flow) -> None:
+    """Give names a value behind branches of which every row takes one, where only what no row does leaves them open."""
+    names = {name: value for _, flow, _ in flows if not flow.ended for name, value in flow.names.items()}
+    if names.keys() <= last.names.keys():
+        return
+    asked = [at.test if isinstance(at, ast.If) else at for _, _, at in flows]
+    if is_always_true(context, context.builder.any([test for test, _, _ in flows]), asked):
+        last.names = names | last.names
 
 
 @runs(ast.For)
