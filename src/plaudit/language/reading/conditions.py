@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from functools import partial
 
-from plaudit.errors import did_you_mean
+from plaudit.errors import ReadError, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import format_category, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
@@ -22,6 +22,7 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
@@ -57,7 +58,13 @@ def read_test(context: Context, node: ast.expr) -> int | bool:
 
 @reads(ast.IfExp)
 def _read_choice(context: Context, node: ast.IfExp) -> Value:
-    flag = read_test(context, node.test)
+    try:
+        flag = read_test(context, node.test)
+    except ReadError as error:  # `x.item() if isinstance(x, torch.Tensor) else x`
+        then = context.read(node.body) if error in context.undecided else None
+        if then is None or not are_same(then, context.read(node.orelse)):
+            raise
+        return then
     if isinstance(flag, bool):
         return context.read(node.body if flag else node.orelse)
     with context.under(flag):

@@ -199,6 +199,8 @@ class Context:
         self.kept: list[Path] = []  # where dropped statements put what the function may go on to read
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
+        self.undecided: list[ReadError] = []  # questions with another answer for another caller
+        self.libraries: set[str] = set()  # whose arrays the caller was found to pass
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
         self.path: int | None = None
         self.returned: Returned | None = None  # what is taken of it; a helper returns what it likes

@@ -70,7 +70,8 @@ def run_function(context: Context) -> Value:
     tree = context.source.tree
     if flow.value is None and flow.returned is False and context.returned is not None:
         flow = _return_buffer(context, flow)
-    if flow.value is None or not (flow.returned is True or is_always_true(context, flow.returned, [tree])):
+    asked = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
+    if flow.value is None or not (flow.returned is True or is_always_true(context, flow.returned, asked)):
         matches = any(isinstance(node, ast.Match) for node in ast.walk(tree))
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)

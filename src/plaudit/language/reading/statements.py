@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+from plaudit.errors import PlauditError, ReadError
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_pattern, is_without_gradients
 from plaudit.language.reading.comprehensions import count_turns, list_rows
@@ -30,6 +31,7 @@ from plaudit.language.reading.flow import (
 )
 from plaudit.language.reading.helpers import define_helper
 from plaudit.language.reading.in_place import change_local
+from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -199,9 +201,28 @@ def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
     while len(following) == 1 and isinstance(following[0], ast.If):
         statement = following[0]
         context.begin_statement(context.names)
-        yield Branch(read_test(context, statement.test), statement, statement.body, context.names)
+        try:
+            test = read_test(context, statement.test)
+        except ReadError as error:  # `if isinstance(x, torch.Tensor): x = x.item()`
+            if error not in context.undecided or not _are_branches_equal(context, statement):
+                raise
+            test = True
+        yield Branch(test, statement, statement.body, context.names)
         following = statement.orelse
     yield Branch(True, statement, following, context.names)
+
+
+def _are_branches_equal(context: Context, statement: ast.If) -> bool:
+    """Return whether an `if` leaves the same values, whichever branch is taken."""
+    try:
+        with context.trying(keep=False):
+            flows = [read_block(context, body, dict(context.names)) for body in (statement.body, statement.orelse)]
+    except PlauditError:
+        return False
+    then, otherwise = flows
+    goes_on = not any(flow.ended or flow.left or flow.returned is not False for flow in flows)
+    same = then.names.keys() == otherwise.names.keys()
+    return goes_on and same and all(are_same(then.names[name], otherwise.names[name]) for name in then.names)
 
 
 @runs(ast.Match)
