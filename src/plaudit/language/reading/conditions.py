@@ -1,6 +1,7 @@
 """Reading conditions: choices, `and` and `or`, comparisons, membership, and the categories they are about."""
 
 import ast
+import re
 from collections.abc import Mapping
 from functools import partial
 
@@ -187,6 +188,8 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
     """Return one comparison."""
     if (same := _compare_to_none(context, op, left, right)) is not None:
         return Constant(same)
+    if isinstance(op, ast.Is | ast.IsNot) and (equal := _compare_to_bool(context, op, left, right, node)) is not None:
+        return equal
     if isinstance(op, ast.In | ast.NotIn):
         found = _find_member(context, left, right, node)
         return found if isinstance(op, ast.In) else negate(context, found, node)
@@ -221,6 +224,32 @@ def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value)
     if not any(nones) or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         return None
     return all(nones) is isinstance(op, ast.Is | ast.Eq)
+
+
+def _compare_to_bool(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """Return `flag is True`, of a flag that is given as such; None for anything else, such as a bool of NumPy."""
+    known = next((each for each in (right, left) if isinstance(each, Constant) and isinstance(each.value, bool)), None)
+    value = left if known is right else right
+    if known is None or (unknown := find_open(value)) is not None:
+        return None if known is None else unknown
+    if not isinstance(value, Constant) and not _is_given_flag(context, value):
+        return None
+    if isinstance(value, Constant):
+        return Constant((value.value is known.value) is isinstance(op, ast.Is))
+    return compare(context, ast.Eq() if isinstance(op, ast.Is) else ast.NotEq(), value, known, node)
+
+
+def _is_given_flag(context: Context, value: Value) -> bool:
+    """Return whether a value is a flag or a parameter as the caller passes it, or joined from such alone."""
+    waiting = [value.at] if isinstance(value, Ref) and value.kind == FLAG else []
+    given = bool(waiting)
+    while waiting and given:
+        read = context.builder.nodes[waiting.pop()]
+        if isinstance(read, n.Not | n.And | n.Or):
+            waiting += n.operands(read)
+        else:
+            given = isinstance(read, n.Param) or (isinstance(read, n.Input) and not re.search(r"[\[@]", read.name))
+    return given
 
 
 def _find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:

@@ -189,6 +189,7 @@ class Context:
         self.looked_at: list[int] = []  # nodes whose values decide something that is no node
         self.infinite: dict[int, bool] = {}  # whether a constant infinity may reach a node
         self.integers: dict[int, bool] = {}  # whether a node may be an integer to NumPy
+        self.unsigned: dict[int, ReadError] = {}  # nodes that are integers without a sign, and what to say of them
         self.marks: list[Mark] = []
         self.labels: dict[int, str] = {}  # what locals are called, by the node that got the name first
         self.calls: list[object] = []  # of helpers, that this one stands in
