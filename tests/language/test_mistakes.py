@@ -124,7 +124,7 @@ MISTAKES = {
     "a counter of a class": ("self, x", "self.seen.append(x)\n    return x + «len(self.seen)»", "is changed by `self.seen.append(x)`", 'State("seen", reset=0.0'),
     "objects in a list": ("x, world", "total = x\n    for each in world.landmarks:\n        «if each.reach > x:»\n            total += 1\n    return total", "`each.reach` is a part of an object in a list", "Field('reach', shape="),
     "items that are not known": ("self, x", "«return sum(w * x for w in self.cfg.scales.values())»", "lists what is not known", "shared={'scales': {...}}"),
-    "a method of short name": ("v", "«return (v * 2).long()[0]»", "the method `.long()` cannot be read.", "docs/reference/language.md"),
+    "a method of short name": ("v", "«return (v * 2).half()[0]»", "the method `.half()` cannot be read.", "docs/reference/language.md"),
     "an object that may change": ("x, world", "«world.step(x)»\n    return x", "has no effect on the score", "drop this line"),
     "a name that was deleted": ("x", "y = x\n    del y\n    return «y»", "`y` is deleted above", "drop the `del`"),
     "append": ("x", "y = (1, 2)\n    «y.append(x)»\n    return x", "no effect", "total += x"),

@@ -316,7 +316,7 @@ _NOTHING = Task()
 def _keep_shared(reward: Definition, part: str, old: Definition) -> Mapping[str, Any]:
     """Return shared parameters, or constants, without those that the reward has only from `old` and no longer needs."""
     own = getattr(reward, part)
-    before = dict(zip(("shared", "constants"), split_shared({**old.shared, **old.constants}), strict=True))[part]
+    before: Mapping[str, object] = split_shared({**old.shared, **old.constants})[part == "constants"]
     if not all(isinstance(term, Term) for term in reward.terms):
         return own  # type: ignore[no-any-return]  # this term is rejected
     needed = reward._list_shared(reward._functions, reward.states.values())

@@ -200,8 +200,8 @@ REFUSED = {
     "a method that is close to others": ("v.half()", "`.half()` cannot be read.\n", "before scoring"),
     "an expansion that does not fit": (
         "v.expand(2, 4).sum()",
-        "(3,) cannot be expanded to (2, 4)",
-        "an axis of size 1",
+        "the shapes (3,) and (2, 4) do not fit",
+        "row of the other",
     ),
     "an expansion to what is not known": ("v.expand(-1, 3).sum()", "(3,) cannot be expanded to (-1, 3)", ""),
     "a method of two meanings": ("v.repeat(2).sum()", "`.repeat()` cannot be read", "np.tile in PyTorch"),

@@ -159,9 +159,9 @@ def _call_by_name(context: Context, node: ast.Call, named: ast.Call) -> Value | 
     if not isinstance(function, Constant) or function.value is not getattr or len(named.args) != 2:
         return None
     name = context.read(named.args[1])
-    if not is_text(name):
+    if not isinstance(name, Constant) or not isinstance(name.value, str):
         return find_open(name)
-    method = ast.copy_location(ast.Attribute(named.args[0], name.value, ast.Load()), named)  # type: ignore[union-attr]
+    method = ast.copy_location(ast.Attribute(named.args[0], name.value, ast.Load()), named)
     return context.read(ast.copy_location(ast.Call(method, node.args, node.keywords), node))
 
 

@@ -96,8 +96,8 @@ def find_in_list(context: Context, base: Vector, node: ast.Call) -> Value:
         if any(has_items(each) for each in base.items):
             raise context.error(node, "only numbers, bools and strings of a list are counted.")
         equal = [compare(context, ast.Eq(), each, value, node) for each in base.items]
-        known = sum(each.value is True for each in equal if isinstance(each, Constant))
-        return fold(context, n.Add, [*(each for each in equal if isinstance(each, Ref)), Constant(known)], node)
+        certain = sum(each.value is True for each in equal if isinstance(each, Constant))
+        return fold(context, n.Add, [*(each for each in equal if isinstance(each, Ref)), Constant(certain)], node)
     known = [each.value for each in base.items if isinstance(each, Constant)]
     if len(known) != len(base.items) or not isinstance(value, Constant):
         advice = f"Compare the entries: sum(x == {ast.unparse(node.args[0])} for x in v)."
