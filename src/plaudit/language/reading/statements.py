@@ -143,6 +143,32 @@ def _run_with(context: Context, statement: ast.With) -> Flow:
     raise context.error(statement, *explain_unsupported(statement))
 
 
+@runs(ast.Try)
+def _run_try(context: Context, statement: ast.Try) -> Flow:
+    """Read the block of a `try` that cannot fail in any row: nothing in it needs a guard, and all of it is read."""
+    guards, dropped = len(context.guards), context.counts["dropped"]
+    flow = read_block(context, [*statement.body, *statement.orelse], context.names)
+    beside = context.returned is not None and context.returned.part is not None
+    missing = next((field for field in context.inputs.values() if field.missing is not None), None)
+    if len(context.guards) > guards:
+        first = context.guards[guards]
+        why = f"this `try` {first.why} in {first.line}"
+        advice = "Test with `if` what would fail there: `y = a / b if b != 0 else 0.0`."
+    elif context.counts["dropped"] > dropped or (
+        beside and any(isinstance(x, ast.Return) for x in ast.walk(statement))
+    ):
+        why = "a part of this `try` makes no difference to the score, and is not read."
+        advice = "Move that part out of the `try`, or drop the `try`."
+    elif missing is not None:
+        why = f"a row may lack {missing.name!r}, which has missing={missing.missing!r}."
+        advice = "Drop the `try` and keep its body: the field then has that value."
+    elif statement.finalbody:
+        why, advice = "this `try` has a `finally`.", "Write what follows behind it."
+    else:
+        return flow
+    raise context.error(statement, f"a term cannot catch exceptions: {why}", advice)
+
+
 @runs(ast.Break, ast.Continue)
 def _run_jump(context: Context, statement: ast.Break | ast.Continue) -> Flow:
     context.mark(statement)
