@@ -28,6 +28,7 @@ from plaudit.language.parameters import (
 from plaudit.language.program import Builder, Program
 from plaudit.language.reading.context import Note
 from plaudit.language.reading.functions import Reading
+from plaudit.language.reading.source import SourceLine
 from plaudit.language.schedule import Schedule
 from plaudit.reward.advice import describe_no_field, describe_no_fields, describe_no_term, list_terms
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
@@ -161,7 +162,10 @@ class Definition:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What in the functions makes no difference to a score, such as `print(...)`, and where fields come first."""
-        return self._formula.notes
+        terms: dict[tuple[str, SourceLine], list[str]] = {}
+        for note in self._formula.notes:
+            terms.setdefault((note.what, note.place), []).append(note.term)
+        return tuple(Note(_list_few(names), what, place) for (what, place), names in terms.items())
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -206,6 +210,13 @@ class Definition:
         return names | {self.scale} if isinstance(self.scale, str) else names
 
 
+def _list_few(names: Collection[str]) -> str:
+    """Return names as people list them: "near, far", "near, far and 5 more"."""
+    few = ", ".join(list(dict.fromkeys(names))[:3])
+    more = len(set(names)) - 3
+    return f"{few} and {more} more" if more > 0 else few
+
+
 def define(
     reward: Definition, given: Mapping[str, Any], old: Definition | None = None, optional: Collection[str] = ()
 ) -> None:
@@ -248,7 +259,7 @@ def define(
     unused = reward._list_unused(optional)
     parts["terms"] = tuple(_mention(term, unused) for term in reward.terms)
     notes = [*(_note_unused(field, reward) for field in unused), *_note_unused_shared(reward)]
-    parts["_formula"] = replace(reward._formula, notes=(*reward.notes, *notes))
+    parts["_formula"] = replace(reward._formula, notes=(*reward._formula.notes, *notes))
     if reward.task.is_empty:
         return
     if old is None or reward.task is not old.task:

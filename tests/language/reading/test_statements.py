@@ -333,3 +333,10 @@ def test_a_try_around_what_is_returned_beside_the_score_is_refused():
     )["f"]
     with pytest.raises(ReadError, match="makes no difference to the score"):
         Reward("r", version="1", terms=[term(part=0)(function)], fields=[Field("x")])
+
+
+def test_a_key_that_some_paths_add_is_named():
+    text = "def f(x):\n    parts = {'a': x}\n    if x > 1:\n        parts['b'] = 2.0\n    return {}\n"
+    for returned in ("sum(parts.values())", "parts['b'] + 1"):
+        with pytest.raises(ReadError, match="the key 'b' is in the dict on some paths only"):
+            Reward("r", version="1", terms=[term(load(text.replace("{}", returned))["f"])], fields=[Field("x")])

@@ -31,6 +31,7 @@ from plaudit.language.reading.indexing import (
     pick_masked,
     read_indices,
 )
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
 from plaudit.language.reading.sharing import change, find_local, forget_shared, is_given
@@ -154,6 +155,7 @@ def _split_value(context: Context, targets: list[ast.expr], value: Value, node: 
     if is_open(value):
         return [find_open(value) or value] * len(targets)
     if not has_items(value):
+        refuse_record(context, value, node)
         what = f"{describe(value)} cannot be unpacked into {len(targets)} names."
         raise context.error(node, what, "Unpack a vector field, a tuple, or what a helper returns as a tuple.")
     items = list_items(context, value, node)
@@ -192,6 +194,12 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
         if find_container(context, target.value) is not None:
             what = f"`{ast.unparse(target.value)}` may be a value that the function goes on to read."
             raise context.error(target, what, "Drop this line, or put a copy there first: `value.copy()`.")
+        root: ast.expr = target.value
+        while isinstance(root, ast.Subscript):
+            root = root.value
+        if root is not target.value and find_local(context, root) is not None:
+            what = f"`{ast.unparse(target.value)}` is inside another list or dict, and cannot be changed there."
+            raise context.error(target, what, "Change it under its own name, and put it there when it is complete.")
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):

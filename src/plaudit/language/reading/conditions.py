@@ -87,11 +87,12 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
     if is_open(then) or is_open(otherwise):
         return find_open(then, otherwise) or then
     if isinstance(then, Dictionary) and isinstance(otherwise, Dictionary):
-        pairs = {
-            key: (then.items.get(key, Unassigned()), otherwise.items.get(key, Unassigned()))
-            for key in {**then.items, **otherwise.items}
-        }
-        return Dictionary({key: join(context, test, *pair, node) for key, pair in pairs.items()})
+        joined: dict[object, Value] = {}
+        for key in {**then.items, **otherwise.items}:
+            lacking = Unassigned(f"the key {key!r} is in the dict on some paths only.", "Put it there before the `if`.")
+            pair = then.items.get(key, lacking), otherwise.items.get(key, lacking)
+            joined[key] = join(context, test, *pair, node)
+        return Dictionary(joined)
     if has_items(then) and has_items(otherwise):
         return _join_vectors(context, test, then, otherwise, node)
     kinds = {find_kind(then), find_kind(otherwise)}

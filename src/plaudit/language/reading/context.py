@@ -201,6 +201,7 @@ class Context:
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
         self.undecided: list[ReadError] = []  # questions with another answer for another caller
+        self.origins: dict[int, tuple[Value, set[int]]] = {}  # what joined lists, dicts and arrays were before
         self.libraries: set[str] = set()  # whose arrays the caller was found to pass
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
         self.path: int | None = None

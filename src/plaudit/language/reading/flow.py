@@ -22,6 +22,7 @@ from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
 from plaudit.language.reading.dropped import BUFFERS, drop_statement
+from plaudit.language.reading.sharing import remember_origins
 from plaudit.language.reading.values import Names, Unassigned, Value
 
 
@@ -188,10 +189,14 @@ def _join_names(
     After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
     """
     joined: Names = {}
+    made: dict[tuple[int, int], Value] = {}  # two names of one list stay two names of one list
     for name in then | otherwise:
         left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
+        key = id(left), id(right)
         try:
-            joined[name] = join(context, test, left, right, node)
+            if key not in made:
+                made[key] = remember_origins(context, join(context, test, left, right, node), left, right)
+            joined[name] = made[key]
         except ReadError:
             if not loop and "." not in name:
                 raise
