@@ -6,22 +6,16 @@ They are read as they were when the term was defined: `cfg.joint_ids`, `cfg["sca
 import ast
 from types import EllipsisType
 
-from plaudit.language import nodes as n
 from plaudit.language.reading.advice import explain_unsupported_call, explain_unsupported_index
-from plaudit.language.reading.arithmetic import fold
-from plaudit.language.reading.conditions import compare
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import find_attribute, read_constant
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
-    Ref,
     Value,
-    Vector,
     describe,
     find_open,
     freeze,
-    has_items,
     is_object,
 )
 
@@ -84,26 +78,3 @@ def make_slice(context: Context, node: ast.Call) -> Value:
     if len(known) != len(bounds) or not 1 <= len(known) <= 3 or node.keywords:
         raise context.error(node, "a slice takes one to three constants.", "Write slice(0, 3), or v[0:3].")
     return Constant(slice(*known))
-
-
-def find_in_list(context: Context, base: Vector, node: ast.Call) -> Value:
-    """Return `names.index("foot")`, of constants, or how often a value is in a list."""
-    assert isinstance(node.func, ast.Attribute)
-    value = context.read(node.args[0])
-    if (unknown := find_open(base, value)) is not None:
-        return unknown
-    if node.func.attr == "count":
-        if any(has_items(each) for each in base.items):
-            raise context.error(node, "only numbers, bools and strings of a list are counted.")
-        equal = [compare(context, ast.Eq(), each, value, node) for each in base.items]
-        certain = sum(each.value is True for each in equal if isinstance(each, Constant))
-        return fold(context, n.Add, [*(each for each in equal if isinstance(each, Ref)), Constant(certain)], node)
-    known = [each.value for each in base.items if isinstance(each, Constant)]
-    if len(known) != len(base.items) or not isinstance(value, Constant):
-        advice = f"Compare the entries: sum(x == {ast.unparse(node.args[0])} for x in v)."
-        raise context.error(node, f"`.{node.func.attr}()` of a list needs constants.", advice)
-    if value.value not in known:
-        raise context.error(
-            node, f"{describe(value)} is not in the list.", f"It holds {', '.join(map(repr, known)):.200}."
-        )
-    return Constant(known.index(value.value))

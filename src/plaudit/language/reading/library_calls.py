@@ -10,15 +10,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.errors import did_you_mean
+from plaudit.language import nodes as n
 from plaudit.language.reading import arrays, entrywise, instances, products, reductions  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
-from plaudit.language.reading.configs import find_in_list
+from plaudit.language.reading.arithmetic import fold
+from plaudit.language.reading.conditions import compare
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
 from plaudit.language.reading.dtypes import BOOL, FLOAT, INTEGER, cast_dtype, cast_integers
 from plaudit.language.reading.expressions import list_items, spread
 from plaudit.language.reading.indexing import look_up_position
-from plaudit.language.reading.values import Constant, Value, Vector, describe, find_open, has_items, is_array
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, find_open, has_items, is_array
 from plaudit.language.reading.vectors import holds_flags
 
 Arguments = dict[str, Any]
@@ -192,9 +194,9 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     if name == "count" and len(node.args) == 1 and find_open(base) is not None:
         return find_open(base) or base
     if name == "count" and len(node.args) == 1 and has_items(base):
-        return find_in_list(context, Vector(tuple(list_items(context, base, node))), node)
+        return _find_in_list(context, Vector(tuple(list_items(context, base, node))), node)
     if name == "index" and isinstance(base, Vector) and not base.array and len(node.args) == 1:
-        return find_in_list(context, base, node)
+        return _find_in_list(context, base, node)
     if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
         return call_spelling(context, f".{name}" if f".{name}" in SPELLINGS else name, node, base)
     if name in METHODS:
@@ -202,6 +204,29 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
     near = "" if advice or name in _ELSEWHERE or _exists(name) else did_you_mean(name, METHODS)
     raise context.error(node, f"the method `.{name}()` cannot be read.{near}", advice or LISTED)
+
+
+def _find_in_list(context: Context, base: Vector, node: ast.Call) -> Value:
+    """Return `names.index("foot")`, of constants, or how often a value is in a list."""
+    assert isinstance(node.func, ast.Attribute)
+    value = context.read(node.args[0])
+    if (unknown := find_open(base, value)) is not None:
+        return unknown
+    if node.func.attr == "count":
+        if any(has_items(each) for each in base.items):
+            raise context.error(node, "only numbers, bools and strings of a list are counted.")
+        equal = [compare(context, ast.Eq(), each, value, node) for each in base.items]
+        certain = sum(each.value is True for each in equal if isinstance(each, Constant))
+        return fold(context, n.Add, [*(each for each in equal if isinstance(each, Ref)), Constant(certain)], node)
+    known = [each.value for each in base.items if isinstance(each, Constant)]
+    if len(known) != len(base.items) or not isinstance(value, Constant):
+        advice = f"Compare the entries: sum(x == {ast.unparse(node.args[0])} for x in v)."
+        raise context.error(node, f"`.{node.func.attr}()` of a list needs constants.", advice)
+    if value.value not in known:
+        raise context.error(
+            node, f"{describe(value)} is not in the list.", f"It holds {', '.join(map(repr, known)):.200}."
+        )
+    return Constant(known.index(value.value))
 
 
 def _exists(name: str) -> bool:
